@@ -289,7 +289,7 @@ FIELD: Final = Addition(
             "plan/guards/rule2_disks.py",
             "    verdict = _may_do_without(situation, node)\n    if verdict.allowed and has_volume",
             """    after_s = situation.desired.replacement.lost_volume_after_s
-    if state.claim is not None and observed.memory.volume_lost_for_s(state.claim.uid) < after_s and not has_volume:
+    if state.claim is not None and observed.memory.volume_gone_for_s(state.claim.uid) < after_s and not has_volume:
         return no(f"Waiting to replace {disk}: its volume must be lost for {after_s} s")
     verdict = _may_do_without(situation, node)
     if verdict.allowed and has_volume""",
@@ -302,7 +302,7 @@ from tests.api.specs import resource
 from tests.model.values import at_rest, claim, desired, node, running, situation
 from kafka_quorum.api.crd import crd
 from kafka_quorum.api.validation import validate
-from kafka_quorum.model.memory import LostClaim
+from kafka_quorum.model.memory import GoneVolume
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk
 
 field = json.dumps(crd()).partition('"lostVolumeAfterSeconds"')[2].partition("}")[0]
@@ -311,12 +311,12 @@ found = validate(resource({"controllers": {"replacement": {"lostVolumeAfterSecon
 assert found.replacement.lost_volume_after_s == 77, found
 record = running()
 gone = node(record, 3000)
-volume = replace(claim(record, gone), lost=True)
+volume = replace(claim(record, gone), volume_gone=True)
 look = at_rest()
 claims = tuple(volume if each.uid == volume.uid else each for each in look.claims)
 lost = replace(look, claims=claims, pods=tuple(each for each in look.pods if each.node_id != 3000))
-row = LostClaim(claim_uid=volume.uid, for_s=76.0, seen_s=1.0)
-lost = replace(lost, memory=replace(lost.memory, lost_claims=(row,)))
+row = GoneVolume(claim_uid=volume.uid, for_s=76.0, seen_s=1.0)
+lost = replace(lost, memory=replace(lost.memory, gone_volumes=(row,)))
 said = may_retire_disk(situation(desired(replacement=found.replacement), lost), gone)
 assert not said.allowed and "77 s" in said.reason, said
 """,

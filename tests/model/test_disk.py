@@ -6,7 +6,7 @@ import pytest
 from tests.golden.facts import facts
 from tests.model.values import at_rest, node, running
 
-from kafka_quorum.model.disk import Another, Deleting, Disk, Gone, Present, Unclaimed, VolumeLost, disk_of, why_going
+from kafka_quorum.model.disk import Another, Claimed, Deleting, Disk, Gone, Unclaimed, VolumeGone, disk_of, why_going
 from kafka_quorum.model.observed import Observed
 
 RECORD = running()
@@ -23,12 +23,12 @@ def look(**changes: object) -> Observed:
 @pytest.mark.parametrize(
     ("changes", "state", "why"),
     [
-        ({}, Present, ""),
+        ({}, Claimed, ""),
         ({"deleting": True}, Deleting, f"claim {CLAIM.name}"),
-        ({"deleting": True, "lost": True}, Deleting, f"claim {CLAIM.name}"),
-        ({"lost": True}, VolumeLost, f"claim {CLAIM.name}"),
+        ({"deleting": True, "volume_gone": True}, Deleting, f"claim {CLAIM.name}"),
+        ({"volume_gone": True}, VolumeGone, f"claim {CLAIM.name}"),
         ({"uid": "other"}, Another, f"claim {CLAIM.name}"),
-        ({"uid": "other", "lost": True}, Another, f"claim {CLAIM.name}"),
+        ({"uid": "other", "volume_gone": True}, Another, f"claim {CLAIM.name}"),
         ({"generation": 2}, Gone, "3001"),
     ],
 )

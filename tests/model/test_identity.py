@@ -80,16 +80,16 @@ def test_with_disk_lost(new_claim: bool, generation: int, uid: str | None) -> No
     """A lost disk retires its directory id, and the next one is formatted as a newcomer's."""
     lost = node(with_disk_lost(running(), IDS[1], new_claim=new_claim), 3001)
     assert (lost.generation, lost.claim_uid) == (generation, uid)
-    assert (lost.directory_id, lost.formatted, lost.lost) == (None, False, (directory(3001),))
+    assert (lost.directory_id, lost.formatted, lost.retired) == (None, False, (directory(3001),))
     assert lost.mode is FormatMode.NO_INITIAL_CONTROLLERS
 
 
 def test_lost_again() -> None:
     """Every lost directory id of a controller is remembered; a disk without one adds nothing."""
     once = with_disk_lost(running(), IDS[1], new_claim=False)
-    assert node(with_disk_lost(once, IDS[1], new_claim=True), 3001).lost == (directory(3001),)
+    assert node(with_disk_lost(once, IDS[1], new_claim=True), 3001).retired == (directory(3001),)
     twice = with_disk_lost(with_report(once, IDS[1], directory(3001, 2)), IDS[1], new_claim=False)
-    assert node(twice, 3001).lost == (directory(3001), directory(3001, 2))
+    assert node(twice, 3001).retired == (directory(3001), directory(3001, 2))
 
 
 def test_barrier_holds() -> None:
@@ -110,7 +110,7 @@ def test_without_node() -> None:
     twice = with_report(with_disk_lost(running(), IDS[1], new_claim=True), IDS[1], directory(3001, 2))
     record = without_node(twice, IDS[1])
     assert record.node_ids == (IDS[0], IDS[2])
-    assert record.former == (FormerNode(node_id=IDS[1], generation=2, lost=(directory(3001), directory(3001, 2))),)
+    assert record.former == (FormerNode(node_id=IDS[1], generation=2, retired=(directory(3001), directory(3001, 2))),)
     assert record.retired == {directory(3001), directory(3001, 2)}
     assert record.initial == running().initial
 
@@ -120,17 +120,17 @@ def test_node_that_comes_back() -> None:
     record = with_nodes(without_node(running(), IDS[1]), [IDS[1]])
     again = node(record, 3001)
     assert (again.generation, again.claim_uid, again.directory_id, again.formatted) == (2, None, None, False)
-    assert (again.mode, again.lost) == (FormatMode.NO_INITIAL_CONTROLLERS, (directory(3001),))
+    assert (again.mode, again.retired) == (FormatMode.NO_INITIAL_CONTROLLERS, (directory(3001),))
     assert record.former == ()
     assert record.retired == {directory(3001)}
     thrice = with_nodes(without_node(record, IDS[1]), [IDS[1]])
-    assert (node(thrice, 3001).generation, node(thrice, 3001).lost) == (3, (directory(3001),))
+    assert (node(thrice, 3001).generation, node(thrice, 3001).retired) == (3, (directory(3001),))
 
 
 def test_removed_before_it_was_formatted() -> None:
     """A controller that was removed before its format leaves no directory id."""
     record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
-    assert record.former == (FormerNode(node_id=NodeID(3003), generation=1, lost=()),)
+    assert record.former == (FormerNode(node_id=NodeID(3003), generation=1, retired=()),)
 
 
 def test_with_revision() -> None:
@@ -152,7 +152,7 @@ def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecor
         case 0:
             return with_claim(record, node_id, f"uid-{of.generation}")
         case 1:
-            made = of.directory_id or directory(node_id, 2 + len(of.lost))
+            made = of.directory_id or directory(node_id, 2 + len(of.retired))
             return with_report(record, node_id, made)
         case 2:
             return without_claim(record, node_id)
@@ -181,8 +181,8 @@ def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
         assert record.retired >= before.retired
         for old, new in zip(before.nodes, record.nodes, strict=True):
             assert new.generation >= old.generation
-            assert new.lost[: len(old.lost)] == old.lost
-            assert new.directory_id not in new.lost
+            assert new.retired[: len(old.retired)] == old.retired
+            assert new.directory_id not in new.retired
             assert old.mode is FormatMode.INITIAL_CONTROLLERS or new.mode is old.mode
 
 

@@ -94,8 +94,8 @@ def test_wanted(present: tuple[int, ...], replicas: int, exact: tuple[int, ...],
 
 def test_initial_node_ids() -> None:
     """With initial controllers all are first voters; with standalone only the lowest."""
-    assert initial_node_ids(desired(), IDS) == IDS
-    assert initial_node_ids(desired(bootstrap=BootstrapMode.STANDALONE), IDS) == IDS[:1]
+    assert initial_node_ids(desired()) == IDS
+    assert initial_node_ids(desired(bootstrap=BootstrapMode.STANDALONE)) == IDS[:1]
 
 
 def test_initial_nodes_survive_a_lost_disk() -> None:
@@ -143,9 +143,9 @@ def test_is_foreign() -> None:
     [
         ((), False),
         ((("w", Unknown(reason="forbidden")),), False),
-        ((("w", Known(value=KubeNode(name="w", present=True, ready=True))),), False),
-        ((("w", Known(value=KubeNode(name="w", present=True, ready=False))),), True),
-        ((("w", Known(value=KubeNode(name="w", present=False, ready=False))),), True),
+        ((("w", Known(value=KubeNode(name="w", exists=True, ready=True))),), False),
+        ((("w", Known(value=KubeNode(name="w", exists=True, ready=False))),), True),
+        ((("w", Known(value=KubeNode(name="w", exists=False, ready=False))),), True),
     ],
     ids=["not asked", "not known", "ready", "not ready", "gone"],
 )

@@ -37,7 +37,7 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, Member, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
+from kafka_quorum.model.memory import BlankDisk, GoneVolume, Memory
 from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import (
     Claim,
@@ -214,7 +214,7 @@ def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  #
         generation=of.generation,
         owner_uid=None,
         deleting=False,
-        lost=False,
+        volume_gone=False,
         cluster_id=record.cluster_id,
         directory_id=of.directory_id,
         phase=record.phase.value,
@@ -273,8 +273,9 @@ def still_blank(observed: Observed, for_s: float = 20.0) -> Observed:
     """
     empty = (one for one in observed.pods if one.report and one.report.found is DiskFound.EMPTY)
     rows = tuple(blank(one, for_s) for one in empty)
-    lost = tuple(LostClaim(claim_uid=one.uid, for_s=for_s, seen_s=LOOKED_S) for one in observed.claims if one.lost)
-    return replace(observed, memory=replace(observed.memory, blank_disks=rows, lost_claims=lost))
+    gone = (one for one in observed.claims if one.volume_gone)
+    volumes = tuple(GoneVolume(claim_uid=one.uid, for_s=for_s, seen_s=LOOKED_S) for one in gone)
+    return replace(observed, memory=replace(observed.memory, blank_disks=rows, gone_volumes=volumes))
 
 
 def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - whatever the field holds
@@ -446,7 +447,7 @@ def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  
 
 def kube_nodes(names_: Iterable[str], **changes: Any) -> tuple[tuple[str, Knowable[KubeNode]], ...]:  # noqa: ANN401 - as above
     """Kubernetes nodes that are ready, and take pods."""
-    well = KubeNode(name="", present=True, ready=True)
+    well = KubeNode(name="", exists=True, ready=True)
     return tuple((name, Known(value=replace(well, name=name, **changes))) for name in names_)
 
 

@@ -183,8 +183,8 @@ def lost_for(*looks: tuple[float, bool]) -> float:
     """For how long controller 3001's volume was lost after these looks, each at its monotonic second."""
     memory = Memory()
     for at_s, lost in looks:
-        memory = remembered(replace(with_the_claim(at_rest(), 3001, lost=lost), memory=memory), at_s)
-    return memory.volume_lost_for_s(claim_uid(3001))
+        memory = remembered(replace(with_the_claim(at_rest(), 3001, volume_gone=lost), memory=memory), at_s)
+    return memory.volume_gone_for_s(claim_uid(3001))
 
 
 def test_a_lost_volume_is_looked_at_again() -> None:

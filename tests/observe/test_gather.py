@@ -495,13 +495,13 @@ async def test_kube_node(ready: str | None, *, well: bool) -> None:
     kube = RecordingKube()
     kube.put(NODES, kube_node_item("worker-1", ready=ready))
     ((name, found),) = await gather.kube_nodes(kube, ("worker-1",))
-    assert (name, found) == ("worker-1", Known(value=KubeNode(name="worker-1", present=True, ready=well)))
+    assert (name, found) == ("worker-1", Known(value=KubeNode(name="worker-1", exists=True, ready=well)))
 
 
 async def test_kube_node_that_is_gone() -> None:
     """A Kubernetes node that the API server does not have is absent, and not ready."""
     ((_, found),) = await gather.kube_nodes(RecordingKube(), ("worker-1",))
-    assert found == Known(value=KubeNode(name="worker-1", present=False, ready=False))
+    assert found == Known(value=KubeNode(name="worker-1", exists=False, ready=False))
 
 
 @pytest.mark.parametrize("error", [KubeRefused("403: nodes is forbidden"), KubeUnavailable("no answer")])

@@ -14,9 +14,9 @@ from kafka_quorum.observe.nodes import GAP_COUNTS_S, agreed, suspects
 
 VOTERS = (key(3000), key(3001), key(3002))
 WORKER = "worker-3002"
-DOWN = Known(value=KubeNode(name=WORKER, present=True, ready=False))
-GONE = Known(value=KubeNode(name=WORKER, present=False, ready=False))
-READY = Known(value=KubeNode(name=WORKER, present=True, ready=True))
+DOWN = Known(value=KubeNode(name=WORKER, exists=True, ready=False))
+GONE = Known(value=KubeNode(name=WORKER, exists=False, ready=False))
+READY = Known(value=KubeNode(name=WORKER, exists=True, ready=True))
 FORBIDDEN = Unknown(reason="GET /api/v1/nodes/worker-3002: 403 forbidden")
 
 
@@ -141,7 +141,7 @@ def test_another_node_begins_anew() -> None:
     """For a controller that moved to another lost Kubernetes node, the time starts at zero."""
     look = silent()
     pods = tuple(replace(one, node_name="worker-9") if one.node_id == 3002 else one for one in look.pods)
-    elsewhere = Known(value=KubeNode(name="worker-9", present=True, ready=False))
+    elsewhere = Known(value=KubeNode(name="worker-9", exists=True, ready=False))
     moved = replace(look, pods=pods, kube_nodes=(("worker-9", elsewhere),))
     assert lost_for_s((100.0, look), (110.0, look), (112.0, moved)) == 0.0
 

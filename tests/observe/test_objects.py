@@ -299,13 +299,13 @@ def test_claim() -> None:
     assert (found.cluster_id, found.directory_id, found.phase) == (CLUSTER, directory(3000), "Started")
     assert (found.requested_bytes, found.volume, found.selected_node) == (10 * GIBIBYTE, "pvc-1", "worker-1")
     assert found.bound_to == "", "the node of the first scheduling is no place"
-    assert (found.owner_uid, found.deleting, found.lost) == (None, False, False)
+    assert (found.owner_uid, found.deleting, found.volume_gone) == (None, False, False)
 
 
 def test_claim_on_its_way() -> None:
     """A claim shows that it is being deleted, that its volume is lost, or that the resource owns it."""
     assert claim_from(claim({"deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
-    assert claim_from(claim(status={"phase": "Lost"})).lost
+    assert claim_from(claim(status={"phase": "Lost"})).volume_gone
     assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
 
 

@@ -136,7 +136,7 @@ def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
     assert write.change is RecordChange.CLAIM_LOST
     assert (again.generation, again.claim_uid, again.formatted) == (2, None, False)
     assert again.key == node(record, 3001).key
-    assert not again.lost
+    assert not again.retired
 
 
 def test_unformatted_newcomers_claim_lost() -> None:
@@ -470,7 +470,7 @@ def test_emptied_disk_in_place() -> None:
     lost = node(write.record, 3001)
     assert write.change is RecordChange.DISK_LOST
     assert (lost.generation, lost.claim_uid) == (1, claim_uid(3001))
-    assert (lost.directory_id, lost.formatted, lost.lost) == (None, False, (directory(3001),))
+    assert (lost.directory_id, lost.formatted, lost.retired) == (None, False, (directory(3001),))
     assert lost.mode is FormatMode.NO_INITIAL_CONTROLLERS
 
 
@@ -478,9 +478,9 @@ def test_emptied_disk_in_place() -> None:
 def test_lost_claim(*, volume_only: bool) -> None:
     """A claim or volume that is gone is replaced by the next generation's."""
     look = without_pod(emptied(3001), 3001)
-    look = still_blank(with_the_claim(look, 3001, lost=True)) if volume_only else without_claim(look, 3001)
+    look = still_blank(with_the_claim(look, 3001, volume_gone=True)) if volume_only else without_claim(look, 3001)
     lost = node(only(planned(look), WriteRecord).record, 3001)
-    assert (lost.generation, lost.claim_uid, lost.lost) == (2, None, (directory(3001),))
+    assert (lost.generation, lost.claim_uid, lost.retired) == (2, None, (directory(3001),))
 
 
 def test_lost_disk_step_by_step() -> None:
@@ -503,7 +503,7 @@ def test_lost_disk_step_by_step() -> None:
 def waiting(look: Observed, **row: float) -> Observed:
     """The pod of controller 3001 found its disk empty, and waits; `row` is what is remembered of its runs."""
     rows = tuple(replace(one, **row) for one in look.memory.blank_disks)  # type: ignore[arg-type]
-    nodes = (("worker-3001", Known(value=KubeNode(name="worker-3001", present=True, ready=True))),)
+    nodes = (("worker-3001", Known(value=KubeNode(name="worker-3001", exists=True, ready=True))),)
     return replace(look, kube_nodes=nodes, memory=replace(look.memory, blank_disks=rows))
 
 
@@ -567,7 +567,7 @@ def test_an_earlier_disk_in_place_of_the_present_one() -> None:
     rows = tuple(blank(one) for one in look.pods if one.node_id == of.node_id)
     write = only(planned(replace(look, memory=replace(look.memory, blank_disks=rows))), WriteRecord)
     assert "its volume holds an earlier, retired disk" in write.message
-    assert node(write.record, 3001).lost == (directory(3001), directory(3001, 2))
+    assert node(write.record, 3001).retired == (directory(3001), directory(3001, 2))
 
 
 def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
@@ -579,7 +579,7 @@ def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
     write = only(planned(marked), WriteRecord)
     again = node(write.record, 3001)
     assert (write.change, again.generation, again.claim_uid) == (RecordChange.CLAIM_LOST, 2, None)
-    assert again.lost == (directory(3001),)
+    assert again.retired == (directory(3001),)
     later = replace(marked, record=write.record, pods=without_pod(marked, 3001).pods, status=mirrored(write.record))
     said = planned(later)
     assert [(made.node_id, made.generation) for made in every(said, CreateClaim)] == [(3001, 2)]

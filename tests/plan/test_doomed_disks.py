@@ -27,7 +27,7 @@ from kafka_quorum.model.operation import VoterAddition, VoterRemoval
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.voters.operation import membership
 
-GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid": "another"})
+GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"volume_gone": True}, {"uid": "another"})
 
 
 def changed(look: Observed, spec: Desired) -> Part:

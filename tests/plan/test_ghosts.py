@@ -18,7 +18,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureStep, NodeVersions
 from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
 
-FORMER = tuple(FormerNode(node_id=NodeID(node_id), generation=1, lost=()) for node_id in (3003, 3004))
+FORMER = tuple(FormerNode(node_id=NodeID(node_id), generation=1, retired=()) for node_id in (3003, 3004))
 RECORD = replace(running(), former=FORMER)
 RAISE = FeatureStep(name=METADATA, level=28)
 OF_4_1 = replace(saying(), finalized=saying("4.1.2").finalized)

@@ -406,7 +406,7 @@ def test_rebuilt_after_a_removal_and_a_return() -> None:
     left = claim(running(), node(running(), 3002), phase=RETIRED)
     record = rebuilt(without_record(replace(look, claims=(left, *look.claims))))
     of = node(record, 3002)
-    assert (of.generation, of.directory_id, of.lost) == (2, directory(3002, 2), (directory(3002),))
+    assert (of.generation, of.directory_id, of.retired) == (2, directory(3002, 2), (directory(3002),))
     assert record.former == ()
 
 
@@ -418,7 +418,7 @@ def test_rebuilt_from_retired_claims_and_several_losses() -> None:
     look = at_rest(SMALLER)
     (former,) = rebuilt(without_record(replace(look, claims=(*look.claims, second, first)))).former
     assert (former.node_id, former.generation) == (3002, 2)
-    assert set(former.lost) == {directory(3002), directory(3002, 2)}
+    assert set(former.retired) == {directory(3002), directory(3002, 2)}
 
 
 def test_retired_claim_of_a_lost_node_is_not_taken_up() -> None:
@@ -428,7 +428,7 @@ def test_retired_claim_of_a_lost_node_is_not_taken_up() -> None:
     look = at_rest(lost)
     of = node(rebuilt(without_record(replace(look, claims=(*look.claims, left)))), 3002)
     assert (of.generation, of.claim_uid, of.directory_id) == (2, None, None)
-    assert of.lost == (directory(3002),)
+    assert of.retired == (directory(3002),)
 
 
 def test_copies_that_name_what_the_id_had_before_only_lag() -> None:

@@ -222,7 +222,7 @@ def test_id_that_comes_back_has_another_disk() -> None:
         record = world.observed.record
         assert record is not None
         again = record.nodes[2]
-        assert (again.generation, again.lost) == (2, (directory(3002),))
+        assert (again.generation, again.retired) == (2, (directory(3002),))
         assert again.directory_id != directory(3002)
         assert again.key in world.voters
 
@@ -238,7 +238,7 @@ def test_lost_disk_has_another_identity() -> None:
     after = world.observed.record.node(NodeID(3001))
     assert after is not None
     assert after.directory_id != before.directory_id
-    assert after.lost == (before.directory_id,)
+    assert after.retired == (before.directory_id,)
     assert (before.generation, after.generation) == (1, 2)
 
 

@@ -36,7 +36,7 @@ from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 from kafka_quorum.plan.unreadable import without
 
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
-GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid": "another"})
+GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"volume_gone": True}, {"uid": "another"})
 
 
 def kept(look: Observed, of: int = 3000, spec: Desired | None = None) -> str:
@@ -183,7 +183,7 @@ def test_the_way_out_for_an_observer_follows_the_policy() -> None:
 
 def test_a_lost_volume_under_a_running_kafka() -> None:
     """A claim that is lost or gone while Kafka runs is reported with the way out."""
-    look = with_the_claim(alone(), 3000, lost=True)
+    look = with_the_claim(alone(), 3000, volume_gone=True)
     said = wait(planned(look, desired(replicas=1)), "LostDisk").message
     assert mentions(said, "alpha-3000-g1", 3000, "spec.controllers.replicas")
     assert look.record is not None

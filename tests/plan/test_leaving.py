@@ -64,7 +64,7 @@ OLD_POD = pod(running(), OF_3002, marked_voter=False, gate="False")
 RETIRED_CLAIM = replace(OLD_CLAIM, phase=RETIRED)
 KEPT = storage(when_scaled=VolumeFate.RETAIN)
 WORKER = "worker-3002"
-DOWN = ((WORKER, Known(value=KubeNode(name=WORKER, present=True, ready=False))),)
+DOWN = ((WORKER, Known(value=KubeNode(name=WORKER, exists=True, ready=False))),)
 WAITING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 
 
@@ -145,7 +145,7 @@ def test_never_joined() -> None:
     look = at_rest(record, support=support(record))
     write = only(planned(look), WriteRecord)
     assert write.record.node_ids == IDS
-    assert write.record.former[0].lost == ()
+    assert write.record.former[0].retired == ()
     assert facts(write.message) == facts(3003)
 
 
@@ -373,7 +373,7 @@ def test_id_that_comes_back() -> None:
     write = only(planned(paired(RETIRED_CLAIM), desired(replicas=3)), WriteRecord)
     again = node(write.record, 3002)
     assert (again.generation, again.claim_uid, again.directory_id) == (2, None, None)
-    assert again.lost == (directory(3002),)
+    assert again.retired == (directory(3002),)
     assert write.record.former == ()
 
 
@@ -422,7 +422,7 @@ def test_lost_node_is_given_up() -> None:
     assert write.change is RecordChange.NODE_LOST
     after = node(write.record, 3002)
     assert (after.generation, after.claim_uid, after.directory_id) == (2, None, None)
-    assert after.lost == (directory(3002),)
+    assert after.retired == (directory(3002),)
     assert facts(write.message) == facts(3002, "worker-3002", 3002, 600)
 
 
@@ -444,7 +444,7 @@ def test_lost_node_is_waited_for(look: Observed, policy: Replacement, named: str
 
 @pytest.mark.parametrize(
     "kube_nodes",
-    [(), ((WORKER, Known(value=KubeNode(name=WORKER, present=True, ready=True))),)],
+    [(), ((WORKER, Known(value=KubeNode(name=WORKER, exists=True, ready=True))),)],
     ids=["not known", "ready"],
 )
 def test_node_that_is_not_down(kube_nodes: Any) -> None:  # noqa: ANN401 - a column

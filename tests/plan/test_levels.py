@@ -360,9 +360,11 @@ def test_open_step_before_voters() -> None:
 
 
 def test_paused_steps_nothing() -> None:
-    """The open step of a paused quorum stays open."""
+    """The open step of a paused quorum stays open, and no level is planned."""
     look = during(well(checks={RAISE: FINE}), METADATA, 28)
-    assert planned(look, replace(asks(metadata_version=33), paused=True)).actions == ()
+    assert planned(look, asks(metadata_version=33)).features != ()
+    said = planned(look, replace(asks(metadata_version=33), paused=True))
+    assert (said.actions, said.features) == ((), ())
 
 
 # What is waited for
@@ -575,8 +577,8 @@ def plans_of(look: Observed, wanted: Desired) -> dict[str, FeaturePlan]:
 def test_plan_of_a_wanted_level() -> None:
     """Every wanted change of a feature is reported, with an empty `against` if nothing blocks it."""
     told = plans_of(well(checks={RAISE: FINE}), asks(metadata_version=33))
-    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, wanted=True, against="")
-    assert not plans_of(well(checks={RAISE: FINE}), asks(metadata_version=27))[METADATA].wanted
+    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, requested=True, against="")
+    assert not plans_of(well(checks={RAISE: FINE}), asks(metadata_version=27))[METADATA].requested
 
 
 def test_preflight_of_the_whole_way() -> None:
@@ -607,7 +609,7 @@ def test_held_levels_are_announced() -> None:
     whole = FeatureStep(name=METADATA, level=33)
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     told = plans_of(well(checks={whole: no}), desired())
-    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, wanted=False, against=no.words)
+    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, requested=False, against=no.words)
     assert plans_of(well(checks={whole: FINE}), desired())[METADATA].against == ""
     old = tuple((of, Known(value=saying("4.2.1")) if of == 3001 else said) for of, said in well().versions)
     assert plans_of(replace(well(), versions=old), desired())[METADATA].against.startswith("controller 3001 runs ")
@@ -620,7 +622,7 @@ def test_announced_dependency_comes_first() -> None:
     told = plans_of(well(AT_22, checks={elr: no}), desired())
     assert (told[ELR].against, told[METADATA].level) == ("", 33)
     named_low = plans_of(well(AT_22, checks={elr: no}), asks(metadata_version=22))
-    assert named_low[METADATA].wanted is False
+    assert named_low[METADATA].requested is False
     alone = plans_of(well(replace(AT_22, finalized=saying("4.1.2", **{"group.version": 0}).finalized)), desired())
     assert alone["group.version"].against == ""
 

@@ -221,7 +221,7 @@ EMPTIED = still_blank(BLANK)
 WRITES: dict[str, tuple[Observed, Desired, tuple[object, ...]]] = {
     "claim gone": (without_claim(without_pod(LOST, 3001), 3001), PLAIN, (3001, directory(3001))),
     "volume gone": (
-        still_blank(with_the_claim(without_pod(LOST, 3001), 3001, lost=True)),
+        still_blank(with_the_claim(without_pod(LOST, 3001), 3001, volume_gone=True)),
         PLAIN,
         (3001, directory(3001)),
     ),

@@ -41,12 +41,15 @@ from kafka_quorum.model.actions import (
 )
 from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import Operation
 from kafka_quorum.model.permit import DeleteVolume, NewcomerFormat, ReplacePod, Restart, Run
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan import order
 from kafka_quorum.plan.order import CONCERNS, Concern, Runs, Stage, ordered, together
 from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.planner import plan
 
 FIRST, SECOND = ApplyService(port=1), ApplyService(port=2)
 QUESTION = PodQuestion(node_id=NodeID(3000), revision="r")
@@ -70,9 +73,19 @@ def table(monkeypatch: pytest.MonkeyPatch, *rows: tuple[Stage, Part]) -> None:
 def test_documentation_shows_the_table() -> None:
     """docs/architecture.md has one row for each concern, in the order in which they run."""
     page = document("architecture.md")
-    rows = re.findall(r"^\| \d+ \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE)
-    expected = [(one.name, one.stage.value, one.repairing.value, one.feature_step.value) for one in CONCERNS]
-    assert [tuple(cell.strip() for cell in row) for row in rows] == expected
+    rows = re.findall(r"^\| \d+ \| (.+) \|$", page, flags=re.MULTILINE)
+    expected = [
+        (
+            one.name,
+            one.stage.value,
+            one.paused.value,
+            one.repairing.value,
+            one.voter_change.value,
+            one.feature_step.value,
+        )
+        for one in CONCERNS
+    ]
+    assert [tuple(cell.strip() for cell in row.split("|")) for row in rows] == expected
 
 
 def test_stages_come_in_their_order() -> None:
@@ -192,47 +205,68 @@ def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None
 def test_open_change_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a voter change is open, its wait is the first one."""
     table(monkeypatch, (Stage.UPKEEP, says("One")), (Stage.VOTERS, says("Two")))
-    look = at_rest()
-    open_ = replace(look, status=replace(look.status, open=operation(key(3003))))
+    open_ = opened(operation(key(3003)))
     assert [wait.reason for wait in ordered(situation(observed=open_)).waits] == ["Two", "One"]
 
 
-@pytest.mark.parametrize(
-    ("repairing", "feature_step", "of", "acts", "reports"),
-    [
-        (Runs.ACTS, Runs.ACTS, situation(repair_only=True), True, True),
-        (Runs.REPORTS, Runs.ACTS, situation(repair_only=True), False, True),
-        (Runs.OFF, Runs.ACTS, situation(repair_only=True), False, False),
-        (Runs.OFF, Runs.OFF, situation(), True, True),
-        (Runs.ACTS, Runs.OFF, situation(repair_only=True), True, True),
-    ],
-)
-def test_runs(
-    monkeypatch: pytest.MonkeyPatch, repairing: Runs, feature_step: Runs, of: Situation, *, acts: bool, reports: bool
-) -> None:
-    """A concern acts, reports or is left out, as its row of the table lists for the state of the quorum."""
-    concern = Concern(
-        name="one",
-        stage=Stage.UPKEEP,
-        part=lambda _: says("One", exclusive=FIRST),
-        repairing=repairing,
-        feature_step=feature_step,
-    )
+def opened(change: Operation) -> Observed:
+    """A look at a quorum at rest, with this open operation."""
+    look = at_rest()
+    return replace(look, status=replace(look.status, open=change))
+
+
+STATES = {
+    "paused": situation(desired=desired(paused=True)),
+    "repairing": situation(repair_only=True),
+    "voter_change": situation(observed=opened(operation(key(3003)))),
+    "feature_step": situation(observed=opened(stepping(METADATA, 28))),
+}
+"""A situation in each special state, by the column of the table."""
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, of: Situation, **columns: Runs) -> Runs:
+    """What the only concern of a table with these columns does in this situation."""
+    concern = Concern(name="one", stage=Stage.UPKEEP, part=lambda _: says("One", exclusive=FIRST), **columns)
     monkeypatch.setattr(order, "CONCERNS", (concern,))
     part = ordered(of)
-    assert (part.exclusive is FIRST, bool(part.waits)) == (acts, reports)
+    return Runs.ACTS if part.exclusive is FIRST else Runs.REPORTS if part.waits else Runs.OFF
 
 
-def test_runs_during_a_feature_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a feature step is open, the column for feature steps decides."""
-    concern = Concern(
-        name="one", stage=Stage.UPKEEP, part=lambda _: says("One", exclusive=FIRST), feature_step=Runs.REPORTS
-    )
+@pytest.mark.parametrize("runs", Runs)
+@pytest.mark.parametrize("column", STATES)
+def test_runs(monkeypatch: pytest.MonkeyPatch, column: str, runs: Runs) -> None:
+    """In each special state a concern acts, reports or is left out, as this column of its row says."""
+    assert ran(monkeypatch, STATES[column], **{column: runs}) is runs
+
+
+@pytest.mark.parametrize("column", STATES)
+def test_other_columns_do_not_decide(monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    """A column decides only in its own state."""
+    others = dict.fromkeys(STATES, Runs.OFF) | {column: Runs.ACTS}
+    assert ran(monkeypatch, STATES[column], **others) is Runs.ACTS
+    assert ran(monkeypatch, situation(), **dict.fromkeys(STATES, Runs.OFF)) is Runs.ACTS
+
+
+def test_every_present_state_must_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two states that are present together, the stricter column decides."""
+    both = situation(observed=opened(operation(key(3003))), repair_only=True)
+    assert ran(monkeypatch, both, repairing=Runs.ACTS, voter_change=Runs.REPORTS) is Runs.REPORTS
+    assert ran(monkeypatch, both, repairing=Runs.OFF, voter_change=Runs.REPORTS) is Runs.OFF
+
+
+def test_a_new_concern_does_not_run_while_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that does not name the pause is left out while paused."""
+    assert ran(monkeypatch, STATES["paused"]) is Runs.OFF
+
+
+@pytest.mark.parametrize("runs", Runs)
+def test_the_table_decides_what_a_pause_stops(monkeypatch: pytest.MonkeyPatch, runs: Runs) -> None:
+    """While paused, a plan holds what the table lets run, after the wait that reports the pause."""
+    concern = Concern(name="one", stage=Stage.UPKEEP, part=lambda _: says("One", exclusive=FIRST), paused=runs)
     monkeypatch.setattr(order, "CONCERNS", (concern,))
-    look = at_rest()
-    open_ = replace(look, status=replace(look.status, open=stepping(METADATA, 28)))
-    part = ordered(situation(observed=open_))
-    assert (part.exclusive, len(part.waits)) == (None, 1)
+    found = plan(desired(paused=True), at_rest(), now_s=0.0)
+    assert found.actions == ((FIRST,) if runs is Runs.ACTS else ())
+    assert [wait.reason for wait in found.waits] == ["Paused", *(["One"] if runs is not Runs.OFF else [])]
 
 
 def test_one_stop_a_plan() -> None:

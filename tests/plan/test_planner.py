@@ -59,6 +59,14 @@ def test_paused() -> None:
     assert said.requeue_s == 5.0
 
 
+@pytest.mark.parametrize("look", [nothing(), replace(at_rest(), record=None)], ids=["first", "record lost"])
+def test_paused_before_the_identity_is_settled(look: Observed) -> None:
+    """A paused quorum gets no identity, and a lost record is not rebuilt."""
+    said = planned(look, desired(paused=True))
+    assert planned(look).actions != ()
+    assert (said.actions, said.verdicts, reasons(said)) == ((), (), {"Paused"})
+
+
 def test_first_look() -> None:
     """A new resource first gets an identity, and nothing else in the same plan."""
     mint = only(planned(nothing()), MintIdentity)

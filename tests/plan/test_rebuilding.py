@@ -135,14 +135,14 @@ def test_first_disk_joins_what_the_retired_claim_tells() -> None:
     look = at_rest(record)
     former = {each.node_id: each for each in rebuilt(replace(look, claims=(*look.claims, *left))).former}
     assert former == {each.node_id: each for each in record.former}
-    assert former[IDS[2]] == FormerNode(node_id=IDS[2], generation=2, lost=(directory(3002), directory(3002, 2)))
+    assert former[IDS[2]] == FormerNode(node_id=IDS[2], generation=2, retired=(directory(3002), directory(3002, 2)))
 
 
 def test_first_disks_of_several_removed_controllers() -> None:
     """Without any claim, the list of first voters still shows the directory ids that never run again."""
     record = without_node(without_node(running(), IDS[2]), IDS[1])
     former = rebuilt(at_rest(record)).former
-    assert {each.node_id: (each.generation, each.lost) for each in former} == {
+    assert {each.node_id: (each.generation, each.retired) for each in former} == {
         3001: (1, (directory(3001),)),
         3002: (1, (directory(3002),)),
     }

@@ -18,7 +18,7 @@ VOTERS = (key(3000), key(3001))
 def returning() -> Observed:
     """Controller 3002 was removed, and has just been added to the record again."""
     without = without_node(running(), BACK)
-    former = FormerNode(node_id=BACK, generation=1, lost=(directory(BACK),))
+    former = FormerNode(node_id=BACK, generation=1, retired=(directory(BACK),))
     record = with_nodes(replace(without, former=(former,)), [BACK])
     return at_rest(record, quorum=Known(value=view(VOTERS)))
 

@@ -361,7 +361,7 @@ def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
     look = with_pod(with_pod(look, 3001, container=BACK_OFF, gate="False"), 3002, container=BACK_OFF, gate="False")
     assert every(planned(look, fixed()), WriteRecord) == []
     if others == "on its node":
-        down = KubeNode(name=look.pods[0].node_name, present=True, ready=False)
+        down = KubeNode(name=look.pods[0].node_name, exists=True, ready=False)
         look = replace(look, kube_nodes=((down.name, Known(value=down)),))
     else:
         look = with_pod(look, 3000, report=empty_report(), container=FAILED)

@@ -388,9 +388,6 @@ def test_raise_names_who_was_not_asked() -> None:
     passed(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 3002)
 
 
-FIRST = "metadata.version is raised to 4.2-IV0 (28) once"
-
-
 def test_raise_without_a_leader() -> None:
     """Without a leader nothing is raised."""
     held(raising(replace(ready_to_raise(), quorum=SILENT)), "7-raise", "metadata.version", "4.2-IV0", 28)
@@ -501,9 +498,6 @@ def lowering(look: Observed, step: FeatureStep = DOWN, whole: FeatureStep = WAY,
     )
 
 
-BELOW = "metadata.version is lowered to 4.4-IV1 (32) once"
-
-
 def test_lower() -> None:
     """A requested way down that Kafka allows begins with one level."""
     passed(lowering(ready_to_lower()), "7-lower", "metadata.version", "4.4-IV1", 32)
@@ -573,7 +567,7 @@ def test_lower_when_all_is_well() -> None:
 # Rule 7: may_cure_ghost
 
 GHOST = NodeID(3003)
-HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, lost=()),))
+HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, retired=()),))
 
 
 def test_cure_ghost() -> None:
@@ -627,7 +621,6 @@ def test_ghost_of_another() -> None:
 # Rule 7: may_drop_static
 
 STATIC = replace(running(), static=True)
-DROPPED = "controller.quorum.voters is dropped once"
 
 
 def dropping(look: Observed) -> Verdict:

@@ -148,7 +148,7 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"uid": "another"}, {"deleting": True}, {"lost": True}, {"generation": 2}, {"node_id": NodeID(3009)}],
+    [{"uid": "another"}, {"deleting": True}, {"volume_gone": True}, {"generation": 2}, {"node_id": NodeID(3009)}],
     ids=["other uid", "deleting", "lost", "other generation", "other node"],
 )
 def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
@@ -170,7 +170,7 @@ def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
         ({}, f"is the one in the record of cluster {started().cluster_id}"),
         ({"uid": "another"}, "is another than the record's: uid another instead of claim-3000-1"),
         ({"deleting": True}, "is being deleted"),
-        ({"lost": True}, "is without its volume"),
+        ({"volume_gone": True}, "is without its volume"),
     ],
     ids=["ours", "other uid", "deleting", "lost"],
 )
@@ -263,7 +263,7 @@ def test_run() -> None:
 
 
 RETIRED = replace(
-    started(), nodes=tuple(replace(n, lost=(directory(3000),)) if n.node_id == 3002 else n for n in started().nodes)
+    started(), nodes=tuple(replace(n, retired=(directory(3000),)) if n.node_id == 3002 else n for n in started().nodes)
 )
 
 
@@ -315,7 +315,7 @@ def aged(observed: Observed, age_s: float) -> Observed:
 
 EMPTIED = stopped(at_rest())
 CLAIM_GONE = without_pod(without_claim(at_rest(), 3001), 3001)
-VOLUME_LOST = still_blank(without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001))
+VOLUME_LOST = still_blank(without_pod(with_the_claim(at_rest(), 3001, volume_gone=True), 3001))
 NO_VOTER = Known(value=view([key(3000), key(3002)]))
 
 

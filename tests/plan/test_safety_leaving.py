@@ -168,7 +168,6 @@ def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
 
 AUTOMATIC = desired(replacement=Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.AUTOMATIC, lost_node_after_s=600))
 MANUAL = desired(replacement=manual())
-HERE = "node worker-3002 of controller 3002 is down"
 
 
 def retire(
@@ -176,7 +175,7 @@ def retire(
 ) -> Asked:
     """The guard's verdict on giving up controller 3002's Kubernetes node, which has been lost for this long."""
     lost = LostNode(key=key(3002), kube_node="worker-3002", for_s=for_s, agreed_at_s=None)
-    down = (("worker-3002", Known(value=KubeNode(name="worker-3002", present=True, ready=False))),)
+    down = (("worker-3002", Known(value=KubeNode(name="worker-3002", exists=True, ready=False))),)
     look = replace(look, memory=replace(look.memory, lost_nodes=(lost,)), kube_nodes=down)
     return partial(may_retire_node, situation(wanted, look, record), OF)
 
@@ -309,7 +308,6 @@ def test_drop_node_yes(status: Any) -> None:  # noqa: ANN401 - a column
 # 6-delete-volume
 
 CLAIM = claim(RECORD, OF)
-NAMED = "claim alpha-3002-g1"
 
 
 def delete(look: Observed, record: IdentityRecord = WITHOUT, of: Claim = CLAIM) -> Asked:

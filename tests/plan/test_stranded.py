@@ -16,7 +16,7 @@ def ending_formatter(*, ready: bool) -> Observed:
     """The formatter of 3000 is being deleted, and its Kubernetes node is ready or not."""
     record = bound()
     pod = replace(formatter(record, node(record, 3000)), deleting=True, node_name="worker-a")
-    answers = (("worker-a", Known(value=KubeNode(name="worker-a", present=True, ready=ready))),)
+    answers = (("worker-a", Known(value=KubeNode(name="worker-a", exists=True, ready=ready))),)
     return replace(at_rest(record), pods=(pod,), kube_nodes=answers)
 
 
@@ -37,7 +37,7 @@ def test_formatter_on_a_live_node_is_waited_for() -> None:
 
 def ending_pod(*, ready: bool) -> Observed:
     """The pod of 3001 is being deleted in a quorum without a leader, and its Kubernetes node is ready or not."""
-    answers = (("worker-b", Known(value=KubeNode(name="worker-b", present=True, ready=ready))),)
+    answers = (("worker-b", Known(value=KubeNode(name="worker-b", exists=True, ready=ready))),)
     look = with_pod(at_rest(quorum=SILENT), 3001, deleting=True, node_name="worker-b")
     return replace(look, kube_nodes=answers)
 

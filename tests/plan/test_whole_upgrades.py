@@ -16,7 +16,6 @@ from kafka_quorum.model.quorum import FinalizedFeature
 
 BAD_IMAGE = "registry/kafka:no-such-tag"
 LIMIT = 400
-TOP_OF_4_1 = (("group.version", 1), ("metadata.version", 27), ("transaction.version", 2))
 
 
 def wanted(release: str = "4.4.0", *, levels: dict[str, int] | None = None, **changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds

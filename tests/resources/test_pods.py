@@ -236,7 +236,7 @@ def test_never_a_release_version(record: IdentityRecord) -> None:
 def test_intent_names_one_format() -> None:
     """The intent of a format differs by cluster, node, mode, claim and number of losses."""
     lost = with_disk_lost(running(), IDS[0], new_claim=False)
-    twice = replace(lost, nodes=tuple(replace(of, lost=(*of.lost, directory(3000, 2))) for of in lost.nodes))
+    twice = replace(lost, nodes=tuple(replace(of, retired=(*of.retired, directory(3000, 2))) for of in lost.nodes))
     other_claim = replace(FIRST, nodes=tuple(replace(of, claim_uid="another") for of in FIRST.nodes))
     records = [(FIRST, 3000), (FIRST, 3001), (other_claim, 3000), (lost, 3000), (twice, 3000)]
     intents = {environment(formatter(*one)["spec"]["containers"][0])["KQ_INTENT"] for one in records}

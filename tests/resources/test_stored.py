@@ -19,7 +19,7 @@ from tests.model.values import (
 )
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
-from kafka_quorum.model.formats import Unreadable
+from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
 from kafka_quorum.resources.stored import record_from, record_object, revision_from, revision_object
 
@@ -135,6 +135,16 @@ def test_impossible_record(text: Callable[[], str], said: str) -> None:
     with pytest.raises(Unreadable, match=said) as error:
         record_from(damaged(text()))
     assert len(str(error.value)) < 400
+
+
+def test_retired_directory_ids_are_stored_as_lost() -> None:
+    """The retired directory ids of a node are stored as `lost`; a field `retired` is one of a later version."""
+    item = as_stored(LOST)
+    body = json.loads(item["data"]["record.json"])
+    assert [node["lost"] for node in body["nodes"]] == [list(node.retired) for node in LOST.nodes]
+    assert not any("retired" in node for node in body["nodes"])
+    with pytest.raises(LaterFormat, match="retired"):
+        record_from(damaged(with_node(retired=[])))
 
 
 def test_config_map_without_data() -> None:

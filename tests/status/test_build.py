@@ -281,7 +281,7 @@ def test_a_wait_that_is_over_leaves_the_status() -> None:
 def test_stale_replicas_say_what_they_are() -> None:
     """A retired disk's voter is stale, a voter of another origin is foreign, and a retired observer is listed too."""
     record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
-    record = replace(record, former=(FormerNode(node_id=NodeID(3003), generation=1, lost=(directory(3003),)),))
+    record = replace(record, former=(FormerNode(node_id=NodeID(3003), generation=1, retired=(directory(3003),)),))
     seen = view([key(3000), key(3001), key(3002, 2), key(77)], [key(3003)])
     status = build(done(at_rest(record, quorum=Known(value=seen))), {}, generation=1, now=NOW)
     assert [(row["nodeID"], row["kind"]) for row in status["staleReplicas"]] == [

@@ -84,7 +84,7 @@ def test_a_lost_disk_is_named_until_there_is_a_leader() -> None:
     """Without a leader a lost disk is reported by the controller's name."""
     record = running()
     lost = node(record, 3001)
-    retired = replace(lost, directory_id=None, formatted=False, lost=(key(3001).directory_id,))  # type: ignore[arg-type]  # a known id
+    retired = replace(lost, directory_id=None, formatted=False, retired=(key(3001).directory_id,))  # type: ignore[arg-type]  # a known id
     changed = replace(record, nodes=tuple(retired if of.node_id == 3001 else of for of in record.nodes))
     finding = degraded(done(at_rest(changed, quorum=SILENT)))
     assert finding.reason == "LostDisk"

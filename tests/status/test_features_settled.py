@@ -125,7 +125,7 @@ def test_a_finalized_level_that_some_do_not_show_yet() -> None:
 def test_what_else_is_waited_for_is_no_reason() -> None:
     """If other work goes first, the way is reported, with what will block it."""
     scene = done(speaking(said=OF_4_1))
-    way = FeaturePlan(name=METADATA, present=27, level=29, wanted=True, against="controller 3001 runs 4.1.2")
+    way = FeaturePlan(name=METADATA, present=27, level=29, requested=True, against="controller 3001 runs 4.1.2")
     plan = Plan(actions=(), waits=(), verdicts=(), requeue_s=1.0, features=(way,))
     finding = features_settled(replace(scene, plan=plan))
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")

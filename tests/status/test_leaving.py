@@ -68,7 +68,7 @@ def lost_node(for_s: float = 30.0, *, later_ms: int = 0) -> Observed:
     )
     answer = replace(seen.answer, voters=moved, high_watermark=seen.answer.high_watermark + later_ms)
     lost = LostNode(key=key(3002), kube_node=WORKER, for_s=for_s, agreed_at_s=1.0)
-    down = Known(value=KubeNode(name=WORKER, present=True, ready=False))
+    down = Known(value=KubeNode(name=WORKER, exists=True, ready=False))
     look = at_rest(
         quorum=Known(value=replace(seen, answer=answer)),
         memory=replace(looks(seen), lost_nodes=(lost,)),

@@ -144,13 +144,13 @@ async def test_the_record_is_read_whole(name: str) -> None:
             stored["generation"],
             stored["claim_uid"],
         )
-        assert (node.directory_id, list(node.lost)) == (stored["directory_id"], stored["lost"])
+        assert (node.directory_id, list(node.retired)) == (stored["directory_id"], stored["lost"])
         assert (node.mode.value, node.formatted, node.revision) == (
             stored["mode"],
             stored["formatted"],
             stored["revision"],
         )
-    assert [(each.node_id, each.generation, list(each.lost)) for each in record.former] == [
+    assert [(each.node_id, each.generation, list(each.retired)) for each in record.former] == [
         (each["node_id"], each["generation"], each["lost"]) for each in body["former"]
     ]
 

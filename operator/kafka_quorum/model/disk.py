@@ -56,20 +56,20 @@ class Deleting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeLost:
+class VolumeGone:
     """The claim exists, and Kubernetes reports that its volume does not exist."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Claimed:
     """The claim of the record exists, with or without a volume yet. The data on it is another question."""
 
     claim: Claim
 
 
-Disk: TypeAlias = Unclaimed | Gone | Another | Deleting | VolumeLost | Present
+Disk: TypeAlias = Unclaimed | Gone | Another | Deleting | VolumeGone | Claimed
 
 
 def disk_of(observed: Observed, node: NodeIdentity) -> Disk:
@@ -84,7 +84,7 @@ def disk_of(observed: Observed, node: NodeIdentity) -> Disk:
         return Another(claim=claim)
     if claim.deleting:
         return Deleting(claim=claim)
-    return VolumeLost(claim=claim) if claim.lost else Present(claim=claim)
+    return VolumeGone(claim=claim) if claim.volume_gone else Claimed(claim=claim)
 
 
 def why_going(disk: Disk, node: NodeIdentity) -> str:
@@ -92,13 +92,13 @@ def why_going(disk: Disk, node: NodeIdentity) -> str:
     if disk.claim is None:
         return f"the claim of controller {node.node_id} is gone"
     match disk:
-        case Present():
+        case Claimed():
             return ""
         case Another() | Unclaimed():
             return f"claim {disk.claim.name} is not the one in the identity ConfigMap"
         case Deleting(claim=claim):
             return f"claim {claim.name} is being deleted"
-        case VolumeLost(claim=claim):
+        case VolumeGone(claim=claim):
             return f"claim {claim.name} has lost its volume"
 
 
@@ -139,7 +139,7 @@ def is_gone(observed: Observed, disk: Disk) -> bool:
     """Whether there is no claim, or Kubernetes has reported for long enough that its volume is lost."""
     if disk.claim is None:
         return True
-    return disk.claim.lost and observed.memory.volume_lost_for_s(disk.claim.uid) >= BLANK_FOR_S
+    return disk.claim.volume_gone and observed.memory.volume_gone_for_s(disk.claim.uid) >= BLANK_FOR_S
 
 
 def is_fresh(observed: Observed, node: NodeIdentity) -> bool:

@@ -48,8 +48,8 @@ class NodeIdentity:
     """One node id and the disk that belongs to it.
 
     `directory_id` is pre-made for initial controllers, and None for others until their formatter reports it.
-    `formatted` says that a formatter has reported. `lost` lists the directory ids that this node had before, whose
-    disks were lost: none of them may ever run again. `generation` counts the node's claims, `revision` names the
+    `formatted` says that a formatter has reported. `retired` lists the directory ids that this node had before: none of
+    them may ever run again. It is stored as `lost`. `generation` counts the node's claims, `revision` names the
     ControllerRevision that its pod is made from (None: the fleet's).
     """
 
@@ -59,7 +59,7 @@ class NodeIdentity:
     directory_id: DirectoryID | None
     mode: FormatMode
     formatted: bool
-    lost: tuple[DirectoryID, ...]
+    retired: tuple[DirectoryID, ...]
     revision: str | None
 
     @property
@@ -70,11 +70,11 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerNode:
-    """A node id that was removed. `generation` is that of its last claim, `lost` are all directory ids it ever had."""
+    """A node id that was removed. `generation` is that of its last claim, `retired` are all its directory ids."""
 
     node_id: NodeID
     generation: int
-    lost: tuple[DirectoryID, ...]
+    retired: tuple[DirectoryID, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,8 @@ class IdentityRecord:
     @property
     def retired(self) -> frozenset[DirectoryID]:
         """Directory ids that may never run again: their disks were lost, or their controllers removed."""
-        lost = (*(node.lost for node in self.nodes), *(each.lost for each in self.former))
-        return frozenset(directory for directories in lost for directory in directories)
+        retired = (*(node.retired for node in self.nodes), *(each.retired for each in self.former))
+        return frozenset(directory for directories in retired for directory in directories)
 
 
 def fault_of(record: IdentityRecord) -> str | None:
@@ -134,17 +134,16 @@ def fault_of(record: IdentityRecord) -> str | None:
     nodes, former = record.nodes, record.former
     if len(nodes) > _NODES_MAX or len(record.initial) > _NODES_MAX:
         return f"it has {max(len(nodes), len(record.initial))} controllers, at most {_NODES_MAX} can be"
-    lost = [
-        directory for all_ in (*(node.lost for node in nodes), *(each.lost for each in former)) for directory in all_
-    ]
-    if len(former) > _FORMER_MAX or len(lost) > _FORMER_MAX or len(record.levels) > _LEVELS_MAX:
+    retired = [directory for node in nodes for directory in node.retired]
+    retired += [directory for each in former for directory in each.retired]
+    if len(former) > _FORMER_MAX or len(retired) > _FORMER_MAX or len(record.levels) > _LEVELS_MAX:
         return f"it has more than {_FORMER_MAX} former controllers or disks, or more than {_LEVELS_MAX} levels"
     ids = [*record.node_ids, *(key.node_id for key in record.initial), *(each.node_id for each in former)]
     if len(set(record.node_ids)) != len(nodes):
         return "it has a controller twice"
     if wrong := [node_id for node_id in ids if not 0 <= node_id <= INT32_MAX]:
         return f"it has the node id {quoted(wrong[0])}"
-    directories = [*(node.directory_id for node in nodes), *(key.directory_id for key in record.initial), *lost]
+    directories = [*(node.directory_id for node in nodes), *(key.directory_id for key in record.initial), *retired]
     try:
         parse_cluster_id(record.cluster_id)
         for directory in directories:
@@ -168,7 +167,7 @@ def mint(
             directory_id=key.directory_id,
             mode=mode,
             formatted=False,
-            lost=(),
+            retired=(),
             revision=None,
         )
         for key in keys
@@ -199,7 +198,7 @@ def without_node(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
     """Remove a node that is not a voter any more: its directory id is retired for ever."""
     node = _require(record, node_id)
     present = () if node.directory_id is None else (node.directory_id,)
-    gone = FormerNode(node_id=node_id, generation=node.generation, lost=(*node.lost, *present))
+    gone = FormerNode(node_id=node_id, generation=node.generation, retired=(*node.retired, *present))
     former = tuple(sorted((*record.former, gone), key=lambda each: each.node_id))
     return replace(record, nodes=tuple(each for each in record.nodes if each.node_id != node_id), former=former)
 
@@ -239,7 +238,7 @@ def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) 
         directory_id=None,
         mode=FormatMode.NO_INITIAL_CONTROLLERS,
         formatted=False,
-        lost=(*node.lost, *retired),
+        retired=(*node.retired, *retired),
     )
 
 
@@ -247,11 +246,11 @@ def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: Director
     """Retire a disk that this node id had before all others, and that no controller has now: it never runs again."""
     node = record.node(node_id)
     if node is not None:
-        return _changed(record, node_id, lost=(directory_id, *node.lost))
+        return _changed(record, node_id, retired=(directory_id, *node.retired))
     known = (each for each in record.former if each.node_id == node_id)
-    before = next(known, FormerNode(node_id=node_id, generation=1, lost=()))
+    before = next(known, FormerNode(node_id=node_id, generation=1, retired=()))
     others = (each for each in record.former if each.node_id != node_id)
-    return replace(record, former=(*others, replace(before, lost=(directory_id, *before.lost))))
+    return replace(record, former=(*others, replace(before, retired=(directory_id, *before.retired))))
 
 
 def with_started(record: IdentityRecord) -> IdentityRecord:
@@ -288,7 +287,7 @@ def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity
         directory_id=None,
         mode=FormatMode.NO_INITIAL_CONTROLLERS,
         formatted=False,
-        lost=before.lost if before else (),
+        retired=before.retired if before else (),
         revision=None,
     )
 

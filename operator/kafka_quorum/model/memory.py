@@ -50,8 +50,8 @@ class BlankDisk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostClaim:
-    """A claim whose volume Kubernetes reports as lost. `for_s` are the seconds of looks that showed it as lost.
+class GoneVolume:
+    """A claim of phase `Lost`: its volume does not exist. `for_s` are the seconds of looks that showed this phase.
 
     `seen_s` is the last look that showed it (monotonic).
     """
@@ -155,7 +155,7 @@ class Memory:
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
     blank_disks: tuple[BlankDisk, ...] = ()
-    lost_claims: tuple[LostClaim, ...] = ()
+    gone_volumes: tuple[GoneVolume, ...] = ()
     soak: Soak | None = None
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()
@@ -175,9 +175,9 @@ class Memory:
         """For how long this container has been seen to run; 0 if no look has shown it before."""
         return next((now_s - row.at_s for row in self.runs_since if row.instance == instance), 0.0)
 
-    def volume_lost_for_s(self, claim_uid: str) -> float:
-        """For how long the volume of this claim has been reported as lost, in seconds looked at."""
-        return next((lost.for_s for lost in self.lost_claims if lost.claim_uid == claim_uid), 0.0)
+    def volume_gone_for_s(self, claim_uid: str) -> float:
+        """For how long this claim has been in phase `Lost`, in seconds looked at."""
+        return next((row.for_s for row in self.gone_volumes if row.claim_uid == claim_uid), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
         """In how many consecutive looks this replica was caught up."""

@@ -1,4 +1,4 @@
-"""Questions about nodes for plan and status: which are wanted, what they are made from, which are stale.
+"""Questions about nodes for plan and status: which are requested, what they are made from, which are stale.
 
 Controllers start at 3000: brokers share the id space, and start lower.
 """
@@ -65,9 +65,10 @@ def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple
     )
 
 
-def initial_node_ids(desired: Desired, wanted: tuple[NodeID, ...]) -> tuple[NodeID, ...]:
-    """The nodes whose disks name the first voters: all of them, or only the lowest."""
-    return wanted[:1] if desired.bootstrap is BootstrapMode.STANDALONE else wanted
+def initial_node_ids(desired: Desired) -> tuple[NodeID, ...]:
+    """The first voters of a quorum without a record: every controller that the spec requests, or only the lowest."""
+    requested = requested_node_ids(desired, None)
+    return requested[:1] if desired.bootstrap is BootstrapMode.STANDALONE else requested
 
 
 def initial_nodes(record: IdentityRecord) -> tuple[NodeIdentity, ...]:
@@ -136,7 +137,7 @@ def is_retired_disk(record: IdentityRecord | None, pod: Pod, report: DiskReport)
     if record is None or node is None or report.found is not DiskFound.FORMATTED:
         return False
     same = (report.cluster_id, report.node_id) == (record.cluster_id, node.node_id)
-    return same and report.directory_id in node.lost
+    return same and report.directory_id in node.retired
 
 
 def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:

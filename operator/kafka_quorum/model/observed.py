@@ -29,8 +29,8 @@ class Claim:
     generation: int
     owner_uid: str | None
     deleting: bool
-    lost: bool
-    """The volume behind a bound claim is gone (phase Lost)."""
+    volume_gone: bool
+    """Whether Kubernetes reports that the volume behind a bound claim does not exist (phase `Lost`)."""
     cluster_id: str | None
     directory_id: str | None
     phase: str | None
@@ -51,10 +51,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
-    """A node of Kubernetes. `ready` is its Ready condition. A node without an object is neither `present` nor ready."""
+    """A node of Kubernetes. `ready` is its Ready condition. A node that does not exist is not ready."""
 
     name: str
-    present: bool
+    exists: bool
     ready: bool
     cordoned: bool = False
     """Whether it takes no new pods."""

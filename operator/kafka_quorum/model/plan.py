@@ -43,12 +43,12 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturePlan:
-    """A feature that is to be changed, or that could be raised if `wanted` is not set. `against`: what blocks it."""
+    """A feature that is to be changed, or that could be raised if it is not `requested`. `against`: what blocks it."""
 
     name: str
     present: int
     level: int
-    wanted: bool
+    requested: bool
     against: str
 
 

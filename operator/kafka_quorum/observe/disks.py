@@ -10,7 +10,7 @@ from typing import Final
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
+from kafka_quorum.model.memory import BlankDisk, GoneVolume, Memory
 from kafka_quorum.model.nodes import lacks_data
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.pods import Pod, PodRole
@@ -29,7 +29,7 @@ def remembered(observed: Observed, now_s: float) -> Memory:
     return replace(
         observed.memory,
         blank_disks=tuple(row for row in rows if row is not None),
-        lost_claims=tuple(_lost(observed, claim, now_s) for claim in observed.claims if claim.lost),
+        gone_volumes=tuple(_gone(observed, claim, now_s) for claim in observed.claims if claim.volume_gone),
     )
 
 
@@ -79,10 +79,10 @@ def _fetches(observed: Observed, pod: Pod) -> bool:
     return isinstance(observed.quorum, Known) and key in observed.quorum.value.live
 
 
-def _lost(observed: Observed, claim: Claim, now_s: float) -> LostClaim:
+def _gone(observed: Observed, claim: Claim, now_s: float) -> GoneVolume:
     """What this look adds for a claim whose volume is lost; when the volume is back, the phase is `Bound` again."""
-    before = next((row for row in observed.memory.lost_claims if row.claim_uid == claim.uid), None)
+    before = next((row for row in observed.memory.gone_volumes if row.claim_uid == claim.uid), None)
     if before is None:
-        return LostClaim(claim_uid=claim.uid, for_s=0.0, seen_s=now_s)
+        return GoneVolume(claim_uid=claim.uid, for_s=0.0, seen_s=now_s)
     gap_s = min(max(now_s - before.seen_s, 0.0), GAP_COUNTS_S)
     return replace(before, for_s=before.for_s + gap_s, seen_s=now_s)

@@ -234,7 +234,7 @@ async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str,
             item = await kube.get(NODES, "", name)
         except KubeError as error:
             return Unknown(reason=str(error))
-        found = KubeNode(name=name, present=False, ready=False) if item is None else kube_node_from(item)
+        found = KubeNode(name=name, exists=False, ready=False) if item is None else kube_node_from(item)
         return Known(value=found)
 
     answers = await asyncio.gather(*(one(name) for name in names_))

@@ -68,7 +68,7 @@ def kube_node_from(item: Json) -> KubeNode:
     """A node of Kubernetes; without a Ready condition it is not ready."""
     ready = _condition(item.get("status", {}), "Ready").get("status") == "True"
     cordoned = bool((item.get("spec") or {}).get("unschedulable"))
-    return KubeNode(name=item["metadata"]["name"], present=True, ready=ready, cordoned=cordoned)
+    return KubeNode(name=item["metadata"]["name"], exists=True, ready=ready, cordoned=cordoned)
 
 
 def claim_from(item: Json) -> Claim:
@@ -88,7 +88,7 @@ def claim_from(item: Json) -> Claim:
         labelled=labels.items() <= (metadata.get("labels") or {}).items(),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
-        lost=item.get("status", {}).get("phase") == "Lost",
+        volume_gone=item.get("status", {}).get("phase") == "Lost",
         cluster_id=_id(annotations.get(names.CLUSTER_ID)),
         directory_id=_id(annotations.get(names.DIRECTORY_ID)),
         phase=_id(annotations.get(names.PHASE)),

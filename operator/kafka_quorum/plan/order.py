@@ -1,7 +1,8 @@
 """The order of the planner: the one table of its concerns, and which actions one plan may hold together.
 
 A concern looks at one subject and returns a `Part`: what it would do, what it waits for, and its guards' answers. The
-table decides which of these parts may act in this pass; all others only report. There are three stages:
+table decides which concerns run in the present state of the quorum, and which of their parts may act in this pass; all
+others only report. There are three stages:
 
 - *Upkeep* keeps records, disks and pods as they should be. Independent actions of all its concerns go together; the
   first exclusive action stands alone.
@@ -10,7 +11,7 @@ table decides which of these parts may act in this pass; all others only report.
 - *Releases* acts only if the voters have nothing to do, too, and one concern at a time: the first that has something to
   do or to ask.
 
-Nothing at all runs while the resource is paused, or before its identity is settled.
+The table is asked when the identity is settled (`planner`). docs/decisions/0008 names every rule that is not in it.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,15 +63,20 @@ class Runs(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One row: a subject of the planner, its stage, and whether it runs in two special states of a quorum.
+    """One row: a subject of the planner, its stage, and whether it runs in four special states of a quorum.
 
-    `repairing` is a pass with an invalid spec: everything is kept as it is, and nothing is changed.
+    A row whose concern tests more than the state itself, or leaves it to a guard, has `ACTS`.
     """
 
     name: str
     stage: Stage
     part: Callable[[Situation], Part]
+    paused: Runs = Runs.OFF
+    """While `spec.paused` is true. Off, unless a row says otherwise: a pause stops every act."""
     repairing: Runs = Runs.ACTS
+    """In a pass with an invalid spec: everything is kept as it is, and nothing is changed."""
+    voter_change: Runs = Runs.ACTS
+    """While a change of the voter set is open."""
     feature_step: Runs = Runs.ACTS
     """While a step of a feature level is open."""
 
@@ -112,7 +118,7 @@ CONCERNS: Final = (
         repairing=Runs.OFF,
         feature_step=Runs.OFF,
     ),
-    Concern(name="feature levels", stage=_RELEASES, part=step),
+    Concern(name="feature levels", stage=_RELEASES, part=step, voter_change=Runs.OFF),
     Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
@@ -161,10 +167,14 @@ def _parts(situation: Situation, stage: Stage) -> tuple[Part, ...]:
 
 def _runs(concern: Concern, situation: Situation) -> Runs:
     """How a concern runs now: every present state of the quorum must allow it."""
-    allowed = {
-        concern.repairing if situation.repair_only else Runs.ACTS,
-        concern.feature_step if situation.observed.status.feature_operation is not None else Runs.ACTS,
-    }
+    status = situation.observed.status
+    states = (
+        (situation.desired.paused, concern.paused),
+        (situation.repair_only, concern.repairing),
+        (status.operation is not None, concern.voter_change),
+        (status.feature_operation is not None, concern.feature_step),
+    )
+    allowed = {Runs.ACTS, *(runs for present, runs in states if present)}
     return next(runs for runs in (Runs.OFF, Runs.REPORTS, Runs.ACTS) if runs in allowed)
 
 

@@ -1,7 +1,8 @@
 """The plan of one pass: the identity is settled, the situation is computed, and the table of concerns decides.
 
-An exclusive action stands alone; independent creations go together. With an invalid spec (`repair_only`) pods and disks
-are still kept, and nothing is changed. The order is in `order`.
+An exclusive action stands alone; independent creations go together. The order is in `order`, and so is what runs while
+the resource is paused, with an invalid spec (`repair_only`), and during an open operation. Before the identity is
+settled, the table is not asked: only the identity is decided then, and nothing at all while the resource is paused.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
 from kafka_quorum.plan.order import ordered, together
-from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.releases.levels import SOAKING, soak_left_s
 from kafka_quorum.plan.releases.wants import plans
 
@@ -37,13 +38,14 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:
-    if stopped := (*_paused(desired), *later_version(observed)):
-        return _finished(Part(waits=stopped), observed)
+    paused = Part(waits=_paused(desired))
+    if later := later_version(observed):
+        return _finished(merged((paused, Part(waits=later))), observed)
     first = unsettled(desired, observed, repair_only=repair_only)
     if first is not None or situation is None:
-        return _finished(first or Part(), observed)
-    planned = _finished(ordered(situation), observed, soaks_s=soak_left_s(situation))
-    return replace(planned, features=plans(situation))
+        return _finished(paused if desired.paused else first or Part(), observed)
+    planned = _finished(merged((paused, ordered(situation))), observed, soaks_s=soak_left_s(situation))
+    return planned if desired.paused else replace(planned, features=plans(situation))
 
 
 def _paused(desired: Desired) -> tuple[Wait, ...]:

@@ -127,7 +127,7 @@ def initial_controllers(desired: Desired, record: IdentityRecord, revision: Revi
 
 def _intent(record: IdentityRecord, node: NodeIdentity) -> str:
     """The name of one format of one claim: a second format after a loss has another name."""
-    return f"{record.cluster_id} {node.node_id} {node.mode.value} {node.claim_uid} {len(node.lost)}"
+    return f"{record.cluster_id} {node.node_id} {node.mode.value} {node.claim_uid} {len(node.retired)}"
 
 
 def _metadata(

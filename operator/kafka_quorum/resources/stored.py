@@ -26,11 +26,13 @@ ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
 _RUNTIME: Final = TypeAdapter(Runtime)
+_RETIRED: Final = {"retired": "lost", "lost": "retired"}
+"""The retired directory ids of a node are stored as `lost`, as version 0.1.0 did."""
 
 
 def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") -> Json:
     """The ConfigMap of a record and the last accepted spec. With a resource version it replaces exactly that one."""
-    body = _RECORD.dump_python(record, mode="json")
+    body = _renamed(_RECORD.dump_python(record, mode="json"))
     del body["resource_version"]
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     data = {_KEY: text} | (accepted_data(accepted) if accepted else {})
@@ -69,13 +71,23 @@ def record_from(item: Json) -> IdentityRecord:
     formats.check(version, formats.RECORD, where)
     try:
         stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
-        record = _RECORD.validate_python(stored, strict=False)
+        record = _RECORD.validate_python(_renamed(stored), strict=False)
     except ValidationError as error:
         raise Unreadable(f"{where} is not valid ({error.error_count()} faults). Restore it from a backup") from error
     if (fault := fault_of(record)) is not None:
         raise Unreadable(f"{where} is not valid: {fault}. Restore it from a backup")
-    _refuse_unknown(stored, _RECORD.dump_python(record, mode="json"), where)
+    _refuse_unknown(stored, _renamed(_RECORD.dump_python(record, mode="json")), where)
     return record
+
+
+def _renamed(body: Json) -> Json:
+    """A record with the names of its fields as they are stored, or back. Other values than lists of rows stay."""
+
+    def row(found: object) -> object:
+        return {_RETIRED.get(name, name): value for name, value in found.items()} if isinstance(found, dict) else found
+
+    lists = {name: body[name] for name in ("nodes", "former") if isinstance(body.get(name), list)}
+    return body | {name: [row(each) for each in rows] for name, rows in lists.items()}
 
 
 def accepted_text(spec: Json) -> str:

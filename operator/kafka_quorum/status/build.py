@@ -12,7 +12,6 @@ from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim
 from kafka_quorum.model.nodes import (
     initial_node_ids,
     is_foreign,
-    requested_node_ids,
     revision_of,
     stale_voters,
 )
@@ -249,10 +248,9 @@ def unanswered(old: Json, now: str) -> Json:
 
 
 def _expected(done: Pass) -> int:
-    """How many voters the quorum starts with: those of the record, or those that the spec requests."""
+    """How many voters the quorum starts with: those of the record, or those that a new record will have."""
     record = done.observed.record
-    requested = requested_node_ids(done.desired, None)
-    return len(record.initial) if record is not None else len(initial_node_ids(done.desired, requested))
+    return len(record.initial) if record is not None else len(initial_node_ids(done.desired))
 
 
 def _stale(observed: Observed, view: QuorumView) -> list[Json]:
@@ -274,7 +272,7 @@ def _soak(done: Pass, old: Json) -> Json:
     soak = done.observed.memory.soak
     if soak is not None and not done.observed.finalized:
         return {"soak": old["soak"]} if "soak" in old else {}  # the levels are unknown in this look
-    if soak is None or not any(feature.wanted for feature in done.plan.features):
+    if soak is None or not any(feature.requested for feature in done.plan.features):
         return {}
     seconds = min(int(soak.healthy_s), done.desired.soak_s) // _SOAK_STEP_S * _SOAK_STEP_S
     return {"soak": {"finalizedEpoch": soak.epoch, "seconds": seconds}}
@@ -295,7 +293,7 @@ def _features(done: Pass, old: Json) -> Json:
             "finalized": finalized.get(name, 0),
             "minSupported": max(feature.min_level for feature in ranges),
             "maxSupported": min(feature.max_level for feature in ranges),
-            "wanted": planned.level if planned and planned.wanted else None,
+            "wanted": planned.level if planned and planned.requested else None,
             "blockedBy": planned.against or None if planned else None,
         }
         rows.append(_without_none(row))

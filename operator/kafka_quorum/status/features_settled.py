@@ -45,18 +45,18 @@ def features_settled(done: Pass) -> Finding:
                 return _finding(
                     Truth.UNKNOWN, reason, f"the feature levels are not compared with the spec: {wait.message}"
                 )
-    wanted = tuple(feature for feature in done.plan.features if feature.wanted)
-    if (operation := done.observed.status.feature_operation) is not None and not wanted:
+    requested = tuple(feature for feature in done.plan.features if feature.requested)
+    if (operation := done.observed.status.feature_operation) is not None and not requested:
         return _finding(Truth.FALSE, "Raising", f"Completing the step {operation.step}")
-    if not wanted:
+    if not requested:
         follows = next((wait for wait in done.plan.waits if wait.reason == "SteppingFeature"), None)
         return _settled(done) if follows is None else _finding(Truth.FALSE, "Raising", follows.message)
     for word, reason in _REASONS.items():
         for wait in done.plan.waits:
             if wait.reason == word:
                 return _finding(Truth.FALSE, reason, wait.message)
-    text = "; ".join(_way(feature) for feature in wanted)
-    against = next((feature.against for feature in wanted if feature.against), "")
+    text = "; ".join(_way(feature) for feature in requested)
+    against = next((feature.against for feature in requested if feature.against), "")
     return _finding(Truth.FALSE, "Raising", f"{text}: {against}" if against else text)
 
 

@@ -15,9 +15,9 @@ def odd_voter_count(done: Pass) -> Finding:
             return _finding(Truth.UNKNOWN, "NotCommitted", "no voter set is known to be committed yet")
         case Known(value=view):
             voters = len(view.committed_voters or ())
-    wanted = done.desired.replicas
+    requested = done.desired.replicas
     tolerated = tolerated_by(voters)
-    changes = f". The spec requests {wanted}" if wanted != voters else ""
+    changes = f". The spec requests {requested}" if requested != voters else ""
     if voters % 2:
         tolerates = "1 voter tolerates" if voters == 1 else f"{voters} voters tolerate"
         return _finding(Truth.TRUE, "Odd", f"{tolerates} the loss of {tolerated}{changes}")

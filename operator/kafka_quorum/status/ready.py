@@ -39,8 +39,10 @@ def ready(done: Pass) -> Finding:
     if lacking is not None:
         reason, otherwise = lacking
         return _finding(Truth.FALSE, reason, _why(done, otherwise))
-    wanted = len(situation.requested)
-    return _finding(Truth.TRUE, "AllVotersCaughtUp", f"{wanted} of {wanted} controllers are voters, and caught up")
+    requested = len(situation.requested)
+    return _finding(
+        Truth.TRUE, "AllVotersCaughtUp", f"{requested} of {requested} controllers are voters, and caught up"
+    )
 
 
 def _without_record(done: Pass) -> Finding:
@@ -56,13 +58,13 @@ def _without_record(done: Pass) -> Finding:
 
 def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     """What is still missing in the voters of this quorum: reason and sentence; None if nothing is."""
-    observed, record, wanted = situation.observed, situation.record, situation.requested
+    observed, record, requested = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka reports a killed voter as caught up for a fetch timeout more: its pod shows the end at once.
     up = {pod.node_id for pod in observed.pods if pod.serves}
-    voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
+    voting = {node for node in requested if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
-    missing = [str(node) for node in wanted if node not in voting & up]
+    missing = [str(node) for node in requested if node not in voting & up]
     odd = stale_voters(record, view)
     which = "ForeignVoter" if all(is_foreign(record, key) for key in odd) else "StaleVoters"
     stale = ", ".join(map(str, odd))
@@ -76,7 +78,7 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
         (view.changing, "VoterSetUncommitted", "Waiting for the voter set to be committed"),
         (observed.status.operation is not None, "OperationOpen", "Changing the voter set"),
         (bool(older), "Rolling", f"Recreating controllers from the present spec: {', '.join(older)}"),
-        (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec requests"),
+        (len(view.voters) != len(requested), "VotersToRemove", "there are more voters than the spec requests"),
     )
     return next(((reason, text) for holds, reason, text in rows if holds), None)
 

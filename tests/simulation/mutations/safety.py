@@ -37,16 +37,16 @@ MUTANTS: Final = (
             "with_disk_lost",
             (
                 "_changed(record, node_id, generation=..., claim_uid=..., directory_id=None,"
-                " mode=FormatMode.NO_INITIAL_CONTROLLERS, formatted=False, lost=...)"
+                " mode=FormatMode.NO_INITIAL_CONTROLLERS, formatted=False, retired=...)"
             ),
             (
                 "_changed(record, node_id, generation=..., claim_uid=..., directory_id=node.directory_id,"
-                " formatted=False, lost=...)"
+                " formatted=False, retired=...)"
             ),
         ),
         ("may_format_initial", "situation.record.phase is not BootstrapPhase.FORMATTING", "False"),
         ("may_format_initial", "[pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]", "[]"),
-        ("_reported", "report.directory_id in node.lost", "False"),
+        ("_reported", "report.directory_id in node.retired", "False"),
     ),
     # 2: a directory id only on its own disk
     mutant(
@@ -175,8 +175,8 @@ MUTANTS: Final = (
         ("volume-away-for-a-moment",),
         (
             "is_gone",
-            "disk.claim.lost and observed.memory.volume_lost_for_s(disk.claim.uid) >= BLANK_FOR_S",
-            "disk.claim.lost",
+            "disk.claim.volume_gone and observed.memory.volume_gone_for_s(disk.claim.uid) >= BLANK_FOR_S",
+            "disk.claim.volume_gone",
         ),
     ),
     mutant(

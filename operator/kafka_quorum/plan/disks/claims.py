@@ -5,7 +5,7 @@ Before the barrier a lost disk is formatted again with the same directory id, be
 
 from kafka_quorum.model.actions import AnnotateClaim, CreateClaim, RecordChange, SetRecordOwner, WriteRecord
 from kafka_quorum.model.desired import VolumeFate
-from kafka_quorum.model.disk import Deleting, Present, Unclaimed, VolumeLost
+from kafka_quorum.model.disk import Claimed, Deleting, Unclaimed, VolumeGone
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
@@ -61,7 +61,7 @@ def _retired(situation: Situation) -> Part | None:
             )
     for node in record.nodes:
         match situation.disk(node):
-            case Present(claim=claim) | Deleting(claim=claim) | VolumeLost(claim=claim):
+            case Claimed(claim=claim) | Deleting(claim=claim) | VolumeGone(claim=claim):
                 if claim.phase == RETIRED and not node.formatted:
                     text = f"claim {claim.name} holds retired directory id {claim.directory_id}: it is kept, and"
                     return _next_claim(record, node, f"{text} controller {node.node_id} gets a new claim")
@@ -79,7 +79,7 @@ def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
     claim = situation.disk(node).claim
     if claim is not None and claim.deleting:
         return Part(waits=(_claim_deleting(situation, node, claim),))
-    if claim is not None and not (claim.lost and _never_ran(situation.record, node)):
+    if claim is not None and not (claim.volume_gone and _never_ran(situation.record, node)):
         return Part(actions=_annotations(situation, node, claim))
     name = claim_name(situation.desired.member(node.node_id), node.generation)
     match situation.disk(node):

@@ -69,7 +69,7 @@ def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> Directory
         return None
     if (report.cluster_id, report.node_id) != (record.cluster_id, node.node_id):
         return None
-    if node.directory_id not in (None, report.directory_id) or report.directory_id in node.lost:
+    if node.directory_id not in (None, report.directory_id) or report.directory_id in node.retired:
         return None
     return DirectoryID(report.directory_id)
 
@@ -133,5 +133,5 @@ def _votes_still(observed: Observed, node: NodeIdentity) -> bool:
         case _ if observed.memory.committed_voters is not None:
             voters = observed.memory.committed_voters
         case _:
-            return bool(node.lost)
-    return any(key.directory_id in node.lost for key in voters)
+            return bool(node.retired)
+    return any(key.directory_id in node.retired for key in voters)

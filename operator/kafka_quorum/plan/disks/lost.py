@@ -55,7 +55,7 @@ def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a single look shows a loss: it is reported, and looked at again."""
     observed = situation.observed
     claim = situation.disk(node).claim
-    if claim is None or claim.lost or looks_again(observed, node):
+    if claim is None or claim.volume_gone or looks_again(observed, node):
         return True
     return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
 
@@ -65,7 +65,7 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
     if record.had_leader or not record.initial:
         return None
     suspect_keys = {node.key for node in suspects}
-    retired = {directory for node in record.nodes for directory in node.lost}
+    retired = {directory for node in record.nodes for directory in node.retired}
     gone = [key for key in record.initial if key in suspect_keys or key.directory_id in retired]
     if len(record.initial) - len(gone) >= majority_of(len(record.initial)):
         return None
@@ -89,9 +89,9 @@ def _retire(situation: Situation, node: NodeIdentity) -> Part:
             told = f"{told}, and {goes_with(situation, node, running)}"
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
-    new_claim = claim is None or claim.lost
+    new_claim = claim is None or claim.volume_gone
     on_it = "its volume holds an earlier, retired disk" if has_earlier(observed, node) else "its volume is empty"
-    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else on_it
+    how = "its claim is gone" if claim is None else "its volume is gone" if claim.volume_gone else on_it
     message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
     retired = with_disk_lost(situation.record, node.node_id, new_claim=new_claim)
     write = DecideRecord(record=retired, change=RecordChange.DISK_LOST, message=message, permit=verdict)

@@ -1,6 +1,6 @@
-"""The config maps that pods mount: which are wanted now, and which pod waits for one that nothing creates any more.
+"""The config maps that pods mount: which are needed now, and which pod waits for one that nothing creates any more.
 
-A config map's name has a hash of the inputs and of the node ids. When node ids come or go, the wanted name changes; a
+A config map's name has a hash of the inputs and of the node ids. When node ids come or go, the needed name changes; a
 pod that was created for the earlier name mounts that one, and nothing creates it again if it is gone.
 """
 
@@ -15,29 +15,29 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.podstate import CRASHED
 
 
-def wanted_configs(situation: Situation) -> Mapping[str, Revision]:
+def needed_configs(situation: Situation) -> Mapping[str, Revision]:
     """The config maps that pods are created with now, by name, each with the revision that it is made from."""
     observed, record, quorum = situation.observed, situation.record, situation.desired.name
-    wanted: dict[str, Revision] = {}
+    needed: dict[str, Revision] = {}
     fleet = observed.revision(record.applied_revision)
     if fleet is not None and not all_initial_formatted(record):
-        wanted[format_config_name(quorum, fleet.inputs_hash, record.node_ids)] = fleet
+        needed[format_config_name(quorum, fleet.inputs_hash, record.node_ids)] = fleet
     for node in record.nodes:
         for revision in (situation.revision_of(node), fleet):
             if revision is not None:
-                wanted[config_name(quorum, revision.inputs_hash, record.node_ids)] = revision
-    return wanted
+                needed[config_name(quorum, revision.inputs_hash, record.node_ids)] = revision
+    return needed
 
 
 def lacks_config(situation: Situation, pod: Pod) -> bool:
-    """Whether a pod that has not started waits for a config map that does not exist, and is not wanted any more.
+    """Whether a pod that has not started waits for a config map that does not exist, and is not needed any more.
 
     A container that crashed has its volumes: the kubelet restarts it without the config map.
     """
     if not isinstance(pod.container, Waiting) or pod.container.reason == CRASHED or not pod.config_name:
         return False
     present = present_configs(situation.observed)
-    return pod.config_name not in present and pod.config_name not in wanted_configs(situation)
+    return pod.config_name not in present and pod.config_name not in needed_configs(situation)
 
 
 def present_configs(observed: Observed) -> AbstractSet[str]:

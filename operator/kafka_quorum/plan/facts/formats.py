@@ -27,8 +27,8 @@ def format_pending(situation: Situation) -> bool:
     record = situation.record
     if record.phase is not BootstrapPhase.FORMATTING or format_begun(situation):
         return False
-    wanted = format_of(situation.desired)
-    return (wanted.release, wanted.features) != (record.format.release, record.format.features)
+    requested = format_of(situation.desired)
+    return (requested.release, requested.features) != (record.format.release, record.format.features)
 
 
 def format_begun(situation: Situation) -> bool:

@@ -1,6 +1,6 @@
 """Whether the disk that a pod would mount is the one in the record: several rules use this check."""
 
-from kafka_quorum.model.disk import Another, Deleting, Gone, Present, Unclaimed, VolumeLost
+from kafka_quorum.model.disk import Another, Claimed, Deleting, Gone, Unclaimed, VolumeGone
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.situation import Situation
@@ -17,9 +17,9 @@ def claim_is_ours(situation: Situation, node: NodeIdentity) -> Answer:
             return no(f"Did not use claim {claim.name}: {both}")
         case Deleting(claim=claim):
             return no(f"Did not use claim {claim.name}: it is being deleted")
-        case VolumeLost(claim=claim):
+        case VolumeGone(claim=claim):
             return no(f"Did not use claim {claim.name}: its volume is lost")
-        case Present(claim=claim):
+        case Claimed(claim=claim):
             return yes(
                 f"claim {claim.name} is the one in the identity ConfigMap of cluster {situation.record.cluster_id}"
             )

@@ -47,7 +47,7 @@ def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
 
 def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
     """A replica that fetches under this node id, and never was a replica of this node."""
-    ours = {node.directory_id, *node.lost}
+    ours = {node.directory_id, *node.retired}
     foreign = (key for key in view.live if key.node_id == node.node_id and key.directory_id not in ours)
     return next(iter(sorted(foreign, key=str)), None)
 

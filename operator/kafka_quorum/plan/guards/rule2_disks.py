@@ -9,7 +9,7 @@ from kafka_quorum.model.disk import (
     BLANK_FOR_S,
     FRESH_FOR_S,
     LOOKS_AGAIN_WITHIN_S,
-    Present,
+    Claimed,
     found_empty,
     is_blank,
     is_fresh,
@@ -127,13 +127,13 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
         return no(f"Did not replace {disk}: Kafka runs in pod {running[0]}")
     seen = any(found_empty(observed, pod, node) for pod in pods)
     state = situation.disk(node)
-    has_volume = state.claim is not None and not state.claim.lost
+    has_volume = state.claim is not None and not state.claim.volume_gone
     if has_volume and not seen and not looks_again(observed, node):
         return no(f"Did not replace {disk}: there is no evidence that it is lost")
     if has_volume and not is_blank(observed, node):
         text = f"its pod must find that twice, at least {BLANK_FOR_S:.0f} s apart"
         return no(f"Waiting to replace {disk}, {looks(observed, node)}: {text}")
-    if state.claim is not None and state.claim.lost and not is_gone(observed, state):
+    if state.claim is not None and state.claim.volume_gone and not is_gone(observed, state):
         text = f"Kubernetes must report the volume of claim {state.claim.name} as lost for {BLANK_FOR_S:.0f} s"
         return no(f"Waiting to replace {disk}: {text}")
     verdict = _may_do_without(situation, node)
@@ -156,7 +156,7 @@ def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     now_s = observed.looked_at_s
     enough = row.for_s >= BLANK_FOR_S
     late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
-    if not isinstance(situation.disk(node), Present):
+    if not isinstance(situation.disk(node), Claimed):
         return False  # possibly only this pod still keeps its volume
     if not late or not _may_do_without(situation, node).allowed:
         return False

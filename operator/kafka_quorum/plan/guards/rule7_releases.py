@@ -30,13 +30,13 @@ STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 
 
 @guard(RunImage)
-def may_run_image(situation: Situation, wanted_release: str) -> Answer:
+def may_run_image(situation: Situation, requested_release: str) -> Answer:
     """Rule 7: no image that cannot read what is finalized; an unknown release may go up, never down.
 
     Without an answer, the last levels that were seen count; if there were none, the release of the format counts.
     """
     record = situation.record
-    levels, release = situation.to_support, parse_release(wanted_release)
+    levels, release = situation.to_support, parse_release(requested_release)
     ranges = supported_by(release) if release is not None else None
     if levels and ranges is not None:
         known = {each.name: each for each in ranges}
@@ -44,15 +44,15 @@ def may_run_image(situation: Situation, wanted_release: str) -> Answer:
             if level.level and (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
                 way_out = "Keep the newer release, or lower the level first"
                 has = f"the quorum has {level_text(level.name, level.level)} finalized"
-                return no(f"Did not use Kafka {wanted_release}: it {why}, and {has}. {way_out}")
-        return yes(f"Kafka {wanted_release} supports every finalized level")
+                return no(f"Did not use Kafka {requested_release}: it {why}, and {has}. {way_out}")
+        return yes(f"Kafka {requested_release} supports every finalized level")
     used = (revision for node in record.nodes if (revision := situation.revision_of(node)) is not None)
     present = [record.format.release, *(revision.runtime.release for revision in used)]
     newest = max(present, key=release_numbers)
-    if release_numbers(wanted_release) < release_numbers(newest):
+    if release_numbers(requested_release) < release_numbers(newest):
         way_out = f"Set spec.kafka.version to {newest} or later"
-        return no(f"Did not use Kafka {wanted_release}: it is older than {newest}, which this quorum has. {way_out}")
-    return yes(f"Kafka {wanted_release} is not older than what this quorum has")
+        return no(f"Did not use Kafka {requested_release}: it is older than {newest}, which this quorum has. {way_out}")
+    return yes(f"Kafka {requested_release} is not older than what this quorum has")
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:

@@ -47,13 +47,12 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
     if isinstance(verdict, Permit):
         if repair_only:
             return Part(verdicts=(verdict,))
-        wanted = requested_node_ids(desired, None)
-        initial = initial_node_ids(desired, wanted)
+        initial = initial_node_ids(desired)
         action = MintIdentity(
             cluster_id=desired.cluster_id,
             format=format_of(desired),
             initial=initial,
-            others=tuple(node_id for node_id in wanted if node_id not in initial),
+            others=tuple(each for each in requested_node_ids(desired, None) if each not in initial),
             permit=verdict,
         )
         return Part(exclusive=action, verdicts=(verdict,))

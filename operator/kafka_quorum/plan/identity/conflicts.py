@@ -60,7 +60,7 @@ def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> 
 
 def _differs(node: NodeIdentity, copy: str | None) -> bool:
     """A copy with a retired directory id only lags; one with another directory id is a contradiction."""
-    return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.lost
+    return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.retired
 
 
 def _another(copy: str | None, directory_id: str | None) -> bool:

@@ -27,7 +27,7 @@ def forgotten(observed: Observed, record: IdentityRecord) -> Iterator[str]:
     for claim in observed.claims:
         node = record.node(claim.node_id)
         told = node is not None and node.directory_id is not None and claim.generation == node.generation
-        ours = claim.cluster_id == record.cluster_id and claim.phase != RETIRED and not claim.lost
+        ours = claim.cluster_id == record.cluster_id and claim.phase != RETIRED and not claim.volume_gone
         if ours and claim.directory_id and claim.directory_id not in known and not told:
             what = f"claim {claim.name} has controller {claim.node_id} with directory id {claim.directory_id}"
             yield f"{what}, which is missing from the identity ConfigMap. {_WAY_OUT}"

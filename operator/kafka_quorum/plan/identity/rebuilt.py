@@ -94,7 +94,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
                 directory_id=DirectoryID(directory) if directory else None,
                 mode=_rebuilt_format_mode(desired, observed, node_id, directory),
                 formatted=started and directory is not None,
-                lost=former[node_id].lost if node_id in former else (),
+                retired=former[node_id].retired if node_id in former else (),
                 revision=None,
             )
         )
@@ -106,10 +106,10 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
     found: dict[NodeID, FormerNode] = {}
     for claim in observed.claims:
         if claim.phase == RETIRED:
-            before = found.get(claim.node_id, FormerNode(node_id=claim.node_id, generation=0, lost=()))
-            lost = (DirectoryID(claim.directory_id),) if claim.directory_id else ()
+            before = found.get(claim.node_id, FormerNode(node_id=claim.node_id, generation=0, retired=()))
+            retired = (DirectoryID(claim.directory_id),) if claim.directory_id else ()
             generation = max(before.generation, claim.generation)
-            found[claim.node_id] = replace(before, generation=generation, lost=(*before.lost, *lost))
+            found[claim.node_id] = replace(before, generation=generation, retired=(*before.retired, *retired))
     return tuple(found[node_id] for node_id in sorted(found))
 
 

@@ -12,7 +12,7 @@ from kafka_quorum.model.names import (
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR, majority_of
-from kafka_quorum.plan.facts.configs import present_configs, wanted_configs
+from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.part import Part, merged
 
 
@@ -36,10 +36,10 @@ def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
 def _service(situation: Situation) -> Part:
     desired, observed = situation.desired, situation.observed
     port = situation.runtime.listener.port
-    wanted = service_facts(desired.name, port)
+    needed = service_facts(desired.name, port)
     present = _facts(observed, "Service", service_name(desired.name))
     orphaned = _is_orphan(observed, "Service", service_name(desired.name))
-    return Part() if present == wanted and not orphaned else Part(actions=(ApplyService(port=port),))
+    return Part() if present == needed and not orphaned else Part(actions=(ApplyService(port=port),))
 
 
 def _budget(situation: Situation) -> Part:
@@ -48,32 +48,32 @@ def _budget(situation: Situation) -> Part:
     match observed.quorum:
         case Known(value=view) if view.committed_voters is not None:
             changing = observed.status.operation is not None or view.changing
-            wanted = min_available(desired, len(view.committed_voters), changing=changing)
+            needed = min_available(desired, len(view.committed_voters), changing=changing)
         case _ if present is not None or not situation.record.initial:
             return Part()  # nothing new is known: the present budget stays
         case _:
-            wanted = min_available(desired, len(situation.record.initial), changing=False)
-    if present == budget_facts(desired.name, wanted) and not _is_orphan(
+            needed = min_available(desired, len(situation.record.initial), changing=False)
+    if present == budget_facts(desired.name, needed) and not _is_orphan(
         observed, "PodDisruptionBudget", budget_name(desired.name)
     ):
         return Part()
-    return Part(actions=(ApplyBudget(min_available=wanted),))
+    return Part(actions=(ApplyBudget(min_available=needed),))
 
 
 def _configs(situation: Situation) -> Part:
-    observed, wanted = situation.observed, wanted_configs(situation)
+    observed, needed = situation.observed, needed_configs(situation)
     present = present_configs(observed)
     used = {pod.config_name for pod in observed.pods}
     created = tuple(
         CreateConfig(name=name, revision=revision, node_ids=situation.record.node_ids)
-        for name, revision in wanted.items()
+        for name, revision in needed.items()
         if name not in present
     )
-    deleted = tuple(DeleteConfig(name=name) for name in sorted(present - set(wanted) - used))
+    deleted = tuple(DeleteConfig(name=name) for name in sorted(present - set(needed) - used))
     adopted = tuple(
         AdoptConfig(name=item.name, resource_version=item.resource_version)
         for item in observed.support
-        if item.kind == "ConfigMap" and item.owner_uid is None and item.name in {*wanted, *used}
+        if item.kind == "ConfigMap" and item.owner_uid is None and item.name in {*needed, *used}
     )
     return Part(actions=(*created, *deleted, *adopted))
 

@@ -1,4 +1,4 @@
-"""Feature levels: which are wanted, which step is next, and what blocks it (KIP-584).
+"""Feature levels: which are requested, which step is next, and what blocks it (KIP-584).
 
 One step of one feature at a time: first kraft.version, then metadata.version level by level, then the others as their
 dependencies allow; downwards in the opposite order. Every step is an operation of its own. The intent is written. The
@@ -71,7 +71,7 @@ def soak_left_s(situation: Situation) -> float:
 
 
 def step(situation: Situation) -> Part:
-    """The feature step that is open, or the next one."""
+    """The feature step that is open, or the next one. While a voter change is open, the table does not run this."""
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
     if situation.repair_only:
@@ -79,8 +79,6 @@ def step(situation: Situation) -> Part:
     operation = situation.observed.status.feature_operation
     if operation is not None:
         return _continue(situation, operation)
-    if situation.observed.status.operation is not None:
-        return Part()
     waiting = []
     for want in wants(situation):
         part = _begin(situation, want)

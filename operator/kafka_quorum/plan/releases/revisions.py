@@ -84,7 +84,7 @@ def _adopt_revision(situation: Situation) -> Part:
 
 def _correct_format(situation: Situation) -> Part:
     """Before the barrier: the new spec applies; the disks that are already formatted set the lowest release."""
-    wanted = format_of(situation.desired)
+    requested = format_of(situation.desired)
     verdicts: tuple[Verdict, ...] = ()
     corrected = replace(situation.record, applied_revision=situation.target)
     change = RecordChange.REVISION
@@ -93,7 +93,7 @@ def _correct_format(situation: Situation) -> Part:
             # They wait for an image or a node, or failed. They are deleted first: none may format by the old spec
             # meanwhile.
             return _outdate(situation)
-        corrected = replace(corrected, format=replace(wanted, mode=situation.record.format.mode))
+        corrected = replace(corrected, format=replace(requested, mode=situation.record.format.mode))
         change = RecordChange.REFORMAT
     elif format_begun(situation):
         verdict = may_run_image(situation, situation.desired.runtime.release)

@@ -128,7 +128,9 @@ def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
     found = []
     for want in wants(situation):
         against = _against(situation, want)
-        found.append(FeaturePlan(name=want.name, present=want.present, level=want.level, wanted=True, against=against))
+        found.append(
+            FeaturePlan(name=want.name, present=want.present, level=want.level, requested=True, against=against)
+        )
     present = situation.present
     could = {each.name: each for each in announced(situation)}
     for name, raised in could.items():
@@ -137,7 +139,7 @@ def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
         first = any(present.get(other, 0) < level and other in could for other, level in needs)
         against = "" if first else "; ".join(blockers(situation, raised)) or _said(situation.observed, raised)
         found.append(
-            FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, wanted=False, against=against)
+            FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, requested=False, against=against)
         )
     return tuple(found)
 
