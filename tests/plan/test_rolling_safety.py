@@ -204,7 +204,6 @@ def test_restart_during_a_voter_change(how: str) -> None:
         assert isinstance(look.quorum, Known)
         look = replace(look, quorum=Known(value=replace(look.quorum.value, committed_voters=frozenset(THREE[:2]))))
     held(restart(look), "5-restart", 3001, *([key(3003)] if how == "operation" else []))
-    assert ("the change of voter" in restart(look).reason) == (how == "operation")
 
 
 def test_restart_during_a_feature_step() -> None:
@@ -422,7 +421,7 @@ def test_raise_with_a_blocker() -> None:
     mixed = told(look, 3001, saying("4.0.2"))
     assert len(blockers(situation(observed=mixed, record=OF_4_1), UP)) == 2
     nameless = with_pod(look, 3002, revision="gone")
-    assert "controller 3002 runs an unknown release, which" in raising(nameless).reason
+    held(raising(nameless), "7-raise", "metadata.version", "4.2-IV0", 28, 3002, "metadata.version", "4.1-IV1", 27)
 
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
@@ -676,9 +675,8 @@ def test_blockers_say_nothing_of_the_silent() -> None:
     assert unasked(situation(observed=look, record=OF_4_1)) == (3001,)
     unknown = FeatureStep(name="elastic.version", level=1)
     assert blockers(situation(observed=look, record=OF_4_1), replace(unknown, level=0)) == ()
-    assert blockers(situation(observed=look, record=OF_4_1), unknown) == (
-        "controllers 3000, 3002 run 4.4.0, which does not support elastic.version",
-    )
+    (blocker,) = blockers(situation(observed=look, record=OF_4_1), unknown)
+    assert facts(blocker) == facts(3000, 3002, "4.4.0", "elastic.version")
 
 
 @pytest.mark.parametrize(("text", "numbers"), [("4.1.2", (4, 1, 2)), ("10.0", (10, 0)), ("4.x.1", (4, 1)), ("", ())])
@@ -691,7 +689,7 @@ def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
 
 
 def test_several_are_told_one_after_the_other() -> None:
-    """Several objects that block a step are all named, separated by a semicolon or a comma."""
+    """Several objects that block a step are all named."""
     one = (3001, "4.4.0", "metadata.version", "4.0-IV3", 25)
     blocking = (*one, 3002, "4.4.0", "metadata.version", "4.1-IV1", 27)
     up = told(told(ready_to_raise(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
@@ -701,7 +699,7 @@ def test_several_are_told_one_after_the_other() -> None:
     silent = silenced(silenced(ready_to_raise(), 3001, "busy"), 3002, "busy")
     assert mentions(raising(silent).reason, 3001, 3002)
     static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
-    assert raising(static, TO_DYNAMIC).reason.endswith("controller 3001 runs 4.4.0; controller 3002 runs 4.4.0")
+    assert mentions(raising(static, TO_DYNAMIC).reason, 3001, 3002, "4.4.0")
     pods = tuple(replace(speaking().pods[0], node_id=GHOST, name=name) for name in ("alpha-3003-g1", "alpha-3003-g2"))
     said = may_cure_ghost(situation(observed=replace(speaking(HAUNTED), pods=pods), record=HAUNTED), GHOST).reason
     assert facts(said) == facts(3003, "alpha-3003-g1", "alpha-3003-g2")

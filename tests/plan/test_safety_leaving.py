@@ -430,4 +430,4 @@ def test_own_lost_disk_is_not_somebody_else() -> None:
     verdict = may_format_newcomer(
         situation(record=lost, observed=replace(quorum(), pods=at_rest().pods[:2])), node(lost, 3002)
     )
-    assert "in use elsewhere" not in verdict.reason
+    assert str(key(3002)) not in verdict.reason
