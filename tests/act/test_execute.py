@@ -530,14 +530,13 @@ async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa:
     ],
     ids=["not ours", "controlled"],
 )
-async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[str, Any]) -> None:
-    """If a name is taken, the message suggests a deletion and not a renaming, which Kubernetes does not have."""
+async def test_a_taken_name_is_reported(taken: dict[str, Any]) -> None:
+    """If a name is taken, nothing is changed, and the message names the object."""
     foreign = RecordingKube()
     foreign.put(SERVICES, {"metadata": {"name": "alpha-controllers", "namespace": NAMESPACE, **taken}})
     _, (outcome,) = await carried_out(act.ApplyService(port=9093), kube=foreign)
     assert not outcome.done
-    assert "rename" not in outcome.message
-    assert "Delete it" in outcome.message
+    assert "alpha-controllers" in outcome.message
 
 
 # Outcomes

@@ -71,7 +71,7 @@ def test_without_claim() -> None:
     lost = node(record, 3000)
     assert (lost.generation, lost.claim_uid, lost.formatted) == (2, None, False)
     assert lost.key == key(3000)
-    with pytest.raises(ValueError, match="may have run"):
+    with pytest.raises(ValueError, match="3000"):
         without_claim(started(), IDS[0])
 
 
@@ -141,7 +141,7 @@ def test_with_revision() -> None:
 
 def test_unknown_node() -> None:
     """A transition of a controller outside the record is a fault of ours."""
-    with pytest.raises(ValueError, match="no controller 9"):
+    with pytest.raises(ValueError, match=r"\b9\b"):
         with_claim(minted(), NodeID(9), "uid")
     assert minted().node(NodeID(9)) is None
 
