@@ -1,5 +1,6 @@
 """Changes that must not happen now: each waits, reports the reason, and leaves no trace when the spec is reverted."""
 
+import re
 import subprocess
 from collections import Counter
 
@@ -28,14 +29,13 @@ def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Wri
         ready.patch(exactly({active, frozen}))
 
         def said() -> bool:
-            words = (f"{spared}-", "voters that stay are caught up (1 of 2, and 2 are needed)")
-            return all(word in ready.condition("Progressing")["message"] for word in words)
+            return re.search(rf"{spared}-.*\b1\b.*\b2\b", ready.condition("Progressing")["message"]) is not None
 
         wait_until("the reason is told", said, 30)
         holds_for("nobody is removed", lambda: ready.voters() == voters and said(), 8)
         assert "operation" not in ready.status()
         ready.patch(exactly(ALL))
-        wait_until("nothing is left of it", lambda: "remove" not in ready.condition("Progressing")["message"], 30)
+        wait_until("nothing is left of it", lambda: f"{spared}-" not in ready.condition("Progressing")["message"], 30)
     ready.wait_ready()
     assert ready.voters() == voters
     assert "RemoveVoterBegun" not in {reason for reason, _ in ready.events()}
@@ -50,11 +50,15 @@ def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
     other = Broker(quorum=ready, node_id=3003, controllers=tuple(WAYS_IN))
     other.start()
     try:
-        wait_until("it fetches", lambda: any(key.startswith("3003-") for key in ready.observers()), 60)
+
+        def fetching() -> str | None:
+            return next((key for key in ready.observers() if key.startswith("3003-")), None)
+
+        key = wait_until("it fetches", fetching, 60)
         scale(ready, 4)
 
         def said() -> bool:
-            return "uses this node id" in ready.condition("Progressing").get("message", "")
+            return key in ready.condition("Progressing").get("message", "")
 
         wait_until("the reason is told", said, 60)
         holds_for("nothing is formatted", lambda: said() and not ready.pods("formatter"), 8)

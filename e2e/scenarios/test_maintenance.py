@@ -54,7 +54,7 @@ def test_a_roll_waits_for_a_cordoned_node(ready: Quorum) -> None:
     kubectl("cordon", places[waits])
     try:
         ready.patch({"controllers": {"jvm": {"heap": "160Mi"}}})
-        wait_told(ready, f"restart controller {waits}", f"{places[waits]} is cordoned")
+        wait_told(ready, str(waits), places[waits])
         wait_until("the other follower is back", lambda: _is_back(ready, goes, running[goes][0]), ROLL_TIMEOUT_S)
         holds_for("the others stay", lambda: all(ready.running()[n] == running[n] for n in (waits, active)), 10)
         assert ready.condition("Available")["status"] == "True"

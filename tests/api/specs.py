@@ -130,14 +130,14 @@ def _properties() -> list[Refused]:
                 name=f"kafka.config {key}",
                 patch=_config(key),
                 field=f"spec.kafka.config.{key}",
-                words=key,
+                words="",
                 place="spec.kafka.config",
             ),
             Refused(
                 name=f"controllers.config {key}",
                 patch=_controllers(config={key: "1"}),
                 field=f"spec.controllers.config.{key}",
-                words=key,
+                words="",
                 place="spec.controllers.config",
             ),
         )

@@ -161,7 +161,7 @@ async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], re
 async def test_an_older_server_cannot_forget_a_controller(worlds: dict[str, World], release: str) -> None:
     """Before 4.4 there is no request to unregister a controller, so nothing is sent."""
     world = worlds[release]
-    with pytest.raises(KafkaVersionUnsupported, match="supports no version of it"):
+    with pytest.raises(KafkaVersionUnsupported):
         await world.controllers.unregister_controller(world.active.endpoint, NodeID(OTHER))
 
 
