@@ -53,7 +53,7 @@ async def judged(bench: Bench) -> Judged:
 
 
 async def test_a_quorum_of_an_earlier_version_gets_it() -> None:
-    """The first passes store the spec beside the record, and later passes do not store it again."""
+    """The first passes store the spec in the ConfigMap of the record, and later passes do not store it again."""
     bench = await quorum()
     assert kept(bench) == SPEC
     bench.kube.calls.clear()

@@ -97,7 +97,7 @@ def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum, writing: Wr
 
 
 def test_a_partitioned_node_that_heals_in_time(ready: Quorum, writing: Write) -> None:
-    """A cut-off node that heals in time is reported and not replaced, and no pod was touched."""
+    """A cut-off node that is reachable again in time is reported and not replaced, and no pod is changed."""
     _, node = a_controller(ready)
     writer, before, voters = writing(ready), ready.running(), ready.voters()
     with nodes.partitioned(node):

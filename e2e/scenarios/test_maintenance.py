@@ -1,4 +1,4 @@
-"""The events of a long life: nodes that are cordoned, and a spec that is edited many times."""
+"""Maintenance: nodes are cordoned, and the spec is edited many times."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ def revisions(quorum: Quorum) -> dict[str, Json]:
 
 
 def test_old_revisions_are_deleted(ready: Quorum) -> None:
-    """Of fifteen older revisions the newest ten stay, beside the one of the pods; no pod is touched."""
+    """The ten newest of fifteen older revisions stay, and the one of the pods; no pod is changed."""
     running = ready.running()
     (present,) = revisions(ready).values()
     earlier = []

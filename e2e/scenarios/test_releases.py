@@ -37,7 +37,7 @@ def release(version: str, **kafka: object) -> Json:
 
 
 def levels(**wanted: int) -> list[Json]:
-    """`spec.kafka.features.levels`; an underscore stands for the dot in a feature's name."""
+    """`spec.kafka.features.levels`; an underscore replaces the dot in a feature's name."""
     return [{"name": name.replace("_", "."), "level": level} for name, level in wanted.items()]
 
 
@@ -150,7 +150,7 @@ def steps(quorum: Quorum) -> dict[str, list[int]]:
     ],
 )
 def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quorum, watching: Watching) -> None:
-    """The first controller that fails is named, the others stay, and the reverted spec heals it."""
+    """The first controller that fails is named, the others stay, and with the reverted spec it runs again."""
     running, active, began_s = old.running(), leader(old), time.monotonic()
     old.patch(wrong)
 

@@ -89,7 +89,7 @@ async def test_other_acts_need_none(action: Action) -> None:
 
 
 def test_every_stamp_is_a_guarded_act() -> None:
-    """The actions on Kubernetes that can carry a stamp are exactly those of which some are guarded."""
+    """The actions on Kubernetes that can carry a stamp are exactly the kinds with a guarded action."""
     carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
     on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
     assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED}

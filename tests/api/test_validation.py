@@ -84,7 +84,7 @@ def test_a_spec_of_the_wrong_shape_is_refused_by_path(spec: object, field: str, 
 
 
 def test_defaults_are_those_of_the_design() -> None:
-    """A spec with only a release requests three controllers on retained disks, held features, unattended cures."""
+    """A spec with only a release gets three controllers, retained disks, held features and automatic replacement."""
     desired = _desired(resource())
     assert (desired.replicas, desired.node_ids, desired.allow_interruption) == (3, (), False)
     assert (desired.storage.size_bytes, desired.storage.when_deleted) == (10 * 2**30, VolumeFate.RETAIN)

@@ -46,7 +46,7 @@ def keys(answer: QuorumAnswer) -> set[ReplicaKey]:
 async def test_the_newcomer_counts_towards_its_own_majority(
     new_quorum: NewQuorum, controllers: KafkaControllers
 ) -> None:
-    """With one of two voters dead a third one can still be added: two of the new three commit the change."""
+    """If one of two voters is stopped, a third one can still be added, because two of three commit the change."""
     quorum = new_quorum("majority")
     leader, (follower,), newcomer = await voters_and_newcomer(quorum, controllers, 2)
     before = await controllers.describe_quorum(leader.endpoint)

@@ -1,4 +1,4 @@
-"""The operator's client with real servers: leaders, followers, dead and frozen ones, and unknown versions."""
+"""The operator's client with real servers: leaders, followers, stopped and frozen nodes, and unknown versions."""
 
 import struct
 import time
@@ -137,7 +137,7 @@ async def test_the_leaders_own_row_is_its_present_time(three: Three) -> None:
 
 
 async def test_nobody_listens(three: Three) -> None:
-    """A dead node is unreachable at once; nothing was sent, so even an add may be repeated."""
+    """A stopped node is unreachable at once. Nothing was sent, so even an add may be repeated."""
     endpoint = Endpoint(node_id=NodeID(3000), host=HOST, port=free_port())
     with pytest.raises(KafkaUnreachable):
         await three.controllers.describe_quorum(endpoint)

@@ -82,7 +82,7 @@ def test_news_at_once_and_the_rest_once_a_minute() -> None:
 
 
 def test_a_quorum_that_was_forgotten_is_new_again() -> None:
-    """A quorum that was forgotten gives a new line at its next look."""
+    """After `forget` the next look at the quorum gives a new line."""
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", at_rest())

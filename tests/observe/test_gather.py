@@ -134,7 +134,7 @@ def refused() -> KafkaRefused:
 
 
 def healthy() -> AnsweringControllers:
-    """Controllers of which 3000 leads, and whose followers keep up from look to look."""
+    """Controllers with leader 3000, whose followers are caught up in every look."""
     return AnsweringControllers(
         moves_ms=400,
         quorums={3000: answer(THREE), 3001: refused(), 3002: refused()},
@@ -454,7 +454,7 @@ async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: fl
 
 
 class FrozenFollower(AnsweringControllers):
-    """Controllers of which 3001 accepts connections and does not answer."""
+    """Controllers of which one, 3001, accepts connections but does not answer."""
 
     cancelled = 0
 

@@ -130,7 +130,7 @@ def test_leader_that_is_no_voter() -> None:
 
 @pytest.mark.parametrize(("fetched_ms", "live"), [(0, True), (1999, True), (2000, True), (2001, False), (10**9, False)])
 def test_live(fetched_ms: int, *, live: bool) -> None:
-    """A voter is live while its last fetch lies within the fetch timeout of the leader's own row."""
+    """A voter is live while its last fetch is within the fetch timeout of the leader's own row."""
     said = with_rows(row(key(3000)), ago(key(3001), fetched_ms), row(key(3002)))
     assert (key(3001) in live_voters(said, TIMEOUT_MS)) is live
 
@@ -455,7 +455,7 @@ def test_static_by_the_voters() -> None:
 
 
 def test_view_of_a_static_quorum() -> None:
-    """The view is static if the caller says so."""
+    """The view is static if the caller sets this."""
     for static in (True, False):
         seen, _ = view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, static=static)
         assert seen.static is static

@@ -182,7 +182,7 @@ def test_a_healthy_controller_without_a_pod_keeps_its_revision() -> None:
 
 
 def test_a_revision_is_applied_once_a_pod_has_run() -> None:
-    """A revision is the applied one only after a pod has run from it, whatever the record says of the controllers."""
+    """A revision is the applied one only after a pod has run from it, even if the record has it for the controllers."""
     record = with_revision(running(1), NEW.name, IDS[:1])
     seen = without_pod(speaking(record, revisions=(OLD, NEW)), 3000)
     one = replace(SPEC, replicas=1)

@@ -430,7 +430,7 @@ def test_barrier_waits_for_the_format_config() -> None:
 
 
 def test_pods_only_after_the_copies() -> None:
-    """Behind the barrier pods wait until status and claims say Started too."""
+    """After the barrier pods wait until status and claims have phase Started, too."""
     record = started()
     lagging = at_rest(record, pods=(), status=mirrored(FIRST), claims=at_rest(FIRST).claims)
     said = planned(lagging)
@@ -501,7 +501,7 @@ def test_lost_disk_step_by_step() -> None:
 
 
 def waiting(look: Observed, **row: float) -> Observed:
-    """The pod of controller 3001 found its disk empty, and waits; `row` is what is remembered of its runs."""
+    """The pod of controller 3001 found its disk empty, and waits; `row` is what earlier looks stored about its runs."""
     rows = tuple(replace(one, **row) for one in look.memory.blank_disks)  # type: ignore[arg-type]
     nodes = (("worker-3001", Known(value=KubeNode(name="worker-3001", present=True, ready=True))),)
     return replace(look, kube_nodes=nodes, memory=replace(look.memory, blank_disks=rows))

@@ -169,7 +169,7 @@ def test_which_actions_hold_no_other_controller() -> None:
 
 
 def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exclusive action of upkeep holds the voters, even beside an action that failed."""
+    """An exclusive action of upkeep holds the voters, even if another action has failed."""
     creates = CreateClaim(node_id=NodeID(3003), generation=1)
     table(
         monkeypatch,

@@ -160,7 +160,7 @@ def test_dead_before_adds() -> None:
 
 
 def swapped(*, ready: bool, down: bool = True, doing: tuple[type[VoterChange], ReplicaKey] | None = None) -> Plan:
-    """Controllers 3000 to 3002, of which 3009 replaces 3002. `down` is about 3002, `ready` about 3009."""
+    """Controllers 3000 to 3002, and 3009, which replaces 3002. `down` is about 3002, `ready` about 3009."""
     record = with_nodes(running(), [NodeID(3009)])
     record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
     behind = (*((key(3002),) if down else ()), *(() if ready else (key(3009),)))
@@ -627,7 +627,7 @@ def test_removed_controller_that_is_a_voter_again() -> None:
 
 
 def test_foreign_voter_is_never_removed() -> None:
-    """A voter that this quorum never created is left alone, dead or alive."""
+    """A voter that this quorum never created is left alone, whether it runs or not."""
     for behind in ((), (key(7),)):
         said = planned(scene(running(), (*FIVE[:3], key(7)), behind=behind))
         assert every(said, BeginOperation) == []

@@ -85,7 +85,7 @@ def told(look: Observed, node_id: int, said: NodeVersions) -> Observed:
 
 
 def scene(voters: tuple[ReplicaKey, ...] = THREE, **how: Any) -> Observed:  # noqa: ANN401 - options of `view`
-    """This many voters, of which the first leads, and a second revision."""
+    """This many voters with the first as leader, and a second revision."""
     seen = view(voters, **how)
     return speaking(running(len(voters)), revisions=(revision(), NEW), quorum=Known(value=seen), memory=looks(seen))
 
@@ -593,7 +593,7 @@ def test_controller_is_no_ghost() -> None:
 
 @pytest.mark.parametrize("votes", [True, False])
 def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
-    """A replica that fetches is no ghost, and neither is a dead voter."""
+    """A replica that fetches is not registered again, and neither is a voter that is dead."""
     late = key(3003)
     seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
     look = replace(speaking(HAUNTED), quorum=Known(value=seen))

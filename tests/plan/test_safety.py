@@ -460,7 +460,7 @@ def add(
     memory: Memory | None = None,
     **pod_changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Verdict:
-    """The guard's verdict on adding the next controller to this many voters, of which the last `behind` lag."""
+    """The guard's verdict on adding the next controller to this many voters; the last `behind` of them lag."""
     keys = [key(3000 + index) for index in range(voters)]
     target = key(3000 + voters)
     seen = view(keys, [target, *others], behind=keys[voters - behind :])

@@ -1,4 +1,4 @@
-"""Degraded names what is lost or broken, and the cure."""
+"""Degraded names what is lost or broken, and what to do."""
 
 from dataclasses import replace
 

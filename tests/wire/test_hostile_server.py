@@ -212,7 +212,7 @@ async def _pieces(honest: bytes, writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
-    """Extreme but possible values give a view with these three voters, of which none lags, and no action."""
+    """Extreme but possible values give a view with these three caught-up voters, and no action."""
     async with scene() as of:
         RIGHT[name](of.controllers[LEADER])
         for _ in range(3):

@@ -123,7 +123,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """No rule was broken, and the ending is honest."""
+        """No rule was broken, and what the resource reports at the end is true."""
         return not self.violations and self.ending.honest
 
     @property

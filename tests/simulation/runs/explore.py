@@ -122,7 +122,7 @@ def explore(
 
 
 def _explored(kept: Kept, draw: Callable[[], list[list[str]]], tell: Callable[[str], None]) -> Tally:
-    """The sum of all shares, of which those that are not kept yet run now."""
+    """The sum of all shares; those that are not kept yet are run now."""
     every, tally = kept.shares(draw), Tally()
     counted = {number: done for number in range(len(every)) if (done := kept.counted(number)) is not None}
     for done in counted.values():

@@ -278,7 +278,7 @@ class Storm:
             hand.task = None
 
     async def _release(self, hand: Hand) -> None:
-        """Let every waiting call run into the dead edges, or beside a failed pass."""
+        """Lets every waiting call fail, because its operator was stopped or its pass failed."""
         while hand.waiting or hand.slowness.waits:
             hand.waiting += hand.slowness.all()
             turn = hand.waiting.pop()
@@ -310,7 +310,7 @@ class Storm:
         return whole or self._quiet_steps >= self.quiet_steps
 
     def _acts(self) -> bool:
-        """Whether an operator holds the lease. While none does, a status that says Ready may be an old one."""
+        """Whether an operator holds the lease. While none does, a status with Ready may be an old one."""
         return any(hand.holds for hand in self._hands)
 
     def _excused(self) -> bool:

@@ -60,7 +60,7 @@ def accepted(made: World) -> bool:
     ],
 )
 def test_the_tool_wants_voters_in_one_place(arguments: tuple[str, ...], *, static: bool, holds: bool) -> None:
-    """Voters stand in the properties or in the arguments, not in both or in none; a newcomer's format needs none."""
+    """Voters are listed in the properties or in the arguments, not in both, and not in none; a newcomer has none."""
     made = world(static=static)
     make(made, formatter(*arguments))
     steps(made, 8)

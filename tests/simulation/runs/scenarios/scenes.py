@@ -93,7 +93,7 @@ def condition(world: World, kind: str) -> Json:
 
 
 def is_ready(world: World) -> bool:
-    """Whether the resource says Ready at its present generation."""
+    """Whether the resource is Ready at its present generation."""
     body, row = resource(world), condition(world, "Ready")
     if body is None or row.get("status") != "True":
         return False
