@@ -151,7 +151,7 @@ async def test_slow_dry_run_before_an_eviction() -> None:
 
 
 async def test_second_act_on_one_look() -> None:
-    """Of two guarded actions of one plan, the second is not sent if the first one took too long."""
+    """The second of two guarded actions of one plan is not sent if the first one took too long."""
     other = replace(STOP, pod=replace(POD, name="alpha-3002-g1", uid="pod-3002-1"))
     calls, (first, second) = await slowly("delete", STOP, other)
     assert [call.name for call in calls] == [POD.name]

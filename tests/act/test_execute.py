@@ -757,7 +757,7 @@ async def test_ghost_is_registered_anew() -> None:
 
 @pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
 async def test_another_cluster_is_sent_nothing(action: Action) -> None:
-    """A leader of another cluster gets no request of these, because they have no cluster id, and this is no failure."""
+    """A leader of another cluster gets none of these requests, because they have no cluster id. This is no failure."""
     controllers = of_cluster(ClusterID(uuid(8)))
     _, (outcome,) = await carried_out(action, controllers=controllers)
     assert sent_to(controllers) == 0

@@ -68,7 +68,7 @@ async def test_a_listener_of_another_node_is_taken(new_quorum: NewQuorum, contro
 
 
 async def test_a_timed_out_add_may_happen_all_the_same(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """With two of three voters frozen the add is REQUEST_TIMED_OUT, but the leader shows the newcomer as a voter.
+    """If two of three voters are frozen, an add is REQUEST_TIMED_OUT, but the leader lists the newcomer as a voter.
 
     That set is not committed: the high watermark stays below the log end of the look. Both ends were observed: the
     leader commits it after the followers continue, or they elect another leader without it.

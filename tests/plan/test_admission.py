@@ -139,7 +139,7 @@ def test_a_refused_controller_goes_back_to_the_applied_revision() -> None:
 
 
 def test_the_spec_is_asked_about_before_the_applied_revision() -> None:
-    """Of two revisions that could replace the refused one, the spec's is asked about first."""
+    """If two revisions could replace the refused one, the API server is asked about the spec's first."""
     corrected = revision(runtime(heap="2Gi"), number=3)
     seen = stranded(3001, new=NO, old=YES)
     seen = replace(seen, revisions=(*seen.revisions, corrected))

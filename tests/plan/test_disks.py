@@ -140,7 +140,7 @@ def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
 
 
 def test_unformatted_newcomers_claim_lost() -> None:
-    """Behind the barrier, a disk that was lost before its format only gets a new claim."""
+    """After the barrier, a disk that was lost before its format only gets a new claim."""
     record = started(mode=BootstrapMode.STANDALONE)
     write = only(
         planned(without_claim(at_rest(record), 3001), desired(bootstrap=BootstrapMode.STANDALONE)), WriteRecord

@@ -46,7 +46,7 @@ def test_forgotten_when_seen() -> None:
 
 
 def test_one_at_a_time() -> None:
-    """Of two ghosts one is unregistered in a pass."""
+    """If two removed controllers are registered, one is unregistered in each pass."""
     assert only(planned(registered(3003, 3004)), CureGhost).node_id == 3003
     assert only(planned(registered(3004)), CureGhost).node_id == 3004
 

@@ -97,7 +97,7 @@ def test_upkeep_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_exclusive_action_of_upkeep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two exclusive actions of upkeep the first one is taken."""
+    """The first of two exclusive actions of upkeep is planned."""
     table(monkeypatch, (Stage.UPKEEP, says("One", exclusive=FIRST)), (Stage.UPKEEP, says("Two", exclusive=SECOND)))
     assert ordered(situation()).exclusive is FIRST
 

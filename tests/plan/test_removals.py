@@ -342,7 +342,7 @@ def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) 
 
 
 def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
-    """Of two pods of the leader, the one that is not being deleted is restarted."""
+    """If the leader has two pods, the one that is not being deleted is restarted."""
     look = scene(running(2), (key(3001), key(3000)), kept=1)
     ending = replace(look.pods[1], name="alpha-3001-g0", uid="earlier", deleting=True)
     handed = only(planned(replace(look, pods=(ending, *look.pods)), ONE), DeletePod)

@@ -197,7 +197,7 @@ def test_older_image_is_held_once_begun() -> None:
     assert not verdict(said, "7-image").allowed
 
 
-# Behind the barrier
+# After the barrier
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_older_image_is_held_once_begun() -> None:
     ],
 )
 def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
-    """Behind the barrier a changed spec first gets its own revision, if its image may run."""
+    """After the barrier a changed spec first gets its own revision, if its image may run."""
     said = planned(at_rest(), desired(runtime=runtime(**changes)))
     create = only(said, CreateRevision)
     made = revision(runtime(**changes))
@@ -327,7 +327,7 @@ def test_correction_names_who_it_is_for() -> None:
 
 @pytest.mark.parametrize("quorum", ["led", "no leader"])
 def test_one_stuck_controller_after_the_other(quorum: str) -> None:
-    """Of several stuck controllers one gets the revision; the next one follows when the first runs without a crash."""
+    """If several controllers are stuck, one gets the revision first; the next one waits until it runs."""
     look = at_rest(revisions=(revision(), NEWER))
     if quorum == "no leader":
         look = replace(look, quorum=SILENT)

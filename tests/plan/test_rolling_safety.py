@@ -484,7 +484,7 @@ def test_dynamic_from_4_1() -> None:
 
 
 def ready_to_lower(step: StepCheck | None = None, way: StepCheck | None = None) -> Observed:
-    """Three controllers at the top of 4.4, after the soak; the active one allows the way down."""
+    """Three controllers at the highest level of 4.4, after the soak; the active one allows the downgrade."""
     fine = StepCheck(allowed=True, words="")
     look = speaking(checks=((WAY, Known(value=way or fine)), (DOWN, Known(value=step or fine))))
     return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
@@ -504,7 +504,7 @@ BELOW = "metadata.version is lowered to 4.4-IV1 (32) once"
 
 
 def test_lower() -> None:
-    """A requested way down that Kafka allows begins with one level."""
+    """A requested downgrade that Kafka allows begins with one level."""
     passed(lowering(ready_to_lower()), "7-lower", "metadata.version", "4.4-IV1", 32)
 
 
@@ -542,7 +542,7 @@ def test_lower_below_what_somebody_reads() -> None:
 
 
 def test_lower_the_whole_way_or_not_at_all() -> None:
-    """A way down does not begin if Kafka refuses its first step or its last one, or was not asked."""
+    """A downgrade does not begin if Kafka refuses its first step or its last one, or was not asked."""
     no = StepCheck(allowed=False, words="it might delete metadata information")
     held(lowering(ready_to_lower(way=no)), "7-lower", "metadata.version", "4.4-IV1", 32)
     held(lowering(ready_to_lower(step=no)), "7-lower", "metadata.version", "4.4-IV1", 32)

@@ -412,7 +412,7 @@ def test_node_id_in_use_elsewhere(
 
 
 def test_node_id_in_use_elsewhere_twice() -> None:
-    """Of several replicas elsewhere always the same one is named, so that the message does not change."""
+    """If several foreign replicas use the id, always the same one is named, so that the message does not change."""
     record, look = newcomer()
     two = (key(3003, 9), key(3003, 8))
     named = []

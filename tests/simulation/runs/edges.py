@@ -1,4 +1,4 @@
-"""The common part of an operator's two edges: its calls are counted, struck by faults, and reported to the rules.
+"""The common part of an operator's two edges: its calls are counted, get faults, and are reported to the rules.
 
 An operator is one incarnation. Once it has crashed, none of its calls has an effect, whatever code of it is still on
 the stack. `CrashedError` is no `Exception`, so that no code of the operator catches it by accident.

@@ -1,6 +1,6 @@
 """Everything that can go wrong between the operator and the world, and in the world, one at a time.
 
-A call of the operator has a number, in the order of the calls. An `Injection` names the struck call and the strike; an
+A call of the operator has a number, in the order of the calls. An `Injection` names the call and its fault; an
 `Accident` names the step of the world and the loss. Both are values whose text replays them.
 """
 
@@ -73,7 +73,7 @@ class Call:
     fickle: bool = False
 
     def strikes(self) -> tuple[Strike, ...]:
-        """What can happen to this call, without strikes that have the same result as another one.
+        """The faults of this call, without those that have the same result as another one.
 
         A crash before a call is the same as a crash after the write before it, or at the beginning of the pass.
         """

@@ -2,7 +2,7 @@
 
 One or two operators run passes at the same time, each with its own memory and clock. Before every call of theirs the
 storm draws what continues: one of the waiting calls, or the world by one step. So passes are interleaved call by call,
-and an operator may stand still for minutes within one. Requests are struck, machines, disks and processes are lost, the
+and an operator may be frozen for minutes within one. Requests fail, machines, disks and processes are lost, the
 spec changes. The same seed is the same storm.
 """
 
@@ -169,7 +169,7 @@ class Storm:
             await self._kill(hand)
 
     def calm(self) -> None:
-        """The storm is over: from now on no fault strikes."""
+        """The storm is over: from now on no fault is injected."""
         self._raging = False
         self._ready_steps = self._quiet_steps = 0
         self._wire.chance = self._leases.chance = 0.0
@@ -321,7 +321,7 @@ class Storm:
         """
         return self.world.clock.elapsed_s < self._excused_until_s
 
-    # What strikes
+    # The faults
 
     async def _rage(self) -> None:
         weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s

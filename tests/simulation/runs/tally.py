@@ -18,7 +18,7 @@ class Tally:
     calls: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     idle: int = 0
-    """Faults that struck nothing: at that moment nothing could be lost."""
+    """Faults without an effect: at that moment nothing could be lost."""
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     endings: Counter[str] = field(default_factory=Counter)

@@ -93,12 +93,12 @@ class Hand:
 
 
 class StormWire(Wire):
-    """Strikes calls by chance."""
+    """Injects random faults into calls."""
 
     chance: float = 0.0
     draw: random.Random
     late: bool = False
-    """Whether a change of the quorum was struck that takes effect late."""
+    """Whether a change of the quorum got a fault by which it takes effect late."""
 
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and draw what happens to it."""

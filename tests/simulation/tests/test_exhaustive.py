@@ -1,6 +1,6 @@
 """Every scenario with a seeded share of single faults, and storms: no rule is broken, and every ending is accepted.
 
-One fault at a time: each call of the operator is struck by every possible fault, and before each step of the world each
+One fault at a time: each call of the operator gets every possible fault, and before each step of the world each
 controller suffers every possible loss; `make soak` runs all of them. Counts are printed; a failure names the run that
 replays it.
 """

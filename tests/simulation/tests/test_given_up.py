@@ -177,7 +177,7 @@ def doomed(world: World, *given_up: int) -> bool:
 @pytest.mark.parametrize(("gone", "expected"), [((), False), ((3000,), False), ((3000, 3001), True)])
 @pytest.mark.parametrize("how", ["emptied", "lost", "its machine is gone"])
 def test_a_quorum_is_doomed_without_the_disks_of_a_majority(how: str, gone: tuple[int, ...], *, expected: bool) -> None:
-    """Of three voters one disk may be gone, in any way."""
+    """One disk of three voters may be gone, in any way."""
     world, _ = placed()
     for node_id in gone:
         match how:

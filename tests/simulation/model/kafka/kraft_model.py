@@ -223,7 +223,7 @@ class KraftModel:
         return leader in self.processes and self.is_up(leader) and leader.leads and self.finds(one, leader)
 
     def _is_removed(self, leader: Process) -> bool:
-        """A leader that is no longer a voter leads until its removal is committed, and no longer."""
+        """A leader that is no longer a voter leads only until its removal is committed."""
         return leader.known(leader.key) not in leader.voters and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
