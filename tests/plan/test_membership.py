@@ -179,6 +179,7 @@ def test_stale_voter_is_named() -> None:
     assert every(said, BeginOperation) == []
     stale = wait(said, "StaleVoter")
     assert facts(stale.message) == facts(key(3001), 2, 3)
+    assert "The operator removes it" in stale.message
     assert mentions(wait(said, "ReplacingVoter").message, key(3001, 2))
 
 

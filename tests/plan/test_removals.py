@@ -319,6 +319,7 @@ def test_who_stops_a_stale_voter_that_fetches() -> None:
     earlier = pod(running(2), node(running(2), 3000), name="alpha-3000-earlier")
     here = wait(planned(replace(elsewhere, pods=(*elsewhere.pods, earlier)), ONE), "ReplacingVoter").message
     assert facts(here) == facts(key(3000), "alpha-3000-earlier")
+    assert "operator stops" in here
 
 
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:

@@ -103,7 +103,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
         ("one user of a claim", [Shared(claim="demo-3000-g1", pods=("a", "b"))]),
     ],
     ids=[
-        "an initial format after the barrier",
+        "an initial format behind the barrier",
         "a second cluster id",
         "a directory id on a second disk",
         "a directory id on a disk that was not formatted as it",
