@@ -78,7 +78,7 @@ def helm_upgrade(image: str) -> list[str]:
         "image.pullPolicy": "IfNotPresent",
         "kafka.imageTemplate": "testbed/kafka:{version}",
     }
-    # A brace would begin a list in --set, hence the literal form.
+    # A brace would begin a list in --set, so the literal form is used.
     literals = [argument for key, value in values.items() for argument in ("--set-literal", f"{key}={value}")]
     where = ["--namespace", NAMESPACE, "--create-namespace"]
     # The chart adopts a CRD that a person applied by hand, or that another release left behind.

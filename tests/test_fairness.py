@@ -110,7 +110,7 @@ def looks_of(kube: RecordingKube) -> int:
 
 
 async def _waits() -> tuple[list[float], Slowly]:
-    """How long a healthy quorum waits for its pass after a wake-up, thirty times, beside many silent quorums."""
+    """How long a healthy quorum waits for its pass after a wake-up, thirty times, while many quorums do not answer."""
     spaces = {f"silent-{number}": space(f"silent-{number}", silent=True) for number in range(SILENT)}
     spaces[NAMESPACE] = space(NAMESPACE, silent=False)
     answering = healthy()
@@ -135,7 +135,7 @@ async def _waits() -> tuple[list[float], Slowly]:
 
 
 def test_a_healthy_quorum_does_not_wait_for_silent_ones() -> None:
-    """Beside 120 quorums that do not answer, each pass of a healthy one begins within a second of virtual time."""
+    """While 120 quorums do not answer, each pass of a healthy one begins within a second of virtual time."""
     waits, kube = virtual_time.run(_waits())
     assert max(waits) < WAIT_S
     assert kube.busy_most <= 16 * 7 + SILENT  # reads of sixteen quorums, and requests of actions and reports

@@ -51,7 +51,7 @@ def test_what_stands_still_is_named(health: Health, word: str) -> None:
 
 
 def test_beats_show_how_long_the_loop_was_busy() -> None:
-    """The worst lag is visible for a minute or two, then it is forgotten."""
+    """The worst lag is reported for one to two minutes."""
     beat, now_s = Beat(last_s=0.0), 0.0
     for step_s in (1.0, 1.0, 8.0, 1.0):
         now_s += step_s

@@ -332,7 +332,7 @@ async def test_nothing_is_remembered_of_a_resource_that_is_gone() -> None:
 
 
 async def test_a_watch_that_speaks_during_a_pass() -> None:
-    """Objects that changed while they were read are not remembered."""
+    """Objects that changed while they were read are not kept for the next pass."""
     bench = await at_rest()
     bench.reconciler.changed(KEY)
     controllers = SpeakingControllers(bench.reconciler)
@@ -629,7 +629,7 @@ async def test_the_last_look_is_stamped_once_a_minute() -> None:
 
 
 async def test_the_stamp_wakes_nothing() -> None:
-    """The operator's own write of the status is no news, so remembered objects stay in use."""
+    """The operator's own write of the status is no change, so the kept objects are used again."""
     bench = await at_rest()
     bench.clock.seconds += 100
     await bench.run()
@@ -752,7 +752,7 @@ FALSE_LABELS = [
 
 @pytest.mark.parametrize("labels", FALSE_LABELS, ids=["node id", "quorum", "both"])
 async def test_false_labels_of_a_claim_are_corrected(labels: Json) -> None:
-    """A claim with the name and uid of the record gets the record's labels, whatever its own say, and stays in use."""
+    """A claim with the name and uid of the record gets the record's labels, and stays in use."""
     bench = await at_rest()
     before = copy.deepcopy(bench.kube.objects[CLAIMS.plural, "alpha-3001-g1"]["metadata"])
     metadata = await changed(bench, CLAIMS, "alpha-3001-g1", labels=before["labels"] | labels)
@@ -767,7 +767,7 @@ async def test_false_labels_of_a_claim_are_corrected(labels: Json) -> None:
 
 @pytest.mark.parametrize("labels", FALSE_LABELS, ids=["node id", "quorum", "both"])
 async def test_false_labels_of_another_claim_stay(labels: Json) -> None:
-    """A claim with the record's name and another uid is a conflict, whatever its labels say: nothing is corrected."""
+    """A claim with the record's name and another uid is a conflict, whatever labels it has: nothing is corrected."""
     bench = await at_rest()
     own = bench.kube.objects[CLAIMS.plural, "alpha-3001-g1"]["metadata"]["labels"]
     metadata = await changed(bench, CLAIMS, "alpha-3001-g1", labels=own | labels, uid="another")
@@ -866,7 +866,7 @@ async def test_a_storage_class_does_not_change_under_a_disk_that_has_run() -> No
 
 
 async def test_an_unbound_claim_is_named_with_its_own_class() -> None:
-    """The message names the class of the claim, which a corrected spec does not change, and says to delete it."""
+    """The message names the class of the claim, which a corrected spec does not change, and the claim to delete."""
     bench = await formatting("fats", formatted=False)
     bench.resource(with_class("fast"))
     bench.reconciler.changed(KEY)

@@ -77,14 +77,14 @@ def test_everything_set_is_taken() -> None:
 )
 def test_what_cannot_be_used_is_named(name: str, value: str) -> None:
     """The error names the variable and repeats its value."""
-    with pytest.raises(SettingsError, match=f"{name} is '{value}'"):
+    with pytest.raises(SettingsError, match=f"{name}.*'{value}'"):
         from_environment({name: value})
 
 
 @pytest.mark.parametrize("name", ["KQ_OBSERVATIONS_KAFKA_TOPIC", "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"])
 def test_topic_and_servers_belong_together(name: str) -> None:
     """The topic without the servers, or the reverse, is refused with both names."""
-    with pytest.raises(SettingsError, match="KQ_OBSERVATIONS_KAFKA_TOPIC and KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"):
+    with pytest.raises(SettingsError, match=r"KQ_OBSERVATIONS_KAFKA_TOPIC.*KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"):
         from_environment({name: "x"})
 
 
@@ -100,5 +100,5 @@ def test_exceptions_from_the_pod_policy() -> None:
     """Every existing exception can be listed; an unknown one is named, with the existing ones."""
     listed = from_environment({"KQ_POD_POLICY_ALLOW": ", ".join(PodException)})
     assert listed.pod_exceptions == frozenset(PodException)
-    with pytest.raises(SettingsError, match="lists everything: it may list root, secretVariables"):
+    with pytest.raises(SettingsError, match=r"everything.*root, secretVariables"):
         from_environment({"KQ_POD_POLICY_ALLOW": "root,everything"})

@@ -1,4 +1,4 @@
-"""A lost disk replaced by a script, as fast as possible: the floor for the operator's unattended cure.
+"""A lost disk replaced by a script, as fast as possible: the least time that the operator's replacement can take.
 
 The quorum is the one from plain manifests, whose pods format an empty disk by themselves without initial controllers.
 The script does the rest: wait until the newcomer is caught up, remove the stale voter, add the new one. Both sides lose
@@ -26,7 +26,7 @@ from kafka_quorum.wire.admin import KafkaControllers
 _POLL_S = 0.1
 _TIMEOUT_S = 180.0
 _ADD_TIMEOUT_MS = 1_000
-"""Short, because the next attempt may succeed: the leader's process remembers an unknown name for ten seconds."""
+"""Short, because the next attempt may succeed: the leader's process caches an unknown name for ten seconds."""
 _SELECTOR = "app=quorum"
 
 Endpoints = Callable[[], Iterable[Endpoint]]

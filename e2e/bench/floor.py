@@ -37,7 +37,7 @@ _TIMEOUT_S = 120.0
 def manifests(*, fresh_names: bool = False) -> str:
     """The test-bed's example with the heap of the operator's quorum, and no other change.
 
-    With `fresh_names` Java remembers addresses no longer than in the operator's pods.
+    With `fresh_names` Java caches addresses no longer than in the operator's pods.
     """
     documents: list[Json] = list(yaml.safe_load_all(_MANIFEST.read_text()))
     for document in documents:

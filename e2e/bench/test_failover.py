@@ -1,4 +1,4 @@
-"""`make bench`: how long no operator acts when the acting one stops, dies, or loses its Kubernetes node.
+"""`make bench`: how long no operator acts when the acting one is stopped, is killed, or loses its Kubernetes node.
 
 Pods of quorums that only answer (`bench/fake`) are deleted at a steady pace; the gap is the longest time until one is
 created again. Two replicas of the operator run; the one with the lease is stopped.

@@ -1,4 +1,4 @@
-"""`make bench`: how long the operator takes to act for ten healthy quorums, alone and beside a hostile one.
+"""`make bench`: how long the operator takes to act for ten healthy quorums, alone and together with a hostile one.
 
 All controllers are programs that only answer (`bench/fake`), in an image that the quorums' owner chose: real pods, the
 installed operator, a real API server. The hostile quorum gives answers of every kind below, in turn.
@@ -39,7 +39,7 @@ def made(namespace: str, name: str, image: str, kinds: tuple[str, ...] = ()) -> 
 def test_a_hostile_quorum_beside_ten_healthy_ones(
     figures: Figures, spaces: list[str], fake_image: str, pytestconfig: pytest.Config
 ) -> None:
-    """The ten quorums alone, then beside the hostile one, alternately; the followers' pods are deleted in turn."""
+    """The ten quorums alone and with the hostile one, alternately; the followers' pods are deleted in turn."""
     count = int(pytestconfig.getoption("acts"))
     namespace = space(spaces)
     healthy = [made(namespace, f"h{number}", fake_image) for number in range(HEALTHY)]
@@ -52,7 +52,7 @@ def test_a_hostile_quorum_beside_ten_healthy_ones(
         beside = space(spaces)
         hostile = made(beside, "hostile", fake_image, HOSTILE)
         wait_until("the hostile controllers run", partial(_runs, hostile), 300)
-        time.sleep(_SETTLE_S)  # the operator has had its answers: from here on it works beside the hostile quorum
+        time.sleep(_SETTLE_S)  # the operator has had its answers: from here on it works with the hostile quorum
         found["hostile"].add(measure(namespace, names, count // _ROUNDS, _INTERVAL_S))
         clear(beside)
     ratio = found["hostile"].quantile(0.99) / found["alone"].quantile(0.99)

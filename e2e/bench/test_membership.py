@@ -1,4 +1,4 @@
-"""`make bench`: the cost of a lost disk and of a change of controllers, each beside its floor in the same run."""
+"""`make bench`: the cost of a lost disk and of a change of controllers, each with its least possible time."""
 
 import statistics
 import time
@@ -47,7 +47,7 @@ def chosen(round_: int, active: int, node_ids: list[int]) -> int:
 
 
 def cured_unattended(quorum: Quorum, round_: int) -> dict[str, float]:
-    """Marks of one cure by the operator."""
+    """Times of one replacement by the operator."""
 
     def endpoints() -> list[Endpoint]:
         return floor.endpoints_of(items(quorum.namespace, "pods", "-l", _LABELS), floor.labelled)
@@ -62,7 +62,7 @@ def cured_unattended(quorum: Quorum, round_: int) -> dict[str, float]:
 
 
 def cured_by_hand(namespace: str, round_: int) -> dict[str, float]:
-    """Marks of one cure by the script."""
+    """Times of one replacement by the script."""
     endpoints = by_hand.plain_endpoints(namespace)
     node_id = chosen(round_, by_hand.leader(endpoints), [0, 1, 2])
     started_s = time.monotonic()
@@ -73,7 +73,7 @@ def cured_by_hand(namespace: str, round_: int) -> dict[str, float]:
 
 
 def test_lost_disk_to_full_voter(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """Three quorums lose the same disk in turn: one is cured by the operator, two by the script.
+    """Three quorums lose the same disk in turn: one disk is replaced by the operator, two by the script.
 
     One of the two has the manifests as they are, where Java remembers for ten or thirty seconds that a controller could
     not be reached. The other one has the operator's setting for that, so that only the work is compared.
@@ -110,7 +110,7 @@ def test_lost_disk_to_full_voter(figures: Figures, spaces: list[str], pytestconf
 
 
 def test_longest_gap_between_writes(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """A client writes all the time: a graceful stop of the active controller, beside 3→5→3 that removes it."""
+    """A client writes all the time: a graceful stop of the active controller, and a change 3→5→3 that removes it."""
     quorum = ready_quorum(spaces)
     succeed("python3", str(SOURCE), "load", KAFKA_IMAGE, "--all-nodes", timeout_s=240)
     rows: list[tuple[int, float, float, float, float]] = []

@@ -1,4 +1,4 @@
-"""A plain broker beside the quorum: one pod from Kafka's image.
+"""A plain broker of the cluster: one pod from Kafka's image.
 
 By default it has an empty disk and runs on the control plane, which no scenario takes down; with a claim it runs on the
 worker of its disk, and its pod may be created again from another release on the same disk.
@@ -44,7 +44,7 @@ _REFRESH: Final = "topic.metadata.refresh.interval.ms"
 class Broker:
     """A broker of a quorum. `controllers` are the node ids at which it looks for the quorum.
 
-    With `fresh_names` Java remembers their addresses no longer than in the operator's pods; by default for 30 seconds.
+    With `fresh_names` Java caches their addresses no longer than in the operator's pods; by default for 30 seconds.
     `static` names them as the voters, which must be all of them, as brokers of a static quorum do. `address` is where
     clients find it, if not at its pod. `claim` is its disk's claim; empty for a disk that ends with the pod.
     """

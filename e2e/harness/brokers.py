@@ -1,4 +1,4 @@
-"""Brokers beside a quorum, from plain manifests: each with its own claim and a stable address.
+"""Brokers of a quorum's cluster, from plain manifests: each with its own claim and a stable address.
 
 They are upgraded like by a person, one by one: the pod is shut down and created again from the other image, on the same
 disk. The next one follows when the last is a member of the cluster again. The operator does not manage them.

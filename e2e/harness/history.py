@@ -23,7 +23,7 @@ _LOOKS = 2
 
 @contextmanager
 def installed(operator_image: str, history_image: str) -> Iterator[None]:
-    """While this lasts, the operator writes observations to a claim, and the history runs beside it."""
+    """While this lasts, the operator writes observations to a claim, and the history runs, too."""
     repository, _, tag = history_image.rpartition(":")
     values = {
         "replicas": "1",

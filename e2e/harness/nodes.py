@@ -33,7 +33,7 @@ def kill_container(pod: Json, name: str | None = None) -> None:
 
 @contextmanager
 def frozen(pod: Json) -> Iterator[None]:
-    """While this lasts the process of a pod's first container stands still, and keeps its connections."""
+    """While this lasts, the process of a pod's first container is frozen, and keeps its connections."""
     signal_container(pod, "SIGSTOP")
     try:
         yield

@@ -13,7 +13,7 @@ from testbed.config import SOURCE
 DEPLOYMENT = f"deployment/{RELEASE}"
 _SELECTOR = f"app.kubernetes.io/instance={RELEASE}"
 REPLICAS = 2
-"""The chart's default: one replica acts, one stands by."""
+"""The chart's default: one replica acts, the other one waits for the lease."""
 _START_TIMEOUT_S = 90.0
 
 
@@ -55,7 +55,7 @@ def wait_acting() -> Json:
 
 @contextmanager
 def second(image_: str) -> Iterator[None]:
-    """While this lasts another operator acts beside the installed one, under a lease of its own."""
+    """While this lasts, another operator acts at the same time as the installed one, with a lease of its own."""
     name = f"{RELEASE}-second"
     deployment = get(NAMESPACE, DEPLOYMENT)
     spec = deployment["spec"]

@@ -37,7 +37,7 @@ _WRITER_ID, _READER_ID = 1, 2
 
 @dataclass(slots=True)
 class Account:
-    """The fate of the writes. Times are monotonic seconds of this process."""
+    """The results of the writes. Times are monotonic seconds of this process."""
 
     acknowledged: dict[int, float] = field(default_factory=dict)
     """The time of each acknowledgement, by the write's number."""

@@ -23,7 +23,7 @@ LABEL = "kafkaquorum.io/quorum"
 
 
 class Account:
-    """The operator's account in its own namespace, and an administrator beside it."""
+    """The operator's account in its own namespace, and an administrator."""
 
     def __init__(self, namespace: str) -> None:
         """Namespace, release and account have the same name."""

@@ -1,4 +1,4 @@
-"""The chart's life on a real cluster: its definition follows upgrades, survives an uninstall, and is taken over again.
+"""The chart on a real cluster: its definition is upgraded, stays after an uninstall, and is used by the next install.
 
 A copy of the chart under an API group of its own is used, so that the operator of this cluster, and its quorums, notice
 nothing. The operator's image is never pulled here: that it runs is shown by every other scenario.
@@ -33,7 +33,7 @@ while discovery still has one whose definition was just deleted."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A copy of the chart for one test: where it lies, its group, and the namespace that it is installed in."""
+    """A copy of the chart for one test: its path, its group, and the namespace that it is installed in."""
 
     path: Path
     group: str

@@ -1,5 +1,6 @@
-"""Changes that must not happen now: each waits, reports the reason, and leaves no trace when the spec is reverted."""
+"""Changes that must wait: each reports the reason, and the reverted spec leaves everything as it was before."""
 
+import re
 import subprocess
 from collections import Counter
 
@@ -19,7 +20,7 @@ _ATTEMPTS = 6
 
 
 def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Write) -> None:
-    """With one of three controllers frozen no healthy one is removed, and the reason is reported."""
+    """While one of three controllers is frozen, no healthy controller is removed, and the reason is reported."""
     running, voters, writer = ready.running(), ready.voters(), writing(ready)
     active = leader(ready)
     frozen, spared = sorted(ALL - {active})
@@ -28,14 +29,13 @@ def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Wri
         ready.patch(exactly({active, frozen}))
 
         def said() -> bool:
-            words = (f"{spared}-", "voters that stay are caught up (1 of 2, and 2 are needed)")
-            return all(word in ready.condition("Progressing")["message"] for word in words)
+            return re.search(rf"{spared}-.*\b1\b.*\b2\b", ready.condition("Progressing")["message"]) is not None
 
         wait_until("the reason is told", said, 30)
         holds_for("nobody is removed", lambda: ready.voters() == voters and said(), 8)
         assert "operation" not in ready.status()
         ready.patch(exactly(ALL))
-        wait_until("nothing is left of it", lambda: "remove" not in ready.condition("Progressing")["message"], 30)
+        wait_until("nothing is left of it", lambda: f"{spared}-" not in ready.condition("Progressing")["message"], 30)
     ready.wait_ready()
     assert ready.voters() == voters
     assert "RemoveVoterBegun" not in {reason for reason, _ in ready.events()}
@@ -45,16 +45,20 @@ def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Wri
 
 
 def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
-    """While a broker uses the next node id no disk is formatted under it; without the broker the id is used."""
+    """While a broker uses the next node id, no disk is formatted with that id; after the broker stops, one is."""
     writer, running = writing(ready), ready.running()
     other = Broker(quorum=ready, node_id=3003, controllers=tuple(WAYS_IN))
     other.start()
     try:
-        wait_until("it fetches", lambda: any(key.startswith("3003-") for key in ready.observers()), 60)
+
+        def fetching() -> str | None:
+            return next((key for key in ready.observers() if key.startswith("3003-")), None)
+
+        key = wait_until("it fetches", fetching, 60)
         scale(ready, 4)
 
         def said() -> bool:
-            return "uses this node id" in ready.condition("Progressing").get("message", "")
+            return key in ready.condition("Progressing").get("message", "")
 
         wait_until("the reason is told", said, 60)
         holds_for("nothing is formatted", lambda: said() and not ready.pods("formatter"), 8)
@@ -68,11 +72,11 @@ def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
 
 
 def test_a_drain_during_a_change_waits_for_its_end(ready: Quorum, writing: Write) -> None:
-    """While a voter change is open no voter may be evicted; afterwards the drain succeeds."""
+    """While a voter change is open, no voter may be evicted. After the change the drain succeeds."""
     writer, voters_before = writing(ready), len(ready.voters())
     held = freeze_within_a_change(ready)
     places = {node_id: pod["spec"]["nodeName"] for node_id, pod in ready.pods().items()}
-    crowd = Counter(places.values())  # of two voters on a node, only the first one ever leaves
+    crowd = Counter(places.values())  # if a node has two voters, only the first one can be evicted
     node_id, node = min((node_id, node) for node_id, node in places.items() if crowd[node] == 1)
     pod = ready.pods()[node_id]
     drain = ("kubectl", "drain", node, f"--pod-selector=kafkaquorum.io/quorum={ready.name}", "--ignore-daemonsets")
@@ -120,5 +124,5 @@ def freeze_within_a_change(quorum: Quorum) -> dict[str, object]:
 
 
 def held_budget(quorum: Quorum) -> int:
-    """How many voters the disruption budget keeps."""
+    """The number of voters that the disruption budget requires."""
     return int(get(quorum.namespace, "pdb", f"{quorum.name}-voters")["spec"]["minAvailable"])

@@ -46,7 +46,7 @@ def test_a_node_killed_for_good(quorum: Quorum, writing: Write) -> None:
     began_s = time.monotonic()
     with nodes.powered_off(node):
         condition = quorum.wait_condition("Degraded", "True", "LostNode")
-        assert f"controller {node_id}, whose Kubernetes node {node} is down" in condition["message"]
+        assert all(name in condition["message"] for name in (str(node_id), node))
         assert quorum.condition("Available")["status"] == "True"
         wait_until("the lost key is no voter", lambda: quorum.voters() and lost not in quorum.voters(), 150)
         quorum.wait_ready(150)
@@ -86,7 +86,7 @@ def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum, writing: Wr
     writer, before, voters, record = writing(ready), ready.running(), ready.voters(), ready.record()
     with nodes.powered_off(node):
         condition = ready.wait_condition("Degraded", "True", "LostNode")
-        assert "for 600 s" in condition["message"]
+        assert "600" in condition["message"]
         assert ready.wait_condition("Available", "True")["status"] == "True"
         assert ready.record()["nodes"] == record["nodes"]
     ready.wait_ready(180)
@@ -97,7 +97,7 @@ def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum, writing: Wr
 
 
 def test_a_partitioned_node_that_heals_in_time(ready: Quorum, writing: Write) -> None:
-    """A cut-off node that heals in time is reported and not replaced, and no pod was touched."""
+    """A cut-off node that is reachable again in time is reported and not replaced, and no pod is changed."""
     _, node = a_controller(ready)
     writer, before, voters = writing(ready), ready.running(), ready.voters()
     with nodes.partitioned(node):

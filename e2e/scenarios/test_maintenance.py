@@ -1,4 +1,4 @@
-"""The events of a long life: nodes that are cordoned, and a spec that is edited many times."""
+"""Maintenance: nodes are cordoned, and the spec is edited many times."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ def revisions(quorum: Quorum) -> dict[str, Json]:
 
 
 def test_old_revisions_are_deleted(ready: Quorum) -> None:
-    """Of fifteen older revisions the newest ten stay, beside the one of the pods; no pod is touched."""
+    """The ten newest of fifteen older revisions stay, and the one of the pods; no pod is changed."""
     running = ready.running()
     (present,) = revisions(ready).values()
     earlier = []
@@ -54,7 +54,7 @@ def test_a_roll_waits_for_a_cordoned_node(ready: Quorum) -> None:
     kubectl("cordon", places[waits])
     try:
         ready.patch({"controllers": {"jvm": {"heap": "160Mi"}}})
-        wait_told(ready, f"restart controller {waits}", f"{places[waits]} is cordoned")
+        wait_told(ready, str(waits), places[waits])
         wait_until("the other follower is back", lambda: _is_back(ready, goes, running[goes][0]), ROLL_TIMEOUT_S)
         holds_for("the others stay", lambda: all(ready.running()[n] == running[n] for n in (waits, active)), 10)
         assert ready.condition("Available")["status"] == "True"

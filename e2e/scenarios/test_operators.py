@@ -1,4 +1,4 @@
-"""Operators that die, stand by, or act at the same time: the result is the same, and no write is lost."""
+"""Operators are killed, wait for the lease, or act at the same time: the result is the same, and no write is lost."""
 
 import random
 import time

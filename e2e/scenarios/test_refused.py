@@ -1,4 +1,4 @@
-"""Specs that cannot be carried out: refused before a running pod is touched, and corrected later."""
+"""Invalid specs are refused before a running pod is changed, and corrected later."""
 
 import pytest
 
@@ -16,22 +16,22 @@ _NOTICED_TIMEOUT_S = 60.0
 
 REFUSED: dict[str, Json] = {name: {"controllers": {"template": {"spec": spec}}} for name, spec in POD_SPECS.items()}
 RIGHT: Json = {"controllers": {"template": {"spec": None}}}
-"""The template's spec is removed, whatever was wrong in it."""
+"""Removes the template's spec, and so every fault in it."""
 
 
 def noticed(quorum: Quorum) -> Json | None:
-    """The condition that names the fault of the spec or its pods, once one is about this generation."""
+    """The condition that names the fault of the spec or its pods, if one exists for this generation."""
     return condition_that_names_it(quorum.resource())
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_roll_to_a_pod_that_the_api_server_refuses(name: str, ready: Quorum) -> None:
-    """No controller is stopped if its new pod is refused: the cause is named, and the correction needs no restart."""
+    """No controller is stopped if its new pod is refused. The cause is named, and the correction restarts nothing."""
     before, cluster = ready.running(), ready.record()["cluster_id"]
     try:
         ready.patch(REFUSED[name])
     except CommandFailed as error:
-        print(f"refused at the door: {error}")
+        print(f"refused by the API server: {error}")
         assert_untouched(ready, before, ALL)
         return
     row = wait_until("the cause is named", lambda: noticed(ready), _NOTICED_TIMEOUT_S)
@@ -52,7 +52,7 @@ def test_a_pod_that_is_lost_while_the_spec_is_refused_comes_back(name: str, read
     try:
         ready.patch(REFUSED[name])
     except CommandFailed as error:
-        pytest.skip(f"refused at the door: {error}")
+        pytest.skip(f"refused by the API server: {error}")
     wait_until("the cause is named", lambda: noticed(ready), _NOTICED_TIMEOUT_S)
     ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
     wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
@@ -72,7 +72,7 @@ def test_the_only_controller_is_not_stopped_for_a_refused_pod(quorum: Quorum) ->
     try:
         quorum.patch(REFUSED["priority-class"])
     except CommandFailed as error:
-        print(f"refused at the door: {error}")
+        print(f"refused by the API server: {error}")
     else:
         wait_until("the cause is named", lambda: noticed(quorum), _NOTICED_TIMEOUT_S)
         holds_for("it runs", lambda: quorum.running() == before, LEFT_ALONE_S, poll_s=1.0)
@@ -90,7 +90,7 @@ def test_a_size_that_cannot_be_is_refused_and_ends_no_work(size: str, ready: Quo
     try:
         ready.patch({"controllers": {"storage": {"size": size}}})
     except CommandFailed as error:
-        print(f"refused at the door: {error}")
+        print(f"refused by the API server: {error}")
     ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
     wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
     ready.patch({"controllers": {"storage": {"size": "1Gi"}}})
@@ -103,7 +103,7 @@ def test_a_size_that_cannot_be_is_refused_and_ends_no_work(size: str, ready: Quo
 
 @pytest.mark.parametrize("size", ["1.5Gi", "1500M", "2e9"])
 def test_every_way_to_write_a_size_of_whole_bytes_works(size: str, quorum: Quorum) -> None:
-    """The operator reads the API server's form of the size: the quorum becomes ready, also after a repair."""
+    """Every valid notation of a size works: the quorum becomes ready, and a deleted pod is replaced."""
     quorum.apply({"controllers": {"storage": {"size": size}}})
     quorum.wait_ready()
     before = quorum.running()

@@ -37,7 +37,7 @@ def release(version: str, **kafka: object) -> Json:
 
 
 def levels(**wanted: int) -> list[Json]:
-    """`spec.kafka.features.levels`; an underscore stands for the dot in a feature's name."""
+    """`spec.kafka.features.levels`; an underscore replaces the dot in a feature's name."""
     return [{"name": name.replace("_", "."), "level": level} for name, level in wanted.items()]
 
 
@@ -150,7 +150,7 @@ def steps(quorum: Quorum) -> dict[str, list[int]]:
     ],
 )
 def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quorum, watching: Watching) -> None:
-    """The first controller that fails is named, the others stay, and the reverted spec heals it."""
+    """The first controller that fails is named, the others stay, and with the reverted spec it runs again."""
     running, active, began_s = old.running(), leader(old), time.monotonic()
     old.patch(wrong)
 
@@ -162,7 +162,7 @@ def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quo
     assert first != active
     condition = old.wait_condition("Progressing", "False", "RollHeld", ROLL_TIMEOUT_S)
     print(condition["message"])
-    assert f"controller {first} " in condition["message"]
+    assert str(first) in condition["message"]
     holds_for("no other is restarted", lambda: changed() == {first}, 15)
     old.wait_condition("Available", "True")
     assert old.levels()[METADATA] == OLD_TOP
@@ -273,7 +273,7 @@ def test_downgrades_safe_refused_and_forbidden(quorum: Quorum) -> None:
     assert quorum.levels()[METADATA] == 31
     quorum.patch({"kafka": {"features": {"levels": levels(metadata_version=30)}}})
     condition = wait_features(quorum, "False", "Refused")
-    assert "downgrade" in condition["message"].lower()
+    assert "spec.kafka.features.downgrade" in condition["message"]
     holds_for("the level stays", lambda: quorum.levels()[METADATA] == 31, 5)
     safe: Json = {"downgrade": "Safe", "soakSeconds": 1}
     quorum.patch({"kafka": {"features": {**safe, "levels": levels(metadata_version=30)}}})

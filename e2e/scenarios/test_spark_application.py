@@ -66,7 +66,7 @@ def restricted() -> Iterator[None]:
 
 @pytest.fixture
 def logged(observed: Quorum) -> Iterator[Quorum]:
-    """The quorum, with copies of its controllers' logs on a claim beside the observations."""
+    """The quorum, with copies of its controllers' logs on the claim of the observations."""
     node, _ = volume_of(NAMESPACE, "observations")
     body = {
         "apiVersion": "v1",

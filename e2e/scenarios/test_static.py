@@ -1,4 +1,4 @@
-"""The whole way of an old quorum: static on 3.9.2, to 4.1.2, dynamic, to 4.4.0, beside three brokers in use.
+"""The whole upgrade of an old quorum with three brokers in use: static on 3.9.2, to 4.1.2, dynamic, to 4.4.0.
 
 The owner of the brokers follows the documents: their releases after the controllers', and the voters removed from their
 properties once the quorum is dynamic. All that time a client writes metadata through them.
@@ -186,7 +186,7 @@ def test_the_same_with_the_operator_killed(begin: Begin, quorum: Quorum, randoml
 
 
 def report(figures: Figures) -> None:
-    """The rolls beside the stops of the same run, and the spontaneous leader changes."""
+    """The rolls, the stops of the same run, and the spontaneous leader changes."""
 
     def gaps_s(what: str) -> list[float]:
         return [row.gap_s for row in figures.rows if row.what == what]

@@ -104,7 +104,7 @@ def assert_those_that_stay(quorum: Quorum, running: dict[int, Any], claims: dict
 
 
 def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, serving: str) -> None:
-    """After a roll, a scaling and a cure by the former operator, the present one changes no pod, claim or identity.
+    """After a roll, a scaling and a replaced disk by an earlier operator, this one changes no pod, claim or identity.
 
     Then the present one rolls the quorum, replaces a disk and scales it down.
     """

@@ -1,4 +1,4 @@
-"""A disk that is emptied after the barrier: no initial format, no second quorum; cured automatically, or reported."""
+"""A disk that is emptied after the barrier is replaced or reported: no initial format, and no second quorum."""
 
 import time
 
@@ -40,7 +40,7 @@ def wait_cured(quorum: Quorum, lost: str) -> str:
     claim = quorum.controller(node_id)["claimName"]
     assert claim not in formatted_with_voters(quorum)
     assert nodes.meta_properties(quorum.namespace, claim)["cluster.id"] == quorum.record()["cluster_id"]
-    # As an observer the lost key may be named for five minutes more, because the leader remembers it for that time.
+    # As an observer the lost key may be named for five minutes more, because the leader lists it for that time.
     assert "Voter" not in {row["kind"] for row in quorum.status().get("staleReplicas", [])}
     return key
 
@@ -57,7 +57,7 @@ def wait_cured(quorum: Quorum, lost: str) -> str:
 def test_an_emptied_volume_is_cured(
     spec: dict[str, object], initial: set[int], which: str, quorum: Quorum, writing: Write
 ) -> None:
-    """Any emptied disk is cured without help: never formatted with voters, and its new key replaces the old one.
+    """Any emptied disk is replaced automatically: it is not formatted with voters, and its new key replaces the old.
 
     No other controller restarts, the cluster id stays, and no acknowledged write is lost.
     """
@@ -95,12 +95,12 @@ def test_a_disk_emptied_under_a_running_pod_is_not_run_on(quorum: Quorum) -> Non
 
 @pytest.mark.full
 def test_a_lost_disk_is_left_alone_where_the_policy_is_manual(quorum: Quorum) -> None:
-    """With Manual nothing is formatted and the correction is named; with Automatic the disk is cured."""
+    """With Manual nothing is formatted, and the message names the field; with Automatic the disk is replaced."""
     quorum.apply({"controllers": {"replacement": {"lostDisk": "Manual"}}})
     quorum.wait_ready()
     voters = quorum.voters()
     lost = lose_disk(quorum, 3001)
-    quorum.wait_condition("Degraded", "True", "LostDisk")  # at first its replica was heard a moment ago
+    quorum.wait_condition("Degraded", "True", "LostDisk")  # at first its last fetch is too recent
     wait_until("the way out is named", lambda: _WAY_OUT in quorum.condition("Degraded").get("message", ""), 30)
     holds_for("the voter set is left alone", lambda: quorum.voters() == voters and not quorum.pods("formatter"), 8)
     quorum.patch({"controllers": {"replacement": {"lostDisk": "Automatic"}}})

@@ -1,4 +1,4 @@
-"""The command line: a quorum with a writer beside it, round after round of blows until the time is over.
+"""The command line: a quorum and a writer, and rounds of faults and changes until the time is over.
 
 A round strikes its blows, undoes those that last, and then the quorum has two minutes to be ready. What is checked
 throughout is in `checker.py`; at the end every acknowledged write is read back.

@@ -17,7 +17,7 @@ Json: TypeAlias = dict[str, Any]
 FATAL: Final = frozenset({"identity", "one quorum", "acknowledged writes"})
 """A breach of these rules ends a storm at once, so that the evidence stays as it is."""
 TOOL: Final = "the storm itself"
-"""Stands for the rule if this program itself failed: the storm continues, and has not passed."""
+"""Used in place of a rule if this program itself failed: the storm continues, and has not passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

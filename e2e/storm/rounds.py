@@ -239,7 +239,7 @@ def _round(dice: random.Random, number: int, kinds: tuple[Kind, ...], replicas: 
 
 
 def _fits(blow: Blow, struck: list[Blow], least: int) -> bool:
-    """Whether the quorum tolerates this blow beside the others: a majority of the fewest voters keeps its disks."""
+    """Whether the quorum tolerates this blow and the earlier ones: a majority of the fewest voters keeps its disks."""
     kinds = [earlier.kind for earlier in struck]
     final = sum(kind in FINAL for kind in (*kinds, blow.kind))
     if final > (least - 1) // 2:

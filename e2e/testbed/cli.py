@@ -63,7 +63,7 @@ def down(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def status(paths: Paths, _: argparse.Namespace) -> int:
-    """Say what runs; 0 only if the cluster answers."""
+    """Prints what runs; returns 0 only if the cluster answers."""
     chosen = engine.recall(paths)
     if chosen is None:
         print("down")

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def kind_config(engine: Engine, workers: int) -> Json:
-    """The configuration for kind. A dead node is noticed after 12 s, not 40, because fault tests wait for that."""
+    """The configuration for kind. A node that is down is noticed after 12 s, not 40: fault tests wait for that."""
     monitor = {"node-monitor-grace-period": "12s", "node-monitor-period": "2s"}
     kubelet: Json = {"nodeStatusUpdateFrequency": "4s"}
     if engine.kind == "own":
@@ -114,7 +114,7 @@ def _wait_ready(engine: Engine) -> None:
 
 
 def _apply_dns(engine: Engine) -> None:
-    """Names outside the cluster fail at once; DNS runs on the control plane, so a worker's death does not stop it."""
+    """Names outside the cluster fail at once; DNS runs on the control plane, not on a worker that tests stop."""
     _apply(engine, SOURCE / "node" / "manifests" / "coredns.yaml")
     pod_spec = {"nodeSelector": {_CONTROL_PLANE_LABEL: ""}, "terminationGracePeriodSeconds": 1}
     patch = json.dumps({"spec": {"replicas": 1, "template": {"spec": pod_spec}}})

@@ -72,7 +72,7 @@ def _running_pid(pid_file: Path) -> int | None:
 def _is_dockerd(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/exe").readlink().name.startswith("dockerd")
-    except (FileNotFoundError, ProcessLookupError):  # gone, or a zombie
+    except (FileNotFoundError, ProcessLookupError):  # gone, or ended and not waited for
         return False
 
 

@@ -1,4 +1,4 @@
-"""Faults for tests: nodes that die and return, networks that split and heal."""
+"""Faults for tests: nodes that stop and return, networks that are cut and repaired."""
 
 import json
 import time

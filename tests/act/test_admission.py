@@ -99,7 +99,7 @@ async def test_a_pod_that_cannot_be_built_is_refused() -> None:
     said = dict(await gate(kube).ask((question,), seen, CONTEXT))[question]
     assert isinstance(said, Known)
     assert not said.value.allowed
-    assert "cannot build" in said.value.words
+    assert said.value.words
     assert kube.calls == []
 
 

@@ -89,7 +89,7 @@ async def test_other_acts_need_none(action: Action) -> None:
 
 
 def test_every_stamp_is_a_guarded_act() -> None:
-    """The actions on Kubernetes that can carry a stamp are exactly those of which some are guarded."""
+    """The actions on Kubernetes that can carry a stamp are exactly the kinds with a guarded action."""
     carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
     on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
     assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED}
@@ -151,7 +151,7 @@ async def test_slow_dry_run_before_an_eviction() -> None:
 
 
 async def test_second_act_on_one_look() -> None:
-    """Of two guarded actions of one plan, the second is not sent if the first one took too long."""
+    """The second of two guarded actions of one plan is not sent if the first one took too long."""
     other = replace(STOP, pod=replace(POD, name="alpha-3002-g1", uid="pod-3002-1"))
     calls, (first, second) = await slowly("delete", STOP, other)
     assert [call.name for call in calls] == [POD.name]

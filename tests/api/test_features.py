@@ -109,7 +109,7 @@ def test_an_answer_is_the_askers_own() -> None:
 
 
 def test_level_text() -> None:
-    """metadata.version has Kafka's name beside its number; other features, and unknown levels, have only a number."""
+    """metadata.version has Kafka's name and its number; other features, and unknown levels, have only a number."""
     assert level_text(METADATA, 33) == "4.4-IV2 (33)"
     assert level_text(METADATA, 99) == "99"
     assert level_text("share.version", 2) == "2"

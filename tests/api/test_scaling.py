@@ -18,10 +18,10 @@ SCALED = entry("kube-controller-manager", "2026-01-02T00:00:00Z", "scale")
 
 
 def test_autoscaler_is_named() -> None:
-    """A HorizontalPodAutoscaler, which writes through /scale as kube-controller-manager, is named with the way out."""
+    """A HorizontalPodAutoscaler, which writes through /scale as kube-controller-manager, is named, with its time."""
     said = autoscaler_of({"managedFields": [entry("kubectl-create", "2026-01-01T00:00:00Z", fields={}), SCALED]})
-    assert "was set by kube-controller-manager through /scale at 2026-01-02T00:00:00Z" in said
-    assert "Delete the autoscaler" in said
+    assert SCALED["manager"] in said
+    assert SCALED["time"] in said
 
 
 @pytest.mark.parametrize(

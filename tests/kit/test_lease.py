@@ -188,7 +188,7 @@ async def test_a_restarted_process_of_the_same_name_goes_on() -> None:
 
 @pytest.mark.parametrize("first_write", [True, False], ids=["create", "replace"])
 async def test_of_two_at_the_same_moment_one_gets_it(first_write: bool) -> None:  # noqa: FBT001 - a table's column
-    """Of two operators that see the same free lease, compare-and-swap gives it to one."""
+    """If two operators see the same free lease, only one gets it, by compare-and-swap."""
     store = LeaseStore()
     if not first_write:
         before = lease_of(store, SharedClock(), "z")

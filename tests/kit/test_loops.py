@@ -139,7 +139,7 @@ async def test_errors_end_a_pass_and_not_the_loop() -> None:
 
 
 async def test_a_loop_ends_with_its_resource_and_starts_anew_with_the_next() -> None:
-    """A pass that finds no resource ends the loop, and everything about the quorum is forgotten."""
+    """A pass that finds no resource ends the loop, and deletes everything that is kept about the quorum."""
 
     async def answer(number: int) -> End:
         return result(gone=number == 1)

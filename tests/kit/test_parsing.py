@@ -58,14 +58,14 @@ def test_hostile_json_is_malformed(text: object) -> None:
 def test_the_depth_is_exact() -> None:
     """The deepest text that is read has exactly as many levels as the bound."""
     assert json_of("[" * JSON_MAX_DEPTH + "]" * JSON_MAX_DEPTH)
-    with pytest.raises(Malformed, match="levels"):
+    with pytest.raises(Malformed, match=str(JSON_MAX_DEPTH)):
         json_of("[" * (JSON_MAX_DEPTH + 1) + "]" * (JSON_MAX_DEPTH + 1))
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"a"', "null"])
 def test_only_an_object_is_an_object(text: str) -> None:
     """A list, a number, a text or null is no object."""
-    with pytest.raises(Malformed, match="not a JSON object"):
+    with pytest.raises(Malformed):
         json_object(text)
 
 

@@ -1,9 +1,9 @@
 """The answers of Kafka 4.4.0 to AddRaftVoter and RemoveRaftVoter, as data: compared with real servers and the model.
 
-The world of every add: a dynamic quorum with two voters, both up, and one controller that was formatted without initial
-controllers, the newcomer, which has caught up as an observer. That of every removal: three voters, all up, and such an
-observer. A case lists what is different, what is sent, to which node, and the expected answer. The order of Kafka's own
-checks shows in the cases that are wrong in two ways.
+Every add begins with a dynamic quorum of two running voters and a newcomer: a controller that was formatted without
+initial controllers, and has caught up as an observer. Every removal begins with three running voters and such an
+observer. A case lists what is different, what is sent, the node that receives it, and the expected answer. Cases with
+two faults show the order of Kafka's own checks.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class Asked(Enum):
-    """The node to which the request is sent."""
+    """The node that receives the request."""
 
     LEADER = auto()
     FOLLOWER = auto()
@@ -40,7 +40,7 @@ class Listeners(Enum):
 
 
 class Newcomer(Enum):
-    """What the newcomer's process does meanwhile."""
+    """The state of the newcomer's process during the request."""
 
     RUNS = auto()
     FROZEN = auto()
@@ -135,7 +135,7 @@ class Removed(Enum):
 
 
 class Second(Enum):
-    """What the second follower's process does meanwhile."""
+    """The state of the second follower's process during the request."""
 
     RUNS = auto()
     DEAD = auto()

@@ -264,7 +264,6 @@ class LiveQuorum:
 
         A leader still shows a replica that has gone; `fetched_after_ms`, by the leader's clock, requires a later fetch.
         """
-
         seen: QuorumAnswer | None = None
 
         async def caught_up() -> QuorumAnswer | None:

@@ -1,4 +1,4 @@
-"""AddRaftVoter's real answers, case by case of `answers.ADD_VOTER`."""
+"""Real servers answer AddRaftVoter as the cases of `answers.ADD_VOTER` list it."""
 
 import asyncio
 import time
@@ -35,8 +35,8 @@ def kafka(request: pytest.FixtureRequest) -> Kafka:
 class World:
     """Two voters and three caught-up observers; every test restores this.
 
-    The third observer is the one that is frozen and killed. A leader that failed to reach an address does not try it
-    again before a backoff is over, and answers BROKER_NOT_AVAILABLE meanwhile. So no other case uses that address.
+    Only the third observer is frozen or killed. After a failed connection the leader waits before it tries the address
+    again, and answers BROKER_NOT_AVAILABLE until then. So no other case uses that address.
     """
 
     quorum: LiveQuorum
@@ -61,7 +61,7 @@ class World:
         return {row.key for row in answer.voters}
 
     async def remove_again(self, node: LiveNode) -> None:
-        """Makes it an observer again."""
+        """Removes this voter, so that it is an observer again."""
 
         async def removed() -> bool | None:
             self.quorum.start_ended()
@@ -77,7 +77,7 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Starts it once for all cases."""
+    """Starts the quorum once for all cases."""
     quorum = new_quorum("answers")
     voters = [quorum.add_node(each) for each in VOTERS]
     newcomers = [quorum.add_node(each) for each in (*NEWCOMERS, TROUBLED)]
@@ -91,7 +91,7 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 
 @asynccontextmanager
 async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[None]:
-    """Puts the newcomer's process into the case's state, and back."""
+    """Freezes or kills the newcomer's process if the case requires it, and undoes that afterwards."""
     node = newcomer_of(world, newcomer)
     match newcomer:
         case Newcomer.RUNS:
@@ -166,7 +166,7 @@ async def outcome(world: World, asked: LiveNode, add: AddVoter) -> str | None:
 
 @pytest.mark.parametrize("case", ADD_VOTER, ids=[case.name for case in ADD_VOTER])
 async def test_add_voter_is_answered_as_the_table_says(world: World, case: AddVoterCase) -> None:
-    """A real leader, or follower, answers each case as in the table, and adds a voter only after success."""
+    """A real leader or follower answers each case as the table lists it, and a voter is added only on success."""
     leader, follower = await world.settled()
     before, add = await world.voters(), request(case, world, follower)
     async with as_the_case_says(world, case.newcomer):
@@ -181,7 +181,7 @@ async def test_add_voter_is_answered_as_the_table_says(world: World, case: AddVo
 
 
 async def test_two_adds_at_once(world: World) -> None:
-    """Of two adds at the same time one succeeds and the other is refused at once, so two changes never overlap."""
+    """If two adds are sent at the same time, one succeeds and the other is refused at once: changes never overlap."""
     leader, _ = await world.settled()
     before = await world.voters()
     adds = [
@@ -223,7 +223,7 @@ async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: 
     first = await world.quorum.observer(world.controllers, node.key)
 
     async def five_seconds_later() -> QuorumAnswer | None:
-        """Five seconds by the leader's clock, which is two and a half times the measured duration of an auto-join."""
+        """Waits for five seconds of the leader's clock. A measured auto-join takes two seconds."""
         answer = await world.quorum.look(world.controllers)
         if answer is None:
             return None

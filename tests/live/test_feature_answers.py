@@ -125,7 +125,7 @@ async def test_a_registered_node_is_in_the_way(worlds: dict[str, World], release
         answered = await world.answer(case.step, validate_only=True)
         if case.refused:
             assert await world.answer(case.step, validate_only=False) == answered
-    finally:  # by a newer registration of the same id, which is also the cure below 4.4
+    finally:  # by a newer registration of the same id, which also ends the block below 4.4
         if case.broker:
             await register_broker(world.active, world.quorum.cluster_id, OTHER, able)
         else:
@@ -136,7 +136,7 @@ async def test_a_registered_node_is_in_the_way(worlds: dict[str, World], release
 
 @pytest.mark.parametrize("release", [release for release in RELEASES if release != "3.9.2"])
 async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], release: str) -> None:
-    """A real 3.9.2 observer blocks the first level above 3.9, running or dead, until it is registered again."""
+    """A real 3.9.2 observer blocks the first level above 3.9, even if it is stopped, until it is registered again."""
     world = worlds[release]
     step = up(METADATA, BEGIN[release] + 1)
     node = world.quorum.add_node(OLD, ensure_kafka("3.9.2"))
@@ -161,7 +161,7 @@ async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], re
 async def test_an_older_server_cannot_forget_a_controller(worlds: dict[str, World], release: str) -> None:
     """Before 4.4 there is no request to unregister a controller, so nothing is sent."""
     world = worlds[release]
-    with pytest.raises(KafkaVersionUnsupported, match="supports no version of it"):
+    with pytest.raises(KafkaVersionUnsupported):
         await world.controllers.unregister_controller(world.active.endpoint, NodeID(OTHER))
 
 

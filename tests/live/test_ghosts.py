@@ -1,4 +1,4 @@
-"""Removed controllers that stay registered: how they are found, what they block, and what cures them."""
+"""Removed controllers that stay registered: how they are found, what they block, and what ends the block."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 
 VOTERS, GHOST, NOBODY = (3000, 3001), 3002, 3077
 BEGIN, FORGETS_FROM = 27, 33
-"""4.1's highest level, which the ghost's release supports too; and the level from which 4.4 can unregister it."""
+"""The highest level of 4.1, which the removed controller supports, too; and the level from which 4.4 unregisters."""
 
 ACKNOWLEDGED = "RegistrationResponseHandler: controller acknowledged ControllerRegistrationRequest"
 """A controller's log line after its registration."""
@@ -29,7 +29,7 @@ ACKNOWLEDGED = "RegistrationResponseHandler: controller acknowledged ControllerR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Two voters of 4.4.0 at 4.1's level, and one of 4.1.2 that was a voter, was removed and stopped."""
+    """Two voters of 4.4.0 at the level of 4.1, and a controller of 4.1.2 that was added, removed and stopped."""
 
     quorum: LiveQuorum
     controllers: KafkaControllers
@@ -43,7 +43,7 @@ class World:
         return (await self.controllers.describe_cluster((await self.leader()).endpoint)).controller_ids
 
     async def until_registered(self, *node_ids: int) -> None:
-        """Waits until the leader shows exactly these."""
+        """Waits until the leader shows exactly these controllers as registered."""
 
         async def shown() -> bool | None:
             return await self.registered() == node_ids or None
@@ -51,7 +51,7 @@ class World:
         await wait_for(f"registered controllers {node_ids}", shown)
 
     async def validate(self, step: FeatureStep) -> str:
-        """The words of a refusal, empty if there is none."""
+        """The message of Kafka's refusal, or an empty text if the step is allowed."""
         try:
             await self.update(step, validate_only=True)
         except KafkaRefused as error:
@@ -64,7 +64,7 @@ class World:
         await self.controllers.update_feature((await self.leader()).endpoint, request)
 
     async def unregister(self, node_id: int, asked: LiveNode | None = None) -> str:
-        """Kafka's name of the error, empty for success."""
+        """The name of Kafka's error, or an empty text for success."""
         try:
             await self.controllers.unregister_controller((asked or await self.leader()).endpoint, NodeID(node_id))
         except KafkaRefused as error:
@@ -74,7 +74,7 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Makes the ghost as it happens in practice: added, removed, and only then stopped."""
+    """A quorum with a controller that was added, removed from the voters, and then stopped, as in practice."""
     quorum = new_quorum("ghosts")
     voters = [quorum.add_node(each) for each in VOTERS]
     ghost = quorum.add_node(GHOST, ensure_kafka("4.1.2"))
@@ -102,9 +102,9 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 
 
 async def test_a_ghost_from_its_death_to_its_end(world: World) -> None:
-    """A removed, stopped controller blocks; a newer registration cures it below 4.4, unregistering it from 4.4 on.
+    """A removed and stopped controller blocks a level until it is registered again, or from 4.4 on unregistered.
 
-    One test, because each part begins at the end of the part before.
+    This is one test, because each part begins where the previous one ends.
     """
     await it_blocks_and_is_found(world)
     await below_44_a_newer_registration_cures_it(world)
@@ -117,18 +117,18 @@ async def test_a_ghost_from_its_death_to_its_end(world: World) -> None:
 
 
 async def it_blocks_and_is_found(world: World) -> None:
-    """Its ranges count; its only traces, beside the refusal, are DescribeCluster and, for a time, an observer."""
+    """The removed controller blocks the level. DescribeCluster lists it, and for some minutes it is an observer."""
     step = up(METADATA, BEGIN + 1)
     assert await world.validate(step) == lagging(step, 7, BEGIN, f"Controller {GHOST}")
     _, answer = await world.quorum.leader(world.controllers)
     assert {int(row.key.node_id) for row in answer.voters} == set(VOTERS)
     assert await world.registered() == (*VOTERS, GHOST)
-    # A stopped observer is listed for minutes: only its last fetch proves life, not its entry.
+    # A stopped observer is listed for some minutes: only its last fetch shows whether it runs.
     assert [int(row.key.node_id) for row in answer.observers] == [GHOST]
 
 
 async def below_44_a_newer_registration_cures_it(world: World) -> None:
-    """Registered again with the leader's own ranges, it blocks nothing, and is still shown."""
+    """If it is registered again with the leader's ranges, it blocks nothing, and is still listed."""
     leader = await world.leader()
     able = (await world.controllers.api_versions(leader.endpoint)).supported
     await world.controllers.register_controller(leader.endpoint, registration(GHOST, able))
@@ -137,7 +137,7 @@ async def below_44_a_newer_registration_cures_it(world: World) -> None:
 
 
 async def one_without_the_listener_is_not_found(world: World) -> None:
-    """DescribeCluster leaves out a controller without the listener of the asked name, and yet it blocks."""
+    """DescribeCluster omits a controller without a listener of the requested name, but it still blocks the level."""
     leader, step = await world.leader(), up(METADATA, BEGIN + 1)
     able = (await world.controllers.api_versions(leader.endpoint)).supported
     hidden = registration(NOBODY, ranges(kraft_version=(0, 1), metadata_version=(7, BEGIN)), "ELSEWHERE")
@@ -150,7 +150,7 @@ async def one_without_the_listener_is_not_found(world: World) -> None:
 
 
 async def from_44_it_is_forgotten(world: World) -> None:
-    """After it is unregistered it is gone, and a repetition is no error; the active controller itself stays."""
+    """An unregistered controller is not listed, and unregistering it again is no error. The active one is refused."""
     leader = await world.leader()
     follower = next(node for node in world.quorum.nodes.values() if node.node_id in VOTERS and node is not leader)
     assert await world.unregister(GHOST, follower) == "NOT_CONTROLLER"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.golden.facts import mentions
 from tests.live.cluster import LiveCluster
 from tests.live.jars import Kafka
 from tests.live.waiting import NeverHappenedError, wait_for
@@ -72,20 +73,20 @@ async def refusals(cluster: LiveCluster) -> None:
     """Held, forbidden, refused by the server, impossible: each has its own message, and no level changes."""
     base = {METADATA: BEGUN_AT}
     held = await told(cluster, spec(base), "Held")
-    assert "metadata.version from 4.2-IV1 (29) to 4.4-IV2 (33)" in held
+    assert mentions(held, METADATA, "4.2-IV1", 29, "4.4-IV2", 33)
     assert "spec.kafka.features.policy" in held
 
     mistaken = await told(cluster, spec({METADATA: 28}), "Refused")
-    assert "to 4.2-IV0 (28)" in mistaken
+    assert mentions(mistaken, "4.2-IV0", 28)
     assert "spec.kafka.features.downgrade" in mistaken
 
     needed = await told(cluster, spec({METADATA: 21}, downgrade="Safe"), "Blocked")
-    assert "eligible.leader.replicas.version 1 needs 4.0-IV1 (23)" in needed
+    assert mentions(needed, "eligible.leader.replicas.version", 1, "4.0-IV1", 23)
 
     before = finalized(cluster)
     cluster.apply(spec({RAFT: 0}))
     refused = await wait_for("the spec is refused", _fault(cluster), deadline_s=30)
-    assert "cannot be lowered" in refused
+    assert RAFT in refused
     await told(cluster, spec(base), "Held")
     assert finalized(cluster) == before
     assert before[METADATA] == BEGUN_AT
@@ -109,8 +110,7 @@ async def safe_ways(cluster: LiveCluster) -> None:
     await told(cluster, spec({}, policy="Follow"), "Settled")
     assert finalized(cluster) == {row["name"]: row["maxSupported"] for row in cluster.resource["status"]["features"]}
     lossy = await told(cluster, spec({METADATA: BEGUN_AT}, downgrade="Safe"), "Refused")
-    assert "the active controller refuses it" in lossy
-    assert "downgrade from 33 to 29" in lossy
+    assert mentions(lossy, 33, 29)
     assert finalized(cluster)[METADATA] == 33
 
 

@@ -46,7 +46,7 @@ def keys(answer: QuorumAnswer) -> set[ReplicaKey]:
 async def test_the_newcomer_counts_towards_its_own_majority(
     new_quorum: NewQuorum, controllers: KafkaControllers
 ) -> None:
-    """With one of two voters dead a third one can still be added: two of the new three commit the change."""
+    """If one of two voters is stopped, a third one can still be added, because two of three commit the change."""
     quorum = new_quorum("majority")
     leader, (follower,), newcomer = await voters_and_newcomer(quorum, controllers, 2)
     before = await controllers.describe_quorum(leader.endpoint)
@@ -68,7 +68,7 @@ async def test_a_listener_of_another_node_is_taken(new_quorum: NewQuorum, contro
 
 
 async def test_a_timed_out_add_may_happen_all_the_same(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """With two of three voters frozen the add is REQUEST_TIMED_OUT, but the leader shows the newcomer as a voter.
+    """If two of three voters are frozen, an add is REQUEST_TIMED_OUT, but the leader lists the newcomer as a voter.
 
     That set is not committed: the high watermark stays below the log end of the look. Both ends were observed: the
     leader commits it after the followers continue, or they elect another leader without it.

@@ -1,4 +1,4 @@
-"""Two voters, of which the leader is removed: the cost of removing it directly, and the benefit of a hand-over."""
+"""Removing the leader of two voters can end the quorum; a hand-over before the removal prevents that."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -68,7 +68,7 @@ async def pair(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContro
 
 
 async def test_a_leader_that_dies_while_it_removes_itself_takes_the_pair_with_it(pair: Pair) -> None:
-    """If it dies before the removal commits, no voter ever leads again.
+    """If the leader is killed before the removal is committed, no voter can be elected any more.
 
     Its own log is longer and has it as no voter, and the other voter needs its vote. This is the reason for guard
     3-remove-leader.

@@ -357,7 +357,7 @@ async def remove_again(world: World, voter: ReplicaKey) -> None:
 
 
 async def test_a_removal_that_cannot_commit_costs_the_leader(world: World) -> None:
-    """A live voter of three is removed while another is dead: no leader until the dead one is back and commits.
+    """If a running voter of three is removed while another is stopped, there is no leader until that one runs again.
 
     The leader answers a repetition like the first request, so the answer cannot be distinguished from a refusal.
     """

@@ -55,7 +55,7 @@ class Story:
 
 
 def spec(version: str, **features: Any) -> Json:  # noqa: ANN401 - JSON
-    """A quorum of three of this release that was static at first."""
+    """A quorum of three controllers of this release, which was static at first."""
     return {
         "bootstrap": {"mode": "Static"},
         "kafka": {"version": version, "features": features},

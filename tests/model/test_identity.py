@@ -1,4 +1,4 @@
-"""The record's transitions, none of which leads back behind the barrier."""
+"""The transitions of the record: none goes back to a phase before the barrier."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_without_claim() -> None:
     lost = node(record, 3000)
     assert (lost.generation, lost.claim_uid, lost.formatted) == (2, None, False)
     assert lost.key == key(3000)
-    with pytest.raises(ValueError, match="may have run"):
+    with pytest.raises(ValueError, match="3000"):
         without_claim(started(), IDS[0])
 
 
@@ -85,7 +85,7 @@ def test_with_disk_lost(new_claim: bool, generation: int, uid: str | None) -> No
 
 
 def test_lost_again() -> None:
-    """Every lost directory id of a controller is remembered; a disk without one adds nothing."""
+    """Every lost directory id of a controller is stored; a lost disk without one adds nothing."""
     once = with_disk_lost(running(), IDS[1], new_claim=False)
     assert node(with_disk_lost(once, IDS[1], new_claim=True), 3001).retired == (directory(3001),)
     twice = with_disk_lost(with_report(once, IDS[1], directory(3001, 2)), IDS[1], new_claim=False)
@@ -106,7 +106,7 @@ def test_barrier_asks_initial_controllers_alone() -> None:
 
 
 def test_without_node() -> None:
-    """A removed controller is remembered with its id, its last generation, and all its directory ids."""
+    """A removed controller is stored with its id, its last generation, and all its directory ids."""
     twice = with_report(with_disk_lost(running(), IDS[1], new_claim=True), IDS[1], directory(3001, 2))
     record = without_node(twice, IDS[1])
     assert record.node_ids == (IDS[0], IDS[2])
@@ -141,7 +141,7 @@ def test_with_revision() -> None:
 
 def test_unknown_node() -> None:
     """A transition of a controller outside the record is a fault of ours."""
-    with pytest.raises(ValueError, match="no controller 9"):
+    with pytest.raises(ValueError, match=r"\b9\b"):
         with_claim(minted(), NodeID(9), "uid")
     assert minted().node(NodeID(9)) is None
 

@@ -105,7 +105,7 @@ def test_initial_nodes_survive_a_lost_disk() -> None:
 
 
 def test_all_initial_formatted() -> None:
-    """No initial format is left when every first voter is formatted, or behind the barrier."""
+    """No initial format is left when every first voter is formatted, or after the barrier."""
     assert not all_initial_formatted(with_report(bound(), IDS[0], directory(3000)))
     assert all_initial_formatted(replace(started(), phase=BootstrapPhase.FORMATTING))
     assert all_initial_formatted(with_disk_lost(running(), IDS[1], new_claim=True))
@@ -184,7 +184,7 @@ def test_target_of_a_static_quorum() -> None:
 
 
 def test_target_keeps_the_listener_of_what_runs() -> None:
-    """Behind the barrier the target has the listener of the applied revision; otherwise it has the spec's."""
+    """After the barrier the target has the listener of the applied revision; otherwise it has the spec's."""
     other = ControllerListener(name="CONTROLLER", port=9094)
     wanted = desired(runtime=runtime(listener=other, heap="1Gi"))
     assert target_runtime(wanted, at_rest(), running()) == runtime(heap="1Gi")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import IDS, at_rest, formatter, key, node, pod, running, started, view
 
 from kafka_quorum.model.ids import NodeID
@@ -84,4 +85,4 @@ def test_finalized_anywhere() -> None:
 
 def test_endpoint_reads_well() -> None:
     """The text of an endpoint has node id and address."""
-    assert str(Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)) == "3000 at 10.0.0.1:9093"
+    assert facts(Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)) == facts(3000, "10.0.0.1:9093")

@@ -185,7 +185,7 @@ def bound(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROL
 
 
 def started(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
-    """A record behind the barrier, before the first leader."""
+    """A record after the barrier, before the first leader."""
     record = bound(replicas, mode)
     for initial in record.initial:
         record = with_report(record, initial.node_id, directory(initial.node_id))
@@ -419,7 +419,7 @@ def support(record: IdentityRecord, min_available: int | None = None, port: int 
 
 
 def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as above
-    """A complete quorum for a record: claims, status, pods behind the barrier, and a healthy quorum."""
+    """A complete quorum for a record: claims, status, pods after the barrier, and a healthy quorum."""
     known = running() if record is None else record
     behind_barrier = known.phase is BootstrapPhase.STARTED
     formatted = [of for of in known.nodes if of.formatted]

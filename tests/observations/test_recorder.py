@@ -82,7 +82,7 @@ def test_news_at_once_and_the_rest_once_a_minute() -> None:
 
 
 def test_a_quorum_that_was_forgotten_is_new_again() -> None:
-    """A quorum that was forgotten gives a new line at its next look."""
+    """After `forget` the next look at the quorum gives a new line."""
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", at_rest())
@@ -104,7 +104,7 @@ def test_a_sink_that_hangs_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> 
         assert time.monotonic() - begun < 2.0
         sink.free.set()
     assert 5 <= len(sink.lines) <= 11  # those in the queue, and those that the thread had taken before
-    assert len([row for row in caplog.records if "dropped" in row.message]) == 1
+    assert len(caplog.records) == 1
 
 
 def test_closing_does_not_wait_for_a_sink_that_hangs(caplog: pytest.LogCaptureFixture) -> None:
@@ -116,7 +116,7 @@ def test_closing_does_not_wait_for_a_sink_that_hangs(caplog: pytest.LogCaptureFi
     begun = time.monotonic()
     recorder.close(0.2)
     assert time.monotonic() - begun < 2.0
-    assert "left" in caplog.text
+    assert len(caplog.records) == 1
     sink.free.set()
     assert sink.closed.wait(_PATIENCE_S)
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_noted_is_logged_and_no_more(caplog: pytest.LogCaptureFix
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", None)  # type: ignore[arg-type]  # whatever goes wrong in there
-    assert "could not be noted" in caplog.text
+    assert len(caplog.records) == 1
     assert sink.lines == []
 
 

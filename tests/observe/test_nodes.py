@@ -87,7 +87,7 @@ def test_nobody_can_be_suspected(look: Observed) -> None:
 
 
 def test_without_a_leader_nodes_of_pods_that_never_end_are_asked_for() -> None:
-    """Without a leader, the Kubernetes nodes of pods that are being deleted are looked up, because they may be dead."""
+    """Without a leader, the Kubernetes nodes of pods that are being deleted are looked up, because they may be down."""
     look = replace(at_rest(), quorum=Unknown(reason="no controller runs yet"))
     ending = tuple(replace(pod, deleting=pod.node_id == 3002, node_name=f"worker-{pod.node_id}") for pod in look.pods)
     assert suspects(look) == ()

@@ -23,7 +23,7 @@ class Features:
     brokers: dict[int, str] = field(default_factory=dict)
     """Brokers by node id, with their releases."""
     lossy: frozenset[int] = frozenset()
-    """The levels of metadata.version from which Kafka refuses to go down by one."""
+    """The levels of metadata.version that Kafka does not lower by one."""
     changes: list[str] = field(default_factory=list)
     """The feature steps that were carried out, in order."""
 
@@ -71,7 +71,7 @@ class Features:
         self.changes.append(str(step))
 
     def cure(self, node_id: int, supported: tuple[FeatureRange, ...]) -> None:
-        """Registers a ghost again with these ranges, or forgets it where Kafka can do that."""
+        """Registers a removed controller again with these ranges, or unregisters it if the release supports that."""
         assert node_id not in self.brokers, rule("7", "a broker")
         assert supported or self.levels[METADATA] >= UNREGISTER_SINCE, "Kafka cannot forget it yet"
         del self.registered[node_id]

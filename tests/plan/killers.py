@@ -22,7 +22,7 @@ _HISTORY: Final = Path("killers").resolve()
 
 
 class _Killer:
-    """Hears from pytest which test failed."""
+    """Stores which test failed, as pytest reports it."""
 
     def __init__(self) -> None:
         self.test: str | None = None

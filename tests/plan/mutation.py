@@ -1,7 +1,7 @@
 """mutmut over the planner: every mutant of `plan/` is killed by its own tests, or its survival is explained.
 
 `python -m tests.plan.mutation` copies the source and the planner's tests into a directory that mutmut understands, and
-runs it there, beside the documents and the source that these tests read. A mutant that mypy refuses needs no test: mypy
+runs it there, with the documents and the source that these tests read. A mutant that mypy refuses needs no test: mypy
 runs with the strict settings of the source. The scenarios that are interrupted anywhere are left out, because they take
 most of the time. Also, the test that kills a mutant should say what the mutant breaks. The tests of this module are
 left out too: they run no function of the planner. The survivors are compared with `survivors.toml`: each entry names

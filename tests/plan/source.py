@@ -10,7 +10,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 OPERATOR: Final = ROOT / "operator" / "kafka_quorum"
 READ: Final = ("docs/architecture.md", "docs/operations.md", "docs/safety.md", "operator/kafka_quorum", "operator/kit")
-"""All that is read. A mutant runs beside these as they are: only what is imported is mutated."""
+"""All files that are read. A mutant runs with these files unchanged, because only imported modules are mutated."""
 
 
 def document(name: str) -> str:

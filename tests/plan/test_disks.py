@@ -140,7 +140,7 @@ def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
 
 
 def test_unformatted_newcomers_claim_lost() -> None:
-    """Behind the barrier, a disk that was lost before its format only gets a new claim."""
+    """After the barrier, a disk that was lost before its format only gets a new claim."""
     record = started(mode=BootstrapMode.STANDALONE)
     write = only(
         planned(without_claim(at_rest(record), 3001), desired(bootstrap=BootstrapMode.STANDALONE)), WriteRecord
@@ -430,7 +430,7 @@ def test_barrier_waits_for_the_format_config() -> None:
 
 
 def test_pods_only_after_the_copies() -> None:
-    """Behind the barrier pods wait until status and claims say Started too."""
+    """After the barrier pods wait until status and claims have phase Started, too."""
     record = started()
     lagging = at_rest(record, pods=(), status=mirrored(FIRST), claims=at_rest(FIRST).claims)
     said = planned(lagging)
@@ -501,7 +501,7 @@ def test_lost_disk_step_by_step() -> None:
 
 
 def waiting(look: Observed, **row: float) -> Observed:
-    """The pod of controller 3001 found its disk empty, and waits; `row` is what is remembered of its runs."""
+    """The pod of controller 3001 found its disk empty, and waits; `row` is what earlier looks stored about its runs."""
     rows = tuple(replace(one, **row) for one in look.memory.blank_disks)  # type: ignore[arg-type]
     nodes = (("worker-3001", Known(value=KubeNode(name="worker-3001", exists=True, ready=True))),)
     return replace(look, kube_nodes=nodes, memory=replace(look.memory, blank_disks=rows))
@@ -563,10 +563,10 @@ def test_an_earlier_disk_in_place_of_the_present_one() -> None:
     old = report(record, of, directory_id=directory(3001), accepted=False)
     seen = view([key(3000), of.key, key(3002)], behind=[of.key])
     look = with_pod(at_rest(record, quorum=Known(value=seen)), 3001, container=failed(), report=old, gate="False")
-    assert "holds an earlier, retired disk" in wait(planned(look), "LostDisk").message
+    assert wait(planned(look), "LostDisk").node_id == 3001
     rows = tuple(blank(one) for one in look.pods if one.node_id == of.node_id)
     write = only(planned(replace(look, memory=replace(look.memory, blank_disks=rows))), WriteRecord)
-    assert "its volume holds an earlier, retired disk" in write.message
+    assert (write.change, facts(write.message)) == (RecordChange.DISK_LOST, facts(3001, directory(3001, 2)))
     assert node(write.record, 3001).retired == (directory(3001), directory(3001, 2))
 
 
@@ -601,7 +601,7 @@ def test_newcomer_waits_for_a_leader() -> None:
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     said = planned(without_pod(at_rest(lost, quorum=SILENT), 3001))
     assert every(said, CreateFormatter) == []
-    assert "lost its disk" in wait(said, "LostDisk").message
+    assert wait(said, "LostDisk").node_id == 3001
 
 
 @pytest.mark.parametrize("leads", [False, True])

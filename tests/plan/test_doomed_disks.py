@@ -103,7 +103,7 @@ def test_a_voter_leaves_a_majority_on_disks_that_stay() -> None:
 
 
 def test_a_dead_voter_leaves_all_the_same() -> None:
-    """A dead voter is removed beside a disk that goes: it cannot replace that disk, and counts against the majority."""
+    """A dead voter is removed even if another disk goes with its pod: it only counts against the majority."""
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
     look = replace(at_rest(), quorum=Known(value=seen), memory=looks(seen))
     look = with_the_claim(look, 3000, deleting=True)

@@ -46,7 +46,7 @@ def test_forgotten_when_seen() -> None:
 
 
 def test_one_at_a_time() -> None:
-    """Of two ghosts one is unregistered in a pass."""
+    """If two removed controllers are registered, one is unregistered in each pass."""
     assert only(planned(registered(3003, 3004)), CureGhost).node_id == 3003
     assert only(planned(registered(3004)), CureGhost).node_id == 3004
 
@@ -57,7 +57,7 @@ def test_nobody_is_a_ghost_of_oneself() -> None:
 
 
 def test_stranger_hides_no_ghost() -> None:
-    """A registration that is not ours is left alone, and does not keep a ghost from being cured."""
+    """A registration that is not ours is left alone, and a removed controller is still registered again."""
     assert planned(registered(2000)).actions == ()
     assert not verdict(planned(registered(2000)), "7-cure-ghost").allowed
     assert only(planned(registered(2000, 3004)), CureGhost).node_id == 3004
@@ -95,7 +95,7 @@ def test_registered_anew_when_in_the_way() -> None:
     ],
 )
 def test_who_is_named(words: str, *, cured: bool) -> None:
-    """Only a controller that a refusal names, and that was ours, is cured; a broker never is."""
+    """Only a controller of ours that a refusal names is registered again; a broker never is."""
     assert bool(every(planned(refused(words), WANTED), CureGhost)) is cured
 
 
@@ -120,7 +120,7 @@ def test_ranges_must_be_known() -> None:
 
 
 def test_nobody_to_ask() -> None:
-    """No ghost is cured without a leader, without its pod, before the barrier, or without a list of registrations."""
+    """Nothing is registered again without a leader, its pod, a list of registrations, or before the barrier."""
     look = registered(3003)
     assert (
         other_ghosts(situation(desired=desired(), observed=replace(look, quorum=SILENT), record=RECORD)).exclusive
@@ -137,7 +137,7 @@ def test_nobody_to_ask() -> None:
 
 
 def test_living_ghost_is_told_of() -> None:
-    """A replica that fetches is no ghost, whatever the record says; the guard refuses."""
+    """A replica that fetches is not registered again, even if the record lists it as removed; the guard refuses."""
     look = registered(3003)
     seen = replace(look, quorum=Known(value=view((key(3000), key(3001), key(3002)), (key(3003),))))
     part = other_ghosts(situation(desired=desired(), observed=seen, record=RECORD))
@@ -146,7 +146,7 @@ def test_living_ghost_is_told_of() -> None:
 
 
 def test_not_beside_an_open_step() -> None:
-    """No ghost is cured while a step is open, or while the spec is invalid."""
+    """Nothing is registered again while a step is open, or while the spec is invalid."""
     look = registered(3003)
     opened = replace(look, status=replace(look.status, open=stepping(METADATA, 34)))
     assert every(planned(opened), CureGhost) == []

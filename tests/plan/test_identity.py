@@ -159,7 +159,7 @@ def test_copy_of_a_retired_disk_lags() -> None:
 
 @pytest.mark.parametrize("copy", ["status", "claim", "pod"])
 def test_started_beats_formatting(copy: str) -> None:
-    """If one copy, or one Kafka pod, shows Started, the record moves behind the barrier, and nothing else is done."""
+    """If one copy, or one Kafka pod, shows Started, the record passes the barrier, and nothing else is done."""
     record = replace(started(), phase=FORMATTING)
     look = at_rest(record)
     if copy == "status":
@@ -288,7 +288,7 @@ def test_rebuilt_after_a_replaced_disk() -> None:
 
 
 def test_rebuilt_takes_the_newest_claim() -> None:
-    """Of two generations of a claim, the rebuilt record takes the newer one."""
+    """If a controller has claims of two generations, the rebuilt record has the newer one."""
     second = replace(node(running(), 3001), generation=2, claim_uid="claim-3001-2")
     look = at_rest(status=NO_STATUS)
     look = replace(look, claims=(*look.claims, claim(running(), second)))

@@ -369,7 +369,7 @@ def test_invalid_spec_releases_nothing() -> None:
 
 
 def test_id_that_comes_back() -> None:
-    """A node id that is wanted again gets another claim, and remembers every directory id that it had."""
+    """A node id that is wanted again gets another claim, and the record keeps every directory id that it had."""
     write = only(planned(paired(RETIRED_CLAIM), desired(replicas=3)), WriteRecord)
     again = node(write.record, 3002)
     assert (again.generation, again.claim_uid, again.directory_id) == (2, None, None)

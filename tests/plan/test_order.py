@@ -110,7 +110,7 @@ def test_upkeep_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_exclusive_action_of_upkeep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two exclusive actions of upkeep the first one is taken."""
+    """The first of two exclusive actions of upkeep is planned."""
     table(monkeypatch, (Stage.UPKEEP, says("One", exclusive=FIRST)), (Stage.UPKEEP, says("Two", exclusive=SECOND)))
     assert ordered(situation()).exclusive is FIRST
 
@@ -182,7 +182,7 @@ def test_which_actions_hold_no_other_controller() -> None:
 
 
 def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exclusive action of upkeep holds the voters, even beside an action that failed."""
+    """An exclusive action of upkeep holds the voters, even if another action has failed."""
     creates = CreateClaim(node_id=NodeID(3003), generation=1)
     table(
         monkeypatch,

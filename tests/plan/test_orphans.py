@@ -22,13 +22,13 @@ def test_an_orphan_is_adopted(kind: str, action: type) -> None:
 
 
 def test_an_orphaned_pod_is_adopted() -> None:
-    """A Kafka pod without an owner is marked anew, which sets its owner; its voter label and its gate stay."""
+    """A Kafka pod without an owner is marked again, which sets its owner; its voter label and its gate stay."""
     mark = only(planned(with_pod(at_rest(), 3001, owner_uid=None)), MarkPod)
     assert (mark.pod.node_id, mark.voter, mark.gate) == (3001, True, "True")
 
 
 def test_an_orphaned_pod_is_adopted_without_a_leader() -> None:
-    """Without a leader, an orphaned pod is adopted with the gate that says so, once that is no passing state."""
+    """If there is no leader for some time, an orphaned pod is adopted, and its gate shows that there is none."""
     orphan = with_pod(at_rest(quorum=SILENT), 3001, owner_uid=None, gate="Unknown")
     assert not every(planned(orphan), MarkPod)
     marked = every(planned(replace(orphan, memory=Memory(unknown_looks=UNKNOWN_AFTER_LOOKS))), MarkPod)

@@ -75,7 +75,7 @@ def test_without_a_revision_the_release_is_the_specs() -> None:
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_revision_is_what_most_pods_run(most: int) -> None:
-    """The revision of two of three pods is the applied one, whatever its name and number."""
+    """The revision that two of three pods have is the applied one, whatever its name and number are."""
     both = (revision(), revision(runtime(heap="1Gi"), number=2))
     look = at_rest(revisions=both)
     pods = (
@@ -104,7 +104,7 @@ def test_claims_that_are_gone_were_the_first() -> None:
 
 
 def test_behind_the_barrier_claims_alone_found_nothing() -> None:
-    """Without a list of first voters, no controller behind the barrier is rebuilt as a first voter."""
+    """Without a list of first voters, no controller after the barrier is rebuilt as a first voter."""
     record = rebuilt(at_rest(status=NO_STATUS))
     assert {of.mode for of in record.nodes} == {FormatMode.NO_INITIAL_CONTROLLERS}
     assert record.initial == ()

@@ -85,7 +85,7 @@ def told(look: Observed, node_id: int, said: NodeVersions) -> Observed:
 
 
 def scene(voters: tuple[ReplicaKey, ...] = THREE, **how: Any) -> Observed:  # noqa: ANN401 - options of `view`
-    """This many voters, of which the first leads, and a second revision."""
+    """This many voters with the first as leader, and a second revision."""
     seen = view(voters, **how)
     return speaking(running(len(voters)), revisions=(revision(), NEW), quorum=Known(value=seen), memory=looks(seen))
 
@@ -204,7 +204,6 @@ def test_restart_during_a_voter_change(how: str) -> None:
         assert isinstance(look.quorum, Known)
         look = replace(look, quorum=Known(value=replace(look.quorum.value, committed_voters=frozenset(THREE[:2]))))
     held(restart(look), "5-restart", 3001, *([key(3003)] if how == "operation" else []))
-    assert ("the change of voter" in restart(look).reason) == (how == "operation")
 
 
 def test_restart_during_a_feature_step() -> None:
@@ -419,7 +418,7 @@ def test_raise_with_a_blocker() -> None:
     mixed = told(look, 3001, saying("4.0.2"))
     assert len(blockers(situation(observed=mixed, record=OF_4_1), UP)) == 2
     nameless = with_pod(look, 3002, revision="gone")
-    assert "controller 3002 runs an unknown release, which" in raising(nameless).reason
+    held(raising(nameless), "7-raise", "metadata.version", "4.2-IV0", 28, 3002, "metadata.version", "4.1-IV1", 27)
 
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
@@ -482,7 +481,7 @@ def test_dynamic_from_4_1() -> None:
 
 
 def ready_to_lower(step: StepCheck | None = None, way: StepCheck | None = None) -> Observed:
-    """Three controllers at the top of 4.4, after the soak; the active one allows the way down."""
+    """Three controllers at the highest level of 4.4, after the soak; the active one allows the downgrade."""
     fine = StepCheck(allowed=True, words="")
     look = speaking(checks=((WAY, Known(value=way or fine)), (DOWN, Known(value=step or fine))))
     return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
@@ -499,7 +498,7 @@ def lowering(look: Observed, step: FeatureStep = DOWN, whole: FeatureStep = WAY,
 
 
 def test_lower() -> None:
-    """A requested way down that Kafka allows begins with one level."""
+    """A requested downgrade that Kafka allows begins with one level."""
     passed(lowering(ready_to_lower()), "7-lower", "metadata.version", "4.4-IV1", 32)
 
 
@@ -537,7 +536,7 @@ def test_lower_below_what_somebody_reads() -> None:
 
 
 def test_lower_the_whole_way_or_not_at_all() -> None:
-    """A way down does not begin if Kafka refuses its first step or its last one, or was not asked."""
+    """A downgrade does not begin if Kafka refuses its first step or its last one, or was not asked."""
     no = StepCheck(allowed=False, words="it might delete metadata information")
     held(lowering(ready_to_lower(way=no)), "7-lower", "metadata.version", "4.4-IV1", 32)
     held(lowering(ready_to_lower(step=no)), "7-lower", "metadata.version", "4.4-IV1", 32)
@@ -588,7 +587,7 @@ def test_controller_is_no_ghost() -> None:
 
 @pytest.mark.parametrize("votes", [True, False])
 def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
-    """A replica that fetches is no ghost, and neither is a dead voter."""
+    """A replica that fetches is not registered again, and neither is a voter that is dead."""
     late = key(3003)
     seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
     look = replace(speaking(HAUNTED), quorum=Known(value=seen))
@@ -669,9 +668,8 @@ def test_blockers_say_nothing_of_the_silent() -> None:
     assert unasked(situation(observed=look, record=OF_4_1)) == (3001,)
     unknown = FeatureStep(name="elastic.version", level=1)
     assert blockers(situation(observed=look, record=OF_4_1), replace(unknown, level=0)) == ()
-    assert blockers(situation(observed=look, record=OF_4_1), unknown) == (
-        "controllers 3000, 3002 run 4.4.0, which does not support elastic.version",
-    )
+    (blocker,) = blockers(situation(observed=look, record=OF_4_1), unknown)
+    assert facts(blocker) == facts(3000, 3002, "4.4.0", "elastic.version")
 
 
 @pytest.mark.parametrize(("text", "numbers"), [("4.1.2", (4, 1, 2)), ("10.0", (10, 0)), ("4.x.1", (4, 1)), ("", ())])
@@ -684,7 +682,7 @@ def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
 
 
 def test_several_are_told_one_after_the_other() -> None:
-    """Several objects that block a step are all named, separated by a semicolon or a comma."""
+    """Several objects that block a step are all named."""
     one = (3001, "4.4.0", "metadata.version", "4.0-IV3", 25)
     blocking = (*one, 3002, "4.4.0", "metadata.version", "4.1-IV1", 27)
     up = told(told(ready_to_raise(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
@@ -694,7 +692,7 @@ def test_several_are_told_one_after_the_other() -> None:
     silent = silenced(silenced(ready_to_raise(), 3001, "busy"), 3002, "busy")
     assert mentions(raising(silent).reason, 3001, 3002)
     static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
-    assert raising(static, TO_DYNAMIC).reason.endswith("controller 3001 runs 4.4.0; controller 3002 runs 4.4.0")
+    assert mentions(raising(static, TO_DYNAMIC).reason, 3001, 3002, "4.4.0")
     pods = tuple(replace(speaking().pods[0], node_id=GHOST, name=name) for name in ("alpha-3003-g1", "alpha-3003-g2"))
     said = may_cure_ghost(situation(observed=replace(speaking(HAUNTED), pods=pods), record=HAUNTED), GHOST).reason
     assert facts(said) == facts(3003, "alpha-3003-g1", "alpha-3003-g2")

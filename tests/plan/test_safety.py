@@ -112,7 +112,7 @@ def test_format_initial() -> None:
 
 @pytest.mark.parametrize("phase_only", [True, False])
 def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
-    """Behind the barrier nothing is formatted with initial controllers, even if nothing runs."""
+    """After the barrier nothing is formatted with initial controllers, even if nothing runs."""
     record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
     look = at_rest(record, pods=())
     held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
@@ -192,7 +192,7 @@ def test_claim_not_bound_in_the_record() -> None:
 
 
 def test_format_newcomer() -> None:
-    """Behind the barrier, with a leader, an emptied disk is formatted as a newcomer's."""
+    """After the barrier, with a leader, an emptied disk is formatted as a newcomer's."""
     look = without_pod(at_rest(LOST), 3001)
     assert may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
 
@@ -212,7 +212,7 @@ def test_no_format_of_a_formatted_disk() -> None:
 
 
 def test_no_newcomer_format_of_an_initial_disk() -> None:
-    """An initial controller's disk is not formatted behind the barrier, even if no report was seen."""
+    """An initial controller's disk is not formatted after the barrier, even if no report was seen."""
     record = replace(bound(), phase=BootstrapPhase.STARTED)
     held(may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)))
 
@@ -255,7 +255,7 @@ def test_no_start_while_a_formatter_could_run() -> None:
 
 
 def test_run() -> None:
-    """Kafka may run on its own formatted disk, behind the barrier, with the identity in three places."""
+    """Kafka may run on its own formatted disk, after the barrier, with the identity in three places."""
     record = started()
     assert may_run(
         situation(record=record, observed=at_rest(record, pods=())), node(record, 3000), mirrored=True
@@ -460,7 +460,7 @@ def add(
     memory: Memory | None = None,
     **pod_changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Verdict:
-    """The guard's verdict on adding the next controller to this many voters, of which the last `behind` lag."""
+    """The guard's verdict on adding the next controller to this many voters; the last `behind` of them lag."""
     keys = [key(3000 + index) for index in range(voters)]
     target = key(3000 + voters)
     seen = view(keys, [target, *others], behind=keys[voters - behind :])

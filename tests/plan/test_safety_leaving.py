@@ -410,7 +410,7 @@ def test_node_id_in_use_elsewhere(
 
 
 def test_node_id_in_use_elsewhere_twice() -> None:
-    """Of several replicas elsewhere always the same one is named, so that the message does not change."""
+    """If several foreign replicas use the id, always the same one is named, so that the message does not change."""
     record, look = newcomer()
     two = (key(3003, 9), key(3003, 8))
     named = []
@@ -428,4 +428,4 @@ def test_own_lost_disk_is_not_somebody_else() -> None:
     verdict = may_format_newcomer(
         situation(record=lost, observed=replace(quorum(), pods=at_rest().pods[:2])), node(lost, 3002)
     )
-    assert "in use elsewhere" not in verdict.reason
+    assert str(key(3002)) not in verdict.reason

@@ -1,4 +1,4 @@
-"""Pods on dead Kubernetes nodes that do not end: before the quorum starts, only a person can give a node up."""
+"""Pods that do not end, because their Kubernetes node is down: before the start only a person can give the node up."""
 
 from dataclasses import replace
 

@@ -58,7 +58,7 @@ def containers(pod: Json) -> list[Json]:
 
 
 def environment(container: Json) -> dict[str, str]:
-    """The variables of the process: of two entries with one name the last counts."""
+    """The variables of the process: if a name is listed twice, the last entry counts."""
     return {entry["name"]: entry.get("value", "") for entry in container["env"]}
 
 

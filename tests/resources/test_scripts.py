@@ -1,7 +1,7 @@
 """The scripts that pods run, run by `sh` on a disk that something else may have changed before.
 
-Only their fixed paths are changed, and Kafka's tool is a script of ours that does the same in the same order: the
-checkpoint first, `meta.properties` last.
+Only the fixed paths in the scripts are replaced. A script of ours replaces Kafka's tool, and writes the same files in
+the same order: first the checkpoint, last `meta.properties`.
 """
 
 import json
@@ -31,7 +31,7 @@ SHELLS = [
 
 TOOL: Final = """\
 #!/bin/sh
-# What kafka-storage.sh does to the disk. TOOL_DOES tells how far it comes.
+# Writes what kafka-storage.sh writes. TOOL_DOES sets where it stops.
 echo "tool $*" >> "$CALLS"
 case $TOOL_DOES in early) printf '%s' "$TOOL_SAYS"; exit 1;; esac
 mkdir -p "$DISK/kraft/__cluster_metadata-0"
@@ -208,7 +208,7 @@ def test_empty_log_dir(volume: Volume) -> None:
 
 
 def test_formatted_as_expected(volume: Volume) -> None:
-    """A formatter that runs again on its own work reports the same, and formats nothing."""
+    """A formatter that runs again on a disk that it has formatted reports the same, and formats nothing."""
     volume.format()
     again = volume.format()
     accepted(again)
@@ -229,7 +229,7 @@ def test_newcomer(volume: Volume) -> None:
     ids=["cluster", "node", "directory"],
 )
 def test_foreign_disk(volume: Volume, cluster: str, node: int, directory_id: str) -> None:
-    """A disk of another cluster, node or directory is refused and not changed, even beside our intent."""
+    """A disk of another cluster, node or directory is refused and not changed, even if our intent is on it."""
     volume.formatted(cluster, node, directory_id)
     volume.intent.write_text(INTENT)
     before = volume.meta.read_text()
@@ -264,7 +264,7 @@ def test_log_dir_is_a_file(volume: Volume) -> None:
 
 
 def test_partial_of_ours(volume: Volume) -> None:
-    """A partial format beside exactly our intent is deleted, and done again from the start."""
+    """A partial format with exactly our intent is deleted, and the disk is formatted from the start."""
     volume.partial()
     (volume.log_dir / "half").write_text("")
     volume.intent.write_text(INTENT)
@@ -273,20 +273,20 @@ def test_partial_of_ours(volume: Volume) -> None:
 
 
 def test_killed_after_the_intent(volume: Volume) -> None:
-    """After a kill that left only the intent on the disk, the next formatter starts over."""
+    """If a killed formatter left only the intent on the disk, the next one formats from the start."""
     volume.intent.write_text(INTENT)
     accepted(volume.format())
 
 
 def test_killed_while_the_intent_is_written(volume: Volume) -> None:
-    """After a kill that left half an intent under its first name, the next formatter starts over."""
+    """If a killed formatter left half an intent under its temporary name, the next one formats from the start."""
     volume.intent.with_suffix(".new").write_text(INTENT[:10])
     accepted(volume.format())
     assert volume.intent.read_text() == INTENT
 
 
 def test_killed_within_the_format(volume: Volume) -> None:
-    """After a kill behind the checkpoint nothing is reported, and the next formatter deletes and formats again."""
+    """If a formatter is killed after the checkpoint, it reports nothing, and the next one deletes and formats again."""
     killed = volume.format(TOOL_DOES="killed")
     assert killed.code == -9
     assert killed.report is None
@@ -295,7 +295,7 @@ def test_killed_within_the_format(volume: Volume) -> None:
 
 
 def test_killed_after_the_format(volume: Volume) -> None:
-    """After a kill before the report, the next formatter finds its own work and reports it."""
+    """If a formatter is killed before its report, the next one finds the finished format and reports it."""
     killed = volume.format(TOOL_DOES="killed-after")
     assert killed.report is None
     again = volume.format()
@@ -304,14 +304,14 @@ def test_killed_after_the_format(volume: Volume) -> None:
 
 
 def test_second_format_of_the_same_claim(volume: Volume) -> None:
-    """After a loss in place the intent differs, so an earlier format is refused."""
+    """If the disk was lost in place, the intent differs, so an earlier format is refused."""
     volume.format()
     refused(volume.format(KQ_INTENT=f"{CLUSTER} 3000 NoInitialControllers claim-uid 1"), "formatted")
 
 
 @pytest.mark.parametrize("does", ["early", "late"])
 def test_failing_tool(volume: Volume, does: str) -> None:
-    """If Kafka's tool fails, its output is reported, and the disk counts as empty, because the rest is our own."""
+    """If Kafka's tool fails, its output is reported, and the disk counts as empty, because only our files are on it."""
     said = volume.format(TOOL_DOES=does, TOOL_SAYS="Invalid feature level 99")
     assert said.code == 1
     assert said.report is not None
@@ -321,7 +321,7 @@ def test_failing_tool(volume: Volume, does: str) -> None:
 
 
 def test_tool_that_lies(volume: Volume) -> None:
-    """If the tool reports success, but the identity on the disk is another, the format is not accepted."""
+    """If the tool succeeds, but the disk has another identity than requested, the format is not accepted."""
     said = volume.format(TOOL_CLUSTER=OTHER_CLUSTER)
     assert said.code == 1
     assert said.report is not None
@@ -393,7 +393,7 @@ def test_no_permission(volume: Volume, script: str, what: str, mode: int) -> Non
 @pytest.mark.parametrize("blind", ["volume", "log directory"])
 @pytest.mark.parametrize("what", ["fails", "shows nothing"])
 def test_listing_fails(volume: Volume, script: str, blind: str, what: str) -> None:
-    """A listing that fails, or lacks the directory's own name, does not mean an empty disk."""
+    """If a listing fails, or lacks the directory's own name, the disk does not count as empty."""
     volume.formatted()
     path = volume.disk if blind == "volume" else volume.log_dir
     answer = "echo 'Stale file handle' >&2; exit 2" if what == "fails" else "exit 0"
@@ -408,7 +408,7 @@ def test_listing_fails(volume: Volume, script: str, blind: str, what: str) -> No
 @pytest.mark.parametrize("script", ALL_SCRIPTS, ids=SCRIPT_NAMES)
 @pytest.mark.parametrize("mounts", ["", MOUNTS.format(path="/another"), None], ids=["none", "others", "unknown"])
 def test_no_mount(volume: Volume, script: str, mounts: str | None) -> None:
-    """A directory without a mounted volume is no empty disk, whatever is in it, and nothing is written there."""
+    """A directory without a mounted volume is never an empty disk, and nothing is written to it."""
     volume.mounts.unlink()
     if mounts is not None:
         volume.mounts.write_text(mounts)
@@ -417,7 +417,7 @@ def test_no_mount(volume: Volume, script: str, mounts: str | None) -> None:
 
 
 def test_half_a_format_that_cannot_be_read(volume: Volume) -> None:
-    """A log directory that cannot be listed is not deleted, even beside exactly our intent."""
+    """A log directory that cannot be listed is not deleted, even if exactly our intent is on the disk."""
     volume.formatted()
     volume.intent.write_text(INTENT)
     volume.log_dir.chmod(0)
@@ -431,7 +431,7 @@ def test_half_a_format_that_cannot_be_read(volume: Volume) -> None:
 
 
 def test_verify_accepts(volume: Volume) -> None:
-    """The expected disk is accepted, whatever intent is on it."""
+    """The expected disk is accepted with any intent, or with none."""
     volume.formatted()
     before = volume.files()
     accepted(volume.run(scripts.VERIFY))
@@ -522,7 +522,7 @@ def test_adoption_reads_and_writes_nothing(volume: Volume) -> None:
     ids=["another cluster", "another node", "another disk than before"],
 )
 def test_adoption_of_a_stranger(volume: Volume, cluster: str, node: int, directory_id: str, expected: str) -> None:
-    """A disk of another cluster or node, or another one than before, is refused by name."""
+    """A disk of another cluster or node, or with another directory id than before, is refused with the reason."""
     volume.formatted(cluster, node, directory_id)
     said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID=expected)
     refused(said, "formatted", cluster, str(node), directory_id)
@@ -536,7 +536,7 @@ def test_adoption_of_an_empty_disk(volume: Volume) -> None:
 
 
 def test_no_pod_of_ours_formats_and_runs() -> None:
-    """The script that formats never starts Kafka, and the ones that start it never format."""
+    """The script that formats does not start Kafka, and the scripts that start Kafka do not format."""
     assert "kafka-server-start" not in scripts.FORMAT
     assert "kafka-server-start" not in scripts.ADOPT
     for script in (scripts.VERIFY, scripts.RUN, scripts.ADOPT):

@@ -85,28 +85,28 @@ def changed(**changes: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        (None, "no identity record"),
-        ("", "no identity record"),
-        ("{", "no identity record"),
-        ("null", "no identity record"),
-        ("[]", "no identity record"),
-        ('"text"', "no identity record"),
-        ("{}", "no identity record"),
-        (changed(schemaVersion=2), "Run the operator version that wrote it"),
-        (changed(phase="Begun"), "is not valid"),
-        (changed(nodes=[{"node_id": 3000}]), "is not valid"),
-        (changed(nodes=None), "is not valid"),
-        (changed(cluster_id=None), "is not valid"),
+        None,
+        "",
+        "{",
+        "null",
+        "[]",
+        '"text"',
+        "{}",
+        changed(schemaVersion=2),
+        changed(phase="Begun"),
+        changed(nodes=[{"node_id": 3000}]),
+        changed(nodes=None),
+        changed(cluster_id=None),
     ],
     ids=["no data", "empty", "cut", "null", "list", "text", "no schema", "later", "phase", "node", "nodes", "cluster"],
 )
-def test_unreadable_record(text: str | None, said: str) -> None:
-    """An unreadable record is reported with its name and the way out, and is never an empty one."""
-    with pytest.raises(Unreadable, match=said) as error:
+def test_unreadable_record(text: str | None, request: pytest.FixtureRequest) -> None:
+    """An unreadable record is reported with its name, a later one as such, and is never an empty one."""
+    with pytest.raises(Unreadable, match="alpha-identity") as error:
         record_from(damaged(text))
-    assert "alpha-identity" in str(error.value)
+    assert isinstance(error.value, LaterFormat) is (request.node.callspec.id == "later")
 
 
 def with_node(**changes: Any) -> str:  # noqa: ANN401 - any JSON
@@ -122,11 +122,11 @@ def with_node(**changes: Any) -> str:  # noqa: ANN401 - any JSON
         (lambda: changed(cluster_id="A" * 5000), "UUID"),
         (lambda: with_node(directory_id="../x"), "UUID"),
         (lambda: with_node(lost=["x"]), "UUID"),
-        (lambda: with_node(node_id=-1), "node id"),
-        (lambda: with_node(node_id=2**31), "node id"),
-        (lambda: with_node(node_id=3001), "a controller twice"),
-        (lambda: changed(nodes=json.loads(changed())["nodes"] * 100), "at most 256"),
-        (lambda: with_node(lost=["x"] * 5000), "more than 4096"),
+        (lambda: with_node(node_id=-1), "-1"),
+        (lambda: with_node(node_id=2**31), str(2**31)),
+        (lambda: with_node(node_id=3001), "alpha-identity"),
+        (lambda: changed(nodes=json.loads(changed())["nodes"] * 100), "256"),
+        (lambda: with_node(lost=["x"] * 5000), "4096"),
     ],
     ids=["cluster", "long", "directory", "retired", "negative", "large", "twice", "many", "many retired"],
 )
@@ -151,7 +151,7 @@ def test_config_map_without_data() -> None:
     """A ConfigMap without data has no record."""
     item = as_stored(minted())
     del item["data"]
-    with pytest.raises(Unreadable, match="no identity record"):
+    with pytest.raises(Unreadable, match="alpha-identity"):
         record_from(item)
 
 

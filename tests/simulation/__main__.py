@@ -1,4 +1,4 @@
-"""`python -m tests.simulation [SCENARIO …]` explores; `--replay SCENARIO/FAULT` or `storm/SEED` tells one story."""
+"""`python -m tests.simulation [SCENARIO …]` explores; `--replay SCENARIO/FAULT` or `storm/SEED` prints one run."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""Mutants: deliberate faults of the operator's source, each of which a share of the simulation has to notice.
+"""Mutants: deliberate faults of the operator's source, and a share of the simulation must notice each one.
 
 A mutant is a copy of the source tree with some functions changed, which are found by name and syntax tree. It is killed
 by a broken rule or by a quorum that does not get where it should; an exception in the operator kills nothing. The
@@ -53,7 +53,7 @@ _CRASHED: Final = "no fault of the operator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """The fate of a mutant: the run that killed it and how, or why it lives."""
+    """The result of a mutant: the run that killed it and how, or why none did."""
 
     name: str
     killed: bool
@@ -63,7 +63,7 @@ class Fate:
 
 
 def main() -> int:
-    """Try mutants; 1 if one of them lives, or the unchanged source fails."""
+    """Tries mutants; returns 1 if one of them survives, or if the unchanged source fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
     parser.add_argument("mutant", nargs="*", help="all of them by default")
     parser.add_argument("--judge", nargs="+", metavar="SHARE", help="run these shares here, and print what kills")

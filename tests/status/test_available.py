@@ -1,6 +1,7 @@
 """Available: a live, caught-up majority with a leader; without data it is Unknown."""
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import SILENT, at_rest, key, nothing, started, view
 from tests.status.passes import done
 
@@ -20,7 +21,7 @@ def test_a_majority_decides(behind: list[ReplicaKey], truth: Truth) -> None:
     """Two of three caught-up voters are enough, one is not."""
     finding = available(done(at_rest(quorum=Known(value=view(THREE, behind=behind)))))
     assert finding.truth is truth
-    assert f"{3 - len(behind)} of 3 voters" in finding.message
+    assert facts(finding.message) == facts(3000, 3 - len(behind), 3)
 
 
 @pytest.mark.parametrize("observed", [nothing(), at_rest(started())])

@@ -97,7 +97,7 @@ def test_soaking() -> None:
     """A step that waits for the soak is reported as soaking."""
     finding = told(checked(StepCheck(allowed=True, words=""), 5.0), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Soaking")
-    assert "60 s" in finding.message
+    assert mentions(finding.message, 60)
 
 
 def test_blocked() -> None:

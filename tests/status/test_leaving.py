@@ -115,7 +115,7 @@ def test_a_pod_that_ends() -> None:
     [(AUTOMATIC, "600"), (desired(replacement=manual()), "spec.controllers.replacement.lostNode")],
 )
 def test_a_lost_node(wanted: Desired, way_out: str) -> None:
-    """A lost Kubernetes node degrades the quorum, and every condition names the cure."""
+    """A lost Kubernetes node degrades the quorum, and every condition names the field or the time that decides."""
     of = done(lost_node(), wanted)
     assert short(ready(of), progressing(of), degraded(of), available(of)) == [
         (Truth.FALSE, "ControllersMissing"),

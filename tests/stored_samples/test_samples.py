@@ -297,7 +297,7 @@ async def test_a_quorum_of_0_1_0_is_left_as_it_is(name: str) -> None:
 
 
 def controllers(record: Json) -> AnsweringControllers:
-    """Controllers of which the first leads, and all are caught up."""
+    """Controllers with the first as leader, all caught up."""
     keys = [
         ReplicaKey(node_id=NodeID(node["node_id"]), directory_id=DirectoryID(node["directory_id"]))
         for node in record["nodes"]

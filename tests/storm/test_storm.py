@@ -1,5 +1,6 @@
 """A storm with an error in its own program undoes its blows, reports, and fails."""
 
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,7 +88,7 @@ def test_a_failure_of_the_program_ends_with_1(tmp_path: Path) -> None:
     assert storm._attempt("a round", lambda: 1) == 1
     assert storm._attempt("a round", dict[str, int]().popitem) is None
     assert storm._report.end(storm._checker, "no writes") == 1  # type: ignore[arg-type]  # it is only printed
-    assert f"FAILED {TOOL} (round 0): a round failed: KeyError" in (tmp_path / "storm.log").read_text()
+    assert re.search(f"{TOOL}.*KeyError", (tmp_path / "storm.log").read_text())
 
 
 @pytest.mark.parametrize("first", [1, 2, 7, 20])
@@ -114,5 +115,5 @@ def test_a_controller_that_has_just_left_its_node_is_no_victim() -> None:
     quorum = SimpleNamespace(status=dict, pods=dict)
     stage: Any = SimpleNamespace(worker=lambda *_, **__: "worker-1", quorum=quorum)
     blow: Any = None
-    with pytest.raises(NoVictim, match="on worker-1 has just left it"):
+    with pytest.raises(NoVictim, match="worker-1"):
         actions._node_lost(stage, blow)

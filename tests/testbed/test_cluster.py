@@ -26,7 +26,7 @@ def test_a_cluster_has_one_control_plane_and_the_workers_asked_for(tmp_path: Pat
 def test_only_the_home_made_node_changes_cgroups(
     tmp_path: Path, kind: Literal["stock", "own"], cgroups: str | None
 ) -> None:
-    """A stock node keeps its own cgroup driver; with both kinds a dead node is noticed after 12 s."""
+    """A stock node keeps its own cgroup driver; with both kinds a node that is down is noticed after 12 s."""
     patches = [json.loads(text) for text in cluster.kind_config(_engine(tmp_path, kind), 1)["kubeadmConfigPatches"]]
     manager, kubelet = patches
     assert manager["controllerManager"]["extraArgs"]["node-monitor-grace-period"] == "12s"

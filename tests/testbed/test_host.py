@@ -29,7 +29,7 @@ def test_someone_who_is_not_root_gets_one_error_with_all_names(tmp_path: Path, m
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = {"apt-get": "/usr/bin/apt-get"}
     monkeypatch.setattr(shutil, "which", lambda name, **_: found.get(name))
-    with pytest.raises(process.TestbedError, match=r"not root.*apt-get install maven openjdk-17-jre-headless$"):
+    with pytest.raises(process.TestbedError, match=r"apt-get install maven openjdk-17-jre-headless$"):
         packages.ensure(Paths(tmp_path), packages.MAVEN)
 
 
@@ -43,7 +43,7 @@ def test_a_version_of_go_is_read(text: str, version: tuple[int, int]) -> None:
 
 def test_a_go_without_a_release_is_refused() -> None:
     """A development build of Go has no release, so it is refused."""
-    with pytest.raises(process.TestbedError, match="not a release"):
+    with pytest.raises(process.TestbedError, match="devel"):
         binaries.parse_go_version("devel +abc")
 
 
@@ -52,7 +52,7 @@ def test_an_old_go_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "output", lambda _: "go1.19.8\n")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/go")
     binaries._go_version.cache_clear()
-    with pytest.raises(process.TestbedError, match=r"Go 1\.26 or newer is needed; the one on PATH is go1\.19\.8"):
+    with pytest.raises(process.TestbedError, match=r"\b1\.26\b.*\bgo1\.19\.8\b"):
         binaries._go_version()
 
 
@@ -66,7 +66,7 @@ def test_kubernetes_knows_its_own_version() -> None:
 def test_wheels_fit_the_images_machine() -> None:
     """The platform tags are for the machine; a machine without wheels is refused with a way out."""
     assert operatorimage.platform_tags("aarch64")[0] == "manylinux2014_aarch64"
-    with pytest.raises(process.TestbedError, match="with a network"):
+    with pytest.raises(process.TestbedError, match="riscv64"):
         operatorimage.platform_tags("riscv64")
 
 
@@ -92,14 +92,14 @@ def test_the_cache_lies_outside_the_checkout(
 def test_a_failing_program_shows_its_last_lines(tmp_path: Path) -> None:
     """The error has the end of a long log, and its path."""
     log = tmp_path / "log" / "a.log"
-    with pytest.raises(process.TestbedError, match=r"ended with 3.*a\.log:\n(?s:.*)the cause"):
+    with pytest.raises(process.TestbedError, match=r"\b3\b.*a\.log(?s:.*)the cause"):
         process.run(["sh", "-c", "seq 100; echo the cause >&2; exit 3"], log)
     assert "100" in log.read_text()
 
 
 def test_a_program_without_an_answer_is_given_up() -> None:
     """A program without an answer is given up at the deadline, which the error names."""
-    with pytest.raises(process.TestbedError, match="no answer within"):
+    with pytest.raises(process.TestbedError, match="sleep 30"):
         process.output(["sleep", "30"], timeout_s=0.05)
 
 
@@ -147,7 +147,7 @@ def test_the_operator_of_spark_is_the_pinned_one(tmp_path: Path, monkeypatch: py
         assert (made / "chart" / "crds").stat().st_mode & 0o200
     assert compiled == ["./cmd/operator"] * 2
     monkeypatch.setattr(binaries, "SPARK_OPERATOR_SUM", "h1:other")
-    with pytest.raises(process.TestbedError, match="is not the one that was pinned"):
+    with pytest.raises(process.TestbedError, match="h1:other"):
         binaries.ensure_spark_operator(Paths(tmp_path))
 
 
@@ -164,5 +164,5 @@ def test_the_operators_dockerfile_is_put_on_the_local_base() -> None:
     local = operatorimage.on_base(dockerfile, "testbed/python:3.11")
     assert "ARG BASE=testbed/python:3.11\n" in local
     assert "sha256" not in local.split("FROM")[0].split("ARG BASE")[1]
-    with pytest.raises(process.TestbedError, match="names its base 0 times"):
+    with pytest.raises(process.TestbedError, match=r"\b0\b"):
         operatorimage.on_base("FROM scratch\n", "testbed/python:3.11")

@@ -76,7 +76,7 @@ async def test_api_versions_refused() -> None:
     answers = [api_versions({}, ErrorCode.cluster_authorization_failed), api_versions(ALL_VERSIONS)]
     server = FakeServer(versions=lambda request: answer_to(request, answers.pop()))
     async with asking(server) as controllers:
-        with pytest.raises(KafkaRefused, match="answered ApiVersions with") as failure:
+        with pytest.raises(KafkaRefused, match="ApiVersions") as failure:
             await controllers.api_versions(server.endpoint)
     assert failure.value.name == "CLUSTER_AUTHORIZATION_FAILED"
 
@@ -124,7 +124,7 @@ async def test_the_top_level_error_comes_first() -> None:
         quorum_response(), error_code=ErrorCode.cluster_authorization_failed, error_message="no ACL", topics=()
     )
     async with asking(server := saying(refusal)) as controllers:
-        with pytest.raises(KafkaRefused, match="CLUSTER_AUTHORIZATION_FAILED: no ACL"):
+        with pytest.raises(KafkaRefused, match=r"CLUSTER_AUTHORIZATION_FAILED.*no ACL"):
             await controllers.describe_quorum(server.endpoint)
 
 
@@ -136,7 +136,7 @@ async def test_another_nodes_quorum_is_not_an_answer() -> None:
     stranger = replace(partition, leader_id=BrokerId(3000))
     server = saying(replace(response, topics=(replace(topic, partitions=(stranger,)),)))
     async with asking(server) as controllers:
-        with pytest.raises(KafkaProtocolError, match="node 3000 answers as the leader there") as failure:
+        with pytest.raises(KafkaProtocolError, match=r"\b3000\b") as failure:
             await controllers.describe_quorum(server.endpoint)
         assert failure.value.fault is Fault.THEIRS
         with pytest.raises(KafkaProtocolError):
@@ -147,7 +147,7 @@ async def test_another_nodes_quorum_is_not_an_answer() -> None:
 async def test_an_answer_without_the_partition_is_no_answer() -> None:
     """An answer without the metadata partition is an error, never an empty voter set."""
     async with asking(server := saying(replace(quorum_response(), topics=()))) as controllers:
-        with pytest.raises(KafkaProtocolError, match="0 rows describe it"):
+        with pytest.raises(KafkaProtocolError, match=r"\b0\b"):
             await controllers.describe_quorum(server.endpoint)
 
 
@@ -174,7 +174,7 @@ async def test_add_voter_to_an_older_release() -> None:
     )
     assert isinstance(codec.decode_response(80, 0, answer), AddRaftVoterResponse0)
     async with asking(server) as controllers:
-        with pytest.raises(KafkaRefused, match="DUPLICATE_VOTER: The voter id for") as failure:
+        with pytest.raises(KafkaRefused, match="DUPLICATE_VOTER") as failure:
             await controllers.add_voter(server.endpoint, ADD)
     assert not failure.value.outcome_unknown
 
@@ -205,7 +205,7 @@ async def test_an_add_waits_as_long_as_the_server_may_take() -> None:
     """The request's own timeout is added to the client's, so that a late answer is not missed."""
     server = FakeServer(lambda _: Do.NOTHING)
     async with asking(server, QUICK) as controllers:
-        with pytest.raises(KafkaUnreachable, match=r"0\.7 s had passed while waiting for the answer"):
+        with pytest.raises(KafkaUnreachable, match=r"\b0\.7\b"):
             await controllers.add_voter(server.endpoint, replace(ADD, timeout_ms=300))
 
 
@@ -226,7 +226,7 @@ async def test_remove_voter() -> None:
 async def test_a_removal_that_names_no_voter() -> None:
     """A real leader's VOTER_NOT_FOUND is a definite refusal, with Kafka's own words."""
     async with asking(server := replay("remove_voter_v0_other_directory")) as controllers:
-        with pytest.raises(KafkaRefused, match=r"answered RemoveRaftVoter with VOTER_NOT_FOUND: ") as failure:
+        with pytest.raises(KafkaRefused, match=r"RemoveRaftVoter.*VOTER_NOT_FOUND") as failure:
             await controllers.remove_voter(server.endpoint, REMOVE)
     assert (failure.value.code, failure.value.fault) == (127, Fault.THEIRS)
     assert not failure.value.outcome_unknown

@@ -106,7 +106,7 @@ def test_a_flipped_byte_is_a_codec_error_or_an_answer(position: int, byte: int, 
 
 def test_a_value_without_bytes_is_a_codec_error() -> None:
     """A request that kio cannot write is our mistake, and an error before anything is sent."""
-    with pytest.raises(CodecError, match="cannot be written"):
+    with pytest.raises(CodecError):
         codec.encode_request(DescribeQuorumRequest(topics=()), 2**40)
 
 

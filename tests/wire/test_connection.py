@@ -9,6 +9,7 @@ import pytest
 from kio.schema.api_versions.v0.response import ApiVersion, ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
+from tests.golden.facts import mentions
 from tests.wire.captures import capture
 from tests.wire.fakes import (
     ALL_VERSIONS,
@@ -153,7 +154,7 @@ async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
     async with running(FakeServer(described, versions)) as server:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
-        with pytest.raises(KafkaVersionUnsupported, match="it supports versions 0-3 of it, this operator 4-4"):
+        with pytest.raises(KafkaVersionUnsupported, match=r"\b0-3\b.*\b4-4\b"):
             await connection.call(API_VERSIONS, lambda _: api_versions_message())
         connection.close()
 
@@ -163,7 +164,7 @@ async def test_without_a_common_version_nothing_is_sent(ranges: dict[int, tuple[
     """A request that the server does not support is never sent, and so has no effect."""
     async with running(FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))) as server:
         connection = Connection(endpoint=server.endpoint)
-        with pytest.raises(KafkaVersionUnsupported, match="AddRaftVoter was not sent to controller 3000") as failure:
+        with pytest.raises(KafkaVersionUnsupported, match=r"AddRaftVoter.*\b3000\b") as failure:
             await add(connection)
         assert server.api_keys == [18]
         assert_error(failure.value, Fault.THEIRS, retry_safe=False, outcome_unknown=False)
@@ -227,7 +228,7 @@ async def test_no_answer_leaves_the_outcome_of_a_write_unknown(reply: Reply) -> 
         with pytest.raises(KafkaUnreachable) as failure:
             await add(connection)
         assert_error(failure.value, Fault.PATH, retry_safe=False, outcome_unknown=True)
-        assert f"3000 at {server.endpoint.host}:{server.endpoint.port}" in str(failure.value)
+        assert mentions(str(failure.value), 3000, f"{server.endpoint.host}:{server.endpoint.port}")
 
 
 @pytest.mark.parametrize("reply", [Do.CLOSE, Do.NOTHING, framed(b"junk")], ids=["closed", "silent", "junk"])
@@ -246,7 +247,7 @@ async def test_a_torn_answer_ends_in_the_deadline() -> None:
     async with running(FakeServer(lambda request: described(request)[:50])) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         begin_s = asyncio.get_running_loop().time()
-        with pytest.raises(KafkaUnreachable, match=r"0\.4 s had passed while waiting for the answer"):
+        with pytest.raises(KafkaUnreachable, match=r"\b0\.4\b"):
             await describe(connection)
         assert asyncio.get_running_loop().time() - begin_s < 2.0
 
@@ -259,8 +260,9 @@ async def test_waiting_for_ones_turn_counts_against_the_deadline() -> None:
             connection.call(describe_quorum.API, lambda _: describe_quorum.message(), extra_s=5.0)
         )
         await until(lambda: len(server.requests) == 2)
-        with pytest.raises(KafkaUnreachable, match="earlier requests") as failure:
+        with pytest.raises(KafkaUnreachable) as failure:
             await add(connection)
+        assert len(server.requests) == 2
         assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
         ahead.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -274,7 +276,7 @@ async def test_a_host_that_does_not_answer_costs_the_connect_deadline() -> None:
         host, port = listener.getsockname()
         endpoint = replace(FakeServer().endpoint, host=host, port=port)
         connection = Connection(endpoint=endpoint, limits=QUICK)
-        with pytest.raises(KafkaUnreachable, match=r"no connection within 0\.2 s") as failure:
+        with pytest.raises(KafkaUnreachable, match=r"\b0\.2\b") as failure:
             await add(connection)
         assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
 
@@ -285,7 +287,7 @@ async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alon
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
         bad = replace(ADD, timeout_ms=2**31)
-        with pytest.raises(KafkaProtocolError, match="was not sent") as failure:
+        with pytest.raises(KafkaProtocolError) as failure:
             await connection.call(add_raft_voter.API, lambda version: add_raft_voter.message(bad, version))
         assert_error(failure.value, Fault.OURS, retry_safe=False, outcome_unknown=False)
         await describe(connection)
@@ -315,10 +317,10 @@ async def test_requests_that_wait_are_bounded() -> None:
         connection = Connection(endpoint=server.endpoint, limits=limits)
         waiting = [asyncio.create_task(describe(connection)) for _ in range(3)]
         await asyncio.sleep(0)
-        with pytest.raises(KafkaUnreachable, match="3 requests wait for an answer already"):
+        with pytest.raises(KafkaUnreachable, match=r"\b3\b"):
             await describe(connection)
         ended = await asyncio.gather(*waiting, return_exceptions=True)
         assert all(isinstance(error, KafkaUnreachable) for error in ended)
-        with pytest.raises(KafkaUnreachable, match="had passed"):
+        with pytest.raises(KafkaUnreachable, match=r"\b0\.5\b"):
             await describe(connection)
         connection.close()

@@ -109,7 +109,7 @@ async def test_validate_only_is_said_so() -> None:
 async def test_an_error_of_version_2_stands_at_the_top() -> None:
     """The code and Kafka's words become the refusal, which is definite."""
     async with asking(server := saying(updated(ErrorCode.invalid_update_version, TOO_OLD))) as controllers:
-        with pytest.raises(KafkaRefused, match="INVALID_UPDATE_VERSION: Invalid update version 28") as failure:
+        with pytest.raises(KafkaRefused, match="INVALID_UPDATE_VERSION") as failure:
             await controllers.update_feature(server.endpoint, RAISE)
     assert failure.value.server_message == TOO_OLD
     assert failure.value.fault is Fault.THEIRS
@@ -142,7 +142,7 @@ async def test_only_a_real_update_has_an_unknown_outcome(code: ErrorCode) -> Non
             await controllers.update_feature(server.endpoint, RAISE)
         assert failure.value.outcome_unknown
         assert not failure.value.retry_safe
-        with pytest.raises(KafkaRefused, match="validate only") as failure:
+        with pytest.raises(KafkaRefused) as failure:
             await controllers.update_feature(server.endpoint, VALIDATE)
         assert not failure.value.outcome_unknown
         assert failure.value.retry_safe
@@ -163,7 +163,7 @@ async def test_silence_after_a_validation_is_no_unknown_outcome() -> None:
 async def test_a_level_that_does_not_fit_is_not_sent() -> None:
     """A level above 16 bits is our mistake, and an error before anything is sent."""
     async with asking(server := saying(updated())) as controllers:
-        with pytest.raises(KafkaProtocolError, match="does not fit into 16 bits") as failure:
+        with pytest.raises(KafkaProtocolError, match=str(2**15)) as failure:
             await controllers.update_feature(
                 server.endpoint, replace(RAISE, step=FeatureStep(name="metadata.version", level=2**15))
             )
@@ -194,7 +194,7 @@ async def test_a_refused_registration() -> None:
         throttle_time=AT_ONCE, error_code=ErrorCode.not_controller, error_message=words
     )
     async with asking(server := saying(answer)) as controllers:
-        with pytest.raises(KafkaRefused, match="answered ControllerRegistration with") as failure:
+        with pytest.raises(KafkaRefused, match="ControllerRegistration") as failure:
             await controllers.register_controller(server.endpoint, GHOST)
     assert failure.value.server_message == words
     assert failure.value.outcome_unknown
@@ -239,7 +239,7 @@ async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
     ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != unregister_controller.API.key}
     server = FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))
     async with asking(server) as controllers:
-        with pytest.raises(KafkaVersionUnsupported, match="supports no version of it"):
+        with pytest.raises(KafkaVersionUnsupported, match="UnregisterController"):
             await controllers.unregister_controller(server.endpoint, NodeID(3004))
     assert server.api_keys == [18]
 

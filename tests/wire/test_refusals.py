@@ -96,15 +96,16 @@ def test_our_own_mistakes_are_ours() -> None:
 def test_the_sentence_names_everything() -> None:
     """The sentence has node, address, request, Kafka's name and Kafka's words; the parts are attributes too."""
     error = refused(ENDPOINT, add_raft_voter.API, ErrorCode.duplicate_voter, "The voter id is taken.")
-    assert str(error) == (
-        "controller 3000 at 10.1.1.7:9093 answered AddRaftVoter with DUPLICATE_VOTER: The voter id is taken."
-    )
+    for part in ("AddRaftVoter", "3000", "10.1.1.7:9093", "DUPLICATE_VOTER", "The voter id is taken."):
+        assert part in str(error)
     assert (error.code, error.name, error.server_message) == (126, "DUPLICATE_VOTER", "The voter id is taken.")
 
 
 @pytest.mark.parametrize("words", [None, "", "  "], ids=["null", "empty", "blank"])
 def test_a_server_without_words(words: str | None) -> None:
-    """If Kafka sends no message, the sentence says so."""
+    """If Kafka sends no message, the sentence has no empty quotation."""
     error = refused(ENDPOINT, describe_quorum.API, ErrorCode.not_leader_or_follower, words)
-    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER")
+    assert "NOT_LEADER_OR_FOLLOWER" in str(error)
+    assert "None" not in str(error)
+    assert not str(error).endswith((":", " "))
     assert error.server_message == ""

@@ -1,6 +1,6 @@
 """A controller that only answers: it keeps no log and takes no part in a quorum. Standard library only.
 
-By default it is honest: the first voter of the disk's format leads, and reports that all of them are caught up. With
+By default its answers are correct: the first voter of the disk's format leads, and reports all as caught up. With
 the server property `fake.answers` it is hostile: each answer is the next of the listed kinds.
 """
 
@@ -63,7 +63,7 @@ class Controller:
     """The answers of one controller. `voters` are those of the disk's format."""
 
     def __init__(self, node_id: int, cluster_id: str, voters: tuple[Row, ...], kinds: tuple[str, ...]) -> None:
-        """`kinds` of hostile answers, in turn; none for an honest controller."""
+        """`kinds` of hostile answers, in turn; none for a correct controller."""
         self.node_id, self.cluster_id, self.voters = node_id, cluster_id, voters
         self.leader_id = min(number for number, _ in voters)
         self.kinds: Iterator[str] = itertools.cycle(kinds or ("honest",))

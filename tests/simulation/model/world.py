@@ -206,7 +206,7 @@ class World:
         return any(True for _ in self._pods(namespace, quorum, node_id, ""))
 
     def delete_pods(self, namespace: str, quorum: str, node_id: int, *, force: bool) -> bool:
-        """A person deletes a controller's pods, or its node forgets them (`force`)."""
+        """A person deletes a controller's pods, or removes them without waiting for their node (`force`)."""
         found = list(self._pods(namespace, quorum, node_id, ""))
         for pod in found:
             if force:

@@ -177,14 +177,14 @@ class _Filler(ast.NodeTransformer):
         self.parts = parts
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
-        """A statement may stand for several statements."""
+        """One wildcard statement matches several statements."""
         if _is_any(node.value) and self.parts:
             part = self.parts.pop(0)
             return part if isinstance(part, list) else ast.copy_location(ast.Expr(value=part), node)  # type: ignore[arg-type]
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """An expression stands for one expression."""
+        """A wildcard expression matches one expression."""
         if _is_any(node) and self.parts:
             part = self.parts.pop(0)
             if isinstance(part, list):

@@ -5,7 +5,7 @@ from typing import Final
 from tests.simulation.mutations.mutant import mutant
 
 _TWO: Final = tuple(f"storm/{seed}" for seed in (3, 5, 14, 15, 104, 105))
-"""Storms of two operators in which the lease changes hands."""
+"""Storms of two operators in which the lease gets another holder."""
 
 
 LEASE_MUTANTS: Final = (

@@ -84,7 +84,7 @@ class CommittedRules:
             self._fail(GIVEN_UP, f"voter {key} is given up, and the voter set that was looked at is not committed")
 
     def retired(self, cluster_id: ClusterID, directories: AbstractSet[DirectoryID]) -> None:
-        """The record gives up these disks of controllers that it keeps, of voters only beside a caught-up majority."""
+        """The record gives up disks of controllers that it keeps; a voter's only if a majority is caught up."""
         glances = self._glances.of(cluster_id, WRITTEN_S)
         if directories and cluster_id in self._world.kraft.led_since_s and not any(one.leader for one in glances):
             self._fail(GIVEN_UP, f"{', '.join(sorted(directories))} are given up, and there is no leader")

@@ -131,7 +131,7 @@ class FeatureRules:
                 self._fail("static", f"pod {metadata['name']} finds no voters on its disk, and none in its settings")
 
     def formatted(self, event: Formatted, *, ran: bool) -> None:
-        """No disk is formatted for a static quorum that has run: the quorum would take it for the lost voter."""
+        """No disk is formatted for a static quorum that has run: the quorum would accept it as the lost voter."""
         disks = (volume.disk for volume in self._world.volumes.of_quorum(event.namespace, event.quorum))
         static = event.static or any(disk.static for disk in disks)
         if ran and static and not event.initial and self._image(event.cluster_id).voters is None:

@@ -55,7 +55,7 @@ BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
     "2, removed by another",
     KEPT,
 }
-"""Rules that an operator keeps as far as it can know, because Kafka has no compare-and-swap.
+"""Rules that an operator keeps by the state that it has observed, because Kafka has no compare-and-swap.
 
 Nothing excuses an operator that could have known, however many there are: only the holder of the lease acts. `excused`
 says when a request takes effect that was decided too long before. By then another operator may have acted. For example,
@@ -89,7 +89,7 @@ class Lineage:
     phase_started: bool = False
     ran: bool = False
     lost: list[DiskLost] = field(default_factory=list)
-    """Disks that were lost once the record said Started, or so shortly before that the order is unknown."""
+    """Disks that were lost after the record had phase Started, or so shortly before that the order is unknown."""
     lost_at_s: float = 0.0
     """When the last of these disks was lost."""
     retired: dict[DirectoryID, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Checker:
         self._formatted_on: dict[DirectoryID, int] = {}
         self._ran_on: dict[DirectoryID, int] = {}
         self.tolerated: Counter[str] = Counter()
-        """How often each rule was broken without a fault of the operator: it could not know, or a request came late."""
+        """How often each rule was broken without a fault of the operator: not observed yet, or a late request."""
         self.excused = _never
         """Whether a request takes effect now that was decided too long ago: it may break the rules by knowledge."""
         self.misled = _never

@@ -100,7 +100,7 @@ def hide(world: World, loss: Loss, claim_uid: str, steps: int) -> None:
 
 
 def freeze_for(world: World, process: Process, steps: int) -> None:
-    """For this number of steps a process stands still."""
+    """For this number of steps a process is frozen."""
     process.frozen = True
     world.later(steps, lambda: setattr(process, "frozen", False))
 

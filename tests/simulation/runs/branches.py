@@ -1,7 +1,7 @@
 """Runs of one scenario that differ only in their fault: each is forked from the run without a fault.
 
 The part before the fault is the same in each run, and is about half of it. It runs once. Before each step the process
-forks for every fault that strikes in that step, and the child runs to the end.
+forks for every fault that is injected in that step, and the child runs to the end.
 """
 
 import logging

@@ -123,7 +123,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """No rule was broken, and the ending is honest."""
+        """No rule was broken, and what the resource reports at the end is true."""
         return not self.violations and self.ending.honest
 
     @property
@@ -177,7 +177,7 @@ class Driver:
             self._step()
 
     def end_with(self, fault: Fault) -> Run:
-        """Run the rest with this fault, which lies ahead: the result is that of a run that had it from its start."""
+        """Runs the rest with this later fault: the result is that of a run that had it from its start."""
         self._fault = fault
         if isinstance(fault, Injection):
             self._wire.injection = fault
@@ -274,7 +274,7 @@ class Driver:
         self._due_s, self._deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     def _drain(self) -> None:
-        """Let the rest of the pass run into the dead edges."""
+        """Lets every further call of the pass fail, because its operator was stopped."""
         tasks: Iterable[asyncio.Task[object]] = asyncio.all_tasks(self._loop)
         if pending := [task for task in tasks if not task.done()]:
             self._loop.run_until_complete(asyncio.wait(pending))

@@ -1,4 +1,4 @@
-"""The common part of an operator's two edges: its calls are counted, struck by faults, and reported to the rules.
+"""The common part of an operator's two edges: its calls are counted, get faults, and are reported to the rules.
 
 An operator is one incarnation. Once it has crashed, none of its calls has an effect, whatever code of it is still on
 the stack. `CrashedError` is no `Exception`, so that no code of the operator catches it by accident.
@@ -56,7 +56,7 @@ class Wire:
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Whether an incarnation still lives, and what it reaches. Each of its calls passes `gate` first."""
+    """Whether an operator process still runs, and what it reaches. Each of its calls passes `gate` first."""
 
     crashed: bool = False
     gate: Callable[[], Awaitable[None]] | None = None
@@ -71,7 +71,7 @@ class Life:
             await self.gate()
 
     def check(self) -> None:
-        """End every attempt of a dead operator."""
+        """Ends every attempt of an operator that was stopped."""
         if self.crashed:
             raise CrashedError
 

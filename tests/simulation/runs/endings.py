@@ -1,6 +1,6 @@
-"""The honest endings of a run, compared with ground truth: Ready, or an honest alternative.
+"""The accepted endings of a run, compared with ground truth: Ready, or an alternative that is reported correctly.
 
-`Ready` must be true. A lost disk is cured, so no other ending is honest while a majority of the voters has its disks.
+`Ready` must be true. A lost disk is replaced, so no other ending is accepted while a majority of voters has its disks.
 Only without such a majority may the quorum end `Degraded`, with a lost replica named; before its first leader,
 `BootstrapFailed`.
 """
@@ -31,7 +31,7 @@ _SEEN_LOOKS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What the resource reports at the end, whether that is honest, and if not, why."""
+    """What the resource reports at the end, whether that is true, and if not, why."""
 
     says: str
     honest: bool
@@ -139,7 +139,7 @@ def _why_not_ready(world: World, checker: Checker) -> str:
 
 
 def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str:
-    """What a Ready quorum must not have beside its voters: pods, and volumes that the policy does not keep."""
+    """What a Ready quorum must not have in addition to its voters: pods, and volumes that the policy does not keep."""
     pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
     retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
     volumes = world.volumes.by_claim  # a claim that lost its volume before a process ran there is no loss
@@ -172,7 +172,7 @@ def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
     message = str(degraded.get("message", ""))
     hidden = any(machine.gone for machine in world.machines.by_name.values())
     if degraded.get("reason") == "NoLeader" and (hidden or len(lost) > 1):
-        return ""  # no report of a machine; or the first of several was being cured when the last broke the majority
+        return ""  # no report of a machine; or the first of several was being replaced when the last broke the majority
     told = (
         "controller {} lost its disk",
         "controller {} is being removed, so its lost disk",

@@ -1,7 +1,7 @@
 """Every single fault of every scenario, and storms, with one process per core, and their results.
 
-The run of a scenario without a fault lists the calls; each of them is struck by every possible fault. Calls that come
-only after a fault are not struck again, because that would be two faults. Runs are independent and deterministic, so a
+The run of a scenario without a fault lists the calls; each of them gets every possible fault. Calls that come
+only after a fault get no fault, because that would be two faults. Runs are independent and deterministic, so a
 failure is replayed by its name alone.
 """
 
@@ -43,8 +43,8 @@ def scenario(name: str) -> Scenario:
 def faults_of(plain: Run) -> Iterator[Fault]:
     """Every single fault of a scenario, from its fault-free run.
 
-    A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns
-    only the part after the last turn is struck: another scenario covers the part before.
+    A moment like the one before it, in which nothing was done either, gets no further fault. In a scenario with turns
+    only the part after the last turn gets faults: another scenario covers the part before.
     """
     before: Moment | None = None
     for moment in plain.moments:
@@ -64,7 +64,7 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
 
 
 def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
-    """The names of all runs of these scenarios, `scenario/fault`: of the faults a seeded share, with each kind."""
+    """The names of all runs of these scenarios, `scenario/fault`: a seeded share of the faults, with every kind."""
     found: list[str] = []
     drawn: set[str] = set()
     spare: dict[str, str] = {}
@@ -122,7 +122,7 @@ def explore(
 
 
 def _explored(kept: Kept, draw: Callable[[], list[list[str]]], tell: Callable[[str], None]) -> Tally:
-    """The sum of all shares, of which those that are not kept yet run now."""
+    """The sum of all shares; those that are not kept yet are run now."""
     every, tally = kept.shares(draw), Tally()
     counted = {number: done for number in range(len(every)) if (done := kept.counted(number)) is not None}
     for done in counted.values():

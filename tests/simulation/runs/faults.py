@@ -1,6 +1,6 @@
 """Everything that can go wrong between the operator and the world, and in the world, one at a time.
 
-A call of the operator has a number, in the order of the calls. An `Injection` names the struck call and the strike; an
+A call of the operator has a number, in the order of the calls. An `Injection` names the call and its fault; an
 `Accident` names the step of the world and the loss. Both are values whose text replays them.
 """
 
@@ -13,9 +13,9 @@ class Strike(Enum):
     """What happens to one call."""
 
     CRASH_BEFORE = "crash-before"
-    """The operator dies before it makes the call."""
+    """The operator is killed before it makes the call."""
     CRASH_AFTER = "crash-after"
-    """The operator dies after the effect of the call, before it gets the answer."""
+    """The operator is killed after the effect of the call, before it gets the answer."""
     ERROR = "error"
     """The call fails, and has no effect."""
     LOST_ANSWER = "lost-answer"
@@ -35,7 +35,7 @@ class Strike(Enum):
     STALE = "stale"
     """The answer is the one before the last write, or the last answer to the same question."""
     APPENDED = "appended"
-    """A change of voters or levels: the leader appends it and answers with an error, because all others stand still."""
+    """A change of voters or levels: the leader appends it and answers with an error, because all others are frozen."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
@@ -73,7 +73,7 @@ class Call:
     fickle: bool = False
 
     def strikes(self) -> tuple[Strike, ...]:
-        """What can happen to this call, without strikes that have the same result as another one.
+        """The faults of this call, without those that have the same result as another one.
 
         A crash before a call is the same as a crash after the write before it, or at the beginning of the pass.
         """
@@ -117,7 +117,7 @@ class Loss(Enum):
     PROCESS = "process"
     """Kafka alone is killed: the same container starts again."""
     FROZEN = "frozen"
-    """Kafka stands still for five seconds."""
+    """Kafka is frozen for five seconds."""
     EMPTIED = "emptied"
     """The volume is emptied under its running pod."""
     EMPTIED_AND_KILLED = "emptied-and-killed"
@@ -133,7 +133,7 @@ class Loss(Enum):
     CLAIM_DELETED = "claim-deleted"
     """The claim and the pods are deleted: disk and claim are gone."""
     VOLUME_LOST = "volume-lost"
-    """The volume is gone behind its claim, which says `Lost`, and the pods end."""
+    """The volume of a claim is gone, the claim is in phase `Lost`, and the pods end."""
     NODE_KILLED = "node-killed"
     """The machine is gone permanently, with its disks."""
     NODE_DELETED = "node-deleted"

@@ -135,7 +135,7 @@ class KafkaEdge(Edge):
         self.course(call, act, failure=lambda: unreachable(endpoint, api, "no answer"))
 
     def _stall(self, leader: Endpoint) -> None:
-        """All processes but the leader stand still for three seconds."""
+        """All processes except the leader are frozen for three seconds."""
         kraft = self.world.kraft
         asleep = [one for one in kraft.processes if one.address != leader.host and not one.frozen]
         for one in asleep:

@@ -2,7 +2,7 @@
 
 One or two operators run passes at the same time, each with its own memory and clock. Before every call of theirs the
 storm draws what continues: one of the waiting calls, or the world by one step. So passes are interleaved call by call,
-and an operator may stand still for minutes within one. Requests are struck, machines, disks and processes are lost, the
+and an operator may be frozen for minutes within one. Requests fail, machines, disks and processes are lost, the
 spec changes. The same seed is the same storm.
 """
 
@@ -169,7 +169,7 @@ class Storm:
             await self._kill(hand)
 
     def calm(self) -> None:
-        """The storm is over: from now on no fault strikes."""
+        """The storm is over: from now on no fault is injected."""
         self._raging = False
         self._ready_steps = self._quiet_steps = 0
         self._wire.chance = self._leases.chance = 0.0
@@ -278,7 +278,7 @@ class Storm:
             hand.task = None
 
     async def _release(self, hand: Hand) -> None:
-        """Let every waiting call run into the dead edges, or beside a failed pass."""
+        """Lets every waiting call fail, because its operator was stopped or its pass failed."""
         while hand.waiting or hand.slowness.waits:
             hand.waiting += hand.slowness.all()
             turn = hand.waiting.pop()
@@ -310,7 +310,7 @@ class Storm:
         return whole or self._quiet_steps >= self.quiet_steps
 
     def _acts(self) -> bool:
-        """Whether an operator holds the lease. While none does, a status that says Ready may be an old one."""
+        """Whether an operator holds the lease. While none does, a status with Ready may be an old one."""
         return any(hand.holds for hand in self._hands)
 
     def _excused(self) -> bool:
@@ -321,7 +321,7 @@ class Storm:
         """
         return self.world.clock.elapsed_s < self._excused_until_s
 
-    # What strikes
+    # The faults
 
     async def _rage(self) -> None:
         weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s

@@ -18,7 +18,7 @@ class Tally:
     calls: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     idle: int = 0
-    """Faults that struck nothing: at that moment nothing could be lost."""
+    """Faults without an effect: at that moment nothing could be lost."""
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     endings: Counter[str] = field(default_factory=Counter)
@@ -26,7 +26,7 @@ class Tally:
     events: int = 0
     """The number of random draws: what continues, with which fault."""
     tolerated: Counter[str] = field(default_factory=Counter)
-    """How often each rule was broken without a fault of the operator: it could not know, or a request came late."""
+    """How often each rule was broken without a fault of the operator: not observed yet, or a late request."""
     failures: list[str] = field(default_factory=list)
 
     def add(self, run: Run | Weathered) -> None:

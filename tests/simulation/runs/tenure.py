@@ -1,6 +1,6 @@
 """The lease in a storm: which of several operators may act, with the operator's own code over the same API server.
 
-Its calls are struck by a random sequence of their own, so that the storms of one operator stay the same. Each operator
+Its calls get faults by a random sequence of their own, so that the storms of one operator stay the same. Each operator
 has a monotonic clock with its own zero and rate, as machines have.
 """
 
@@ -23,7 +23,7 @@ NAME: Final = "operator"
 _CHANCE: Final = 0.05
 _FAULT_CHANCE: Final = 0.02
 _NOT_HERE: Final = (Strike.SLOW, Strike.DELAYED, Strike.CRASH_BEFORE, Strike.CRASH_AFTER)
-"""The storm itself makes these strikes."""
+"""The storm itself injects these faults."""
 
 
 class UnforeseenError(Exception):
@@ -31,7 +31,7 @@ class UnforeseenError(Exception):
 
 
 class LeaseWire(Wire):
-    """Strikes the calls of the lease by chance. Sometimes one ends in an unforeseen error."""
+    """Injects random faults into the calls of the lease. Sometimes one ends in an unforeseen error."""
 
     def __init__(self, world: World, seed: object) -> None:
         """The sequence of this seed."""

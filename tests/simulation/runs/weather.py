@@ -93,12 +93,12 @@ class Hand:
 
 
 class StormWire(Wire):
-    """Strikes calls by chance."""
+    """Injects random faults into calls."""
 
     chance: float = 0.0
     draw: random.Random
     late: bool = False
-    """Whether a change of the quorum was struck that takes effect late."""
+    """Whether a change of the quorum got a fault by which it takes effect late."""
 
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and draw what happens to it."""
@@ -133,7 +133,7 @@ class Weathered:
 
     @property
     def ok(self) -> bool:
-        """No rule was broken, and the ending is honest."""
+        """No rule was broken, and what the resource reports at the end is true."""
         return not self.violations and self.ending.honest
 
     @property

@@ -39,6 +39,6 @@ def test_kafka_knows_no_kubernetes() -> None:
 
 
 def test_every_module_has_its_package() -> None:
-    """Beside the packages there are only the commands."""
+    """Except the packages there are only the commands."""
     assert {path.stem for path in SIMULATION.glob("*.py")} == {"__main__", "mutants", "trace"}
     assert {path.name for path in SIMULATION.iterdir() if path.is_dir()} - {"__pycache__"} == set(PACKAGES)

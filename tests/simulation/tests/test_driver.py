@@ -40,7 +40,7 @@ class _Idle:
 
 
 class _Reckless(_Idle):
-    """An operator that starts Kafka beside a formatter."""
+    """An operator that starts Kafka while a formatter uses the same claim."""
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube

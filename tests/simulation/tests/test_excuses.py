@@ -1,4 +1,4 @@
-"""Who is excused from a rule by knowledge in a storm: an operator that could not know, and not one beside another."""
+"""In a storm a rule by knowledge may be broken before the cause was observed; a second operator is no excuse."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,7 +31,7 @@ def broken(storm: Storm) -> tuple[int, int]:
 
 
 def test_two_operators_are_no_excuse(storm: Storm) -> None:
-    """The rules by knowledge hold for two operators, of which one can act."""
+    """The rules by knowledge hold for two operators if only one of them can act."""
     assert broken(storm) == (1, 0)
 
 
@@ -57,7 +57,7 @@ def sleeps(hand: Hand) -> None:
 def test_a_request_that_was_decided_too_early_is_an_excuse(
     storm: Storm, call: Call, meanwhile: Callable[[Hand], None], *, excused: bool
 ) -> None:
-    """The holder of the lease, with another operator beside it, is excused for a write that it can no longer judge."""
+    """While another operator acts, too, the holder of the lease is excused for a write that it can no longer judge."""
     hand, other = storm._hands
     assert hand.tenure is not None
     hand.tenure.lease._held_until_s = hand.clock.monotonic() + 10.0
@@ -68,7 +68,7 @@ def test_a_request_that_was_decided_too_early_is_an_excuse(
 
 
 def test_an_excuse_ends(storm: Storm) -> None:
-    """Ten seconds later the operators have looked again, and could know."""
+    """Ten seconds later the operators have looked again, and are not excused."""
     hand = storm._hands[0]
     sleeps(hand)
     storm._sent(hand, WRITE)

@@ -1,6 +1,6 @@
-"""Every scenario under a seeded share of all single faults, and storms: no rule is broken, and every ending is honest.
+"""Every scenario with a seeded share of single faults, and storms: no rule is broken, and every ending is accepted.
 
-One fault at a time: each call of the operator is struck by every possible fault, and before each step of the world each
+One fault at a time: each call of the operator gets every possible fault, and before each step of the world each
 controller suffers every possible loss; `make soak` runs all of them. Counts are printed; a failure names the run that
 replays it.
 """
@@ -58,7 +58,7 @@ def test_every_guard_has_said_yes_and_no(tally: Tally) -> None:
 
 
 def test_every_kind_of_ending_is_reached(tally: Tally) -> None:
-    """Runs end Ready, and also in each of the honest exceptions."""
+    """Some runs end Ready, and some in each of the accepted exceptions."""
     assert {"Ready", "BootstrapFailed", "LostDisk", "LostNode"} <= set(tally.endings)
 
 

@@ -1,4 +1,4 @@
-"""Requests about features, registrations and evictions are struck like all others, and reported to the rules."""
+"""Requests about features, registrations and evictions get faults like all others, and are reported to the rules."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -51,7 +51,7 @@ def level(world: World) -> int:
 
 
 def wire(world: World, strike: Strike | None) -> Wire:
-    """A wire that strikes the first call."""
+    """A wire that injects a fault into the first call."""
     return Wire(world=world, injection=strike and Injection(call=0, strike=strike))
 
 
@@ -81,7 +81,7 @@ def failed(call: Awaitable[None]) -> bool:
     ],
 )
 def test_a_step_is_struck_like_any_write(strike: Strike | None, *, fails: bool, at_once: int, in_the_end: int) -> None:
-    """A struck step takes effect now, later or never, whatever the operator sees."""
+    """A step with a fault takes effect now, later or never, whatever the operator observes."""
     world = quorum()
     edge = KafkaEdge(wire(world, strike), Life())
     request = UpdateFeature(step=STEP, validate_only=False, timeout_ms=1000)

@@ -60,7 +60,7 @@ def accepted(made: World) -> bool:
     ],
 )
 def test_the_tool_wants_voters_in_one_place(arguments: tuple[str, ...], *, static: bool, holds: bool) -> None:
-    """Voters stand in the properties or in the arguments, not in both or in none; a newcomer's format needs none."""
+    """Voters are listed in the properties or in the arguments, not in both, and not in none; a newcomer has none."""
     made = world(static=static)
     make(made, formatter(*arguments))
     steps(made, 8)
@@ -173,7 +173,7 @@ def evicted(made: World, body: Json) -> Json | None:
 
 
 def test_a_budget_lets_so_many_pods_go_and_no_more() -> None:
-    """A budget of two lets one of three pods go; a pod that is being deleted does not count."""
+    """A budget of two allows the eviction of one of three pods; a pod that is being deleted does not count."""
     made, pods = budgeted(2)
     gone = evicted(made, pods[0])
     assert gone is not None

@@ -42,7 +42,7 @@ def on(on_disk: Disk, quorum: Quorum, release: str, *, static: tuple[int, ...] =
 
 
 def three(release: str, *, metadata: int = 0) -> Quorum:
-    """Three voters of a release, with a leader; a given metadata.version is finalized beside kraft.version alone."""
+    """Three voters of a release, with a leader; kraft.version and the given metadata.version are finalized."""
     quorum = Quorum()
     keys = frozenset(key(node_id) for node_id in (1, 2, 3))
     for replica in sorted(keys, key=str):
@@ -244,7 +244,7 @@ def test_a_feature_goes_to_zero_and_is_not_told_of_then() -> None:
 
 
 def test_an_error_is_not_a_no() -> None:
-    """While the followers stand still the answer is NOT_CONTROLLER, and the change is applied later."""
+    """While the followers are frozen the answer is NOT_CONTROLLER, and the change is applied later."""
     quorum = three("4.4.0", metadata=27)
     followers = [one for one in quorum.processes.values() if one is not quorum.leader]
     for one in followers:

@@ -126,7 +126,7 @@ def silences_and_holds(world: World) -> None:
 
 
 def is_heard_again(world: World) -> None:
-    """The machine was silent, and has been heard for longer than the operator may not see."""
+    """The machine was silent, and has reported again for longer than the operator may miss it."""
     silences(world)
     world.switch_on("node-a")
     steps(world, 12)
@@ -177,7 +177,7 @@ def doomed(world: World, *given_up: int) -> bool:
 @pytest.mark.parametrize(("gone", "expected"), [((), False), ((3000,), False), ((3000, 3001), True)])
 @pytest.mark.parametrize("how", ["emptied", "lost", "its machine is gone"])
 def test_a_quorum_is_doomed_without_the_disks_of_a_majority(how: str, gone: tuple[int, ...], *, expected: bool) -> None:
-    """Of three voters one disk may be gone, in any way."""
+    """One disk of three voters may be gone, in any way."""
     world, _ = placed()
     for node_id in gone:
         match how:
@@ -205,7 +205,7 @@ def test_a_disk_that_hides_or_that_a_process_has_open_is_there() -> None:
 
 
 def test_what_the_record_retires_dooms_nothing() -> None:
-    """An operator that retires disks with data has lost nobody: only the disks decide."""
+    """If an operator retires disks with data, no voter counts as lost: only the disks decide."""
     world, checker = placed()
     for node_id in IDS:
         retires(world, node_id)
@@ -215,7 +215,7 @@ def test_what_the_record_retires_dooms_nothing() -> None:
 def test_a_disk_that_was_given_up_with_its_machine_is_lost_although_the_machine_returns() -> None:
     """A machine is silent until its disk is given up, then another disk is lost, and the machine returns: two are lost.
 
-    By the disks alone two of three would be left at the end of the run, and its ending would not be honest.
+    By the disks alone two of three would be left at the end of the run, and its ending would not be accepted.
     """
     lost = Scenario(
         name="a-node-and-a-disk",

@@ -72,7 +72,7 @@ def rules(checker: Checker) -> set[str]:
 
 
 def bootstrapped() -> tuple[World, Checker]:
-    """Two initial disks are formatted, and the record says Started."""
+    """Two initial disks are formatted, and the record has phase Started."""
     world = World()
     checker = Checker(world)
     write(world, record("Formatting"))
@@ -83,7 +83,7 @@ def bootstrapped() -> tuple[World, Checker]:
 
 
 def test_an_honest_bootstrap_breaks_no_rule() -> None:
-    """An honest bootstrap (format, Started, run) breaks no rule."""
+    """A correct bootstrap (format, Started, run) breaks no rule."""
     world, checker = bootstrapped()
     for serial, replica in enumerate(sorted(KEYS, key=str), start=1):
         world.tell(started(replica, serial=serial))
@@ -268,7 +268,7 @@ def test_removing_the_leader_before_another_is_noticed(*, edited: bool) -> None:
 
 
 def test_a_retired_disk_that_runs_is_noticed() -> None:
-    """A pod that was created after its disk was retired must not run it, unless the operator could not know."""
+    """A pod that was created after its disk was retired must not run it, unless the operator had not observed that."""
     world, checker = bootstrapped()
     gone = key(3000)
     nodes = [{"node_id": 3000, "lost": [gone.directory_id]}]
@@ -305,7 +305,7 @@ def test_giving_up_a_disk_that_runs_is_noticed() -> None:
 def test_giving_up_a_disk_within_the_fetch_timeout_is_noticed(
     timeout_s: float, frozen_s: int, broken: set[str]
 ) -> None:
-    """A replica that stands still counts as fetching for as long as the leader's own fetch timeout says."""
+    """A frozen replica counts as fetching until the leader's own fetch timeout has passed."""
     world, checker, processes, leader = whole(3000, 3001, 3002)
     frozen = next(one for one in processes if one is not leader)
     for one in processes:
@@ -347,7 +347,7 @@ def test_a_leader_without_committed_records_is_noticed() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_noticed() -> None:
-    """The operator must not write a record that nobody can read; a person with an editor may."""
+    """The operator must not write an unreadable record; a person with an editor may."""
     world, checker = bootstrapped()
     broken = {"metadata": {"name": "demo-identity"}, "data": {"record.json": "{"}}
     world.kube.apply(CONFIG_MAPS, "kafka", broken)

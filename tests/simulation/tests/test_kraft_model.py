@@ -63,7 +63,7 @@ def test_a_leader_without_a_majority_resigns_and_the_survivors_elect_another() -
 
 
 def test_the_high_watermark_stands_still_without_a_majority() -> None:
-    """While the followers stand still, records are appended and not committed."""
+    """While the followers are frozen, records are appended and not committed."""
     quorum = Quorum()
     quorum.voters(1, 2, 3)
     quorum.pass_time(5)

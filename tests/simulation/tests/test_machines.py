@@ -61,7 +61,7 @@ def test_with_its_node_a_pod_is_garbage() -> None:
 
 
 def test_a_pod_is_not_bound_where_its_volume_is_dead() -> None:
-    """A pod whose volume is on a dead machine is bound to no other machine."""
+    """A pod whose volume is on a machine that is down is not bound to another machine."""
     world, name = scheduled()
     world.lose_machine(name)
     steps(world, EVICT_STEPS)

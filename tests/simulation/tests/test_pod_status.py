@@ -56,7 +56,7 @@ def test_rows_of_a_formatter(*, verified: bool) -> None:
 
 
 def test_conditions_of_others_stay() -> None:
-    """The kubelet writes its own two conditions beside the operator's readiness gate."""
+    """The kubelet writes its own two conditions, and keeps the operator's readiness gate."""
     kube = KubeModel(VirtualClock())
     made = kube.create(PODS, "kafka", pod(init=True))
     gated = kube.put_status(PODS, made, {"conditions": [{"type": GATE, "status": "True"}]})

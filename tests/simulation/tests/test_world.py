@@ -150,7 +150,7 @@ def test_a_deleted_pod_ends_before_it_is_gone_and_a_deleted_claim_after_it() -> 
 
 
 def test_two_pods_at_work_on_one_claim_are_told() -> None:
-    """A formatter beside a running Kafka is reported."""
+    """A formatter on the claim of a running Kafka is reported."""
     made = running()
     heard: list[Happened] = []
     made.listeners.append(heard.append)

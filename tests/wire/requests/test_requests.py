@@ -77,7 +77,7 @@ def test_an_answer_about_another_topic_is_no_answer() -> None:
     response = quorum_response("describe_quorum_v2")
     (topic,) = response.topics
     for topics in ((), (topic, topic), (replace(topic, topic_name=TopicName("another")),)):
-        with pytest.raises(ValueError, match="was asked for"):
+        with pytest.raises(ValueError, match="__cluster_metadata"):
             describe_quorum.metadata_partition(replace(response, topics=topics))
 
 
@@ -90,9 +90,9 @@ def test_a_cluster_as_it_lies_on_disk() -> None:
 
 def test_brokers_are_not_taken_for_controllers() -> None:
     """An answer about brokers, or with a cluster id that is no UUID, is refused."""
-    with pytest.raises(ValueError, match="type 1"):
+    with pytest.raises(ValueError, match=r"\b1\b"):
         describe_cluster.cluster_answer(replace(cluster_response(), endpoint_type=i8(1)))
-    with pytest.raises(ValueError, match="not a Kafka UUID"):
+    with pytest.raises(ValueError, match="short"):
         describe_cluster.cluster_answer(replace(cluster_response(), cluster_id="short"))
 
 
@@ -160,16 +160,16 @@ def test_what_kafkas_types_cannot_hold_is_a_value_error() -> None:
     real = capture("add_voter_v1")
     good = add(real, real.truth["cluster_id"])
     bad_directory = replace(good.voter, directory_id=DirectoryID("short"))
-    for bad in (
-        replace(good, listeners=(replace(good.listeners[0], port=65536),)),
-        replace(good, timeout_ms=2**31),
-        replace(good, voter=bad_directory),
-        replace(good, voter=replace(good.voter, node_id=NodeID(2**31))),
+    for bad, value in (
+        (replace(good, listeners=(replace(good.listeners[0], port=65536),)), "65536"),
+        (replace(good, timeout_ms=2**31), str(2**31)),
+        (replace(good, voter=bad_directory), "short"),
+        (replace(good, voter=replace(good.voter, node_id=NodeID(2**31))), str(2**31)),
     ):
-        with pytest.raises(ValueError, match=r"not fit|not a port|not a Kafka UUID"):
+        with pytest.raises(ValueError, match=value):
             add_raft_voter.message(bad, 1)
-    for voter in (bad_directory, replace(good.voter, node_id=NodeID(2**31))):
-        with pytest.raises(ValueError, match=r"not fit|not a Kafka UUID"):
+    for voter, value in ((bad_directory, "short"), (replace(good.voter, node_id=NodeID(2**31)), str(2**31))):
+        with pytest.raises(ValueError, match=value):
             remove_raft_voter.message(RemoveVoter(cluster_id=good.cluster_id, voter=voter))
 
 

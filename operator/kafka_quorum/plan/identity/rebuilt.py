@@ -1,4 +1,4 @@
-"""The record that follows from the copies of the identity, if the record was lost."""
+"""Rebuilds the identity record from its other copies, if the ConfigMap was lost."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def forced_start(record: IdentityRecord) -> IdentityRecord:
 
 
 def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str:
-    """The record that follows from the copies, or what prevents it."""
+    """The record that the copies agree on, or the reason why there is none."""
     clusters = {
         *(claim.cluster_id for claim in observed.claims if claim.cluster_id),
         *((observed.status.cluster_id,) if observed.status.cluster_id else ()),
@@ -59,7 +59,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
 
 
 def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
-    """Disks of first voters that no controller has any more: the disks were lost, or the controllers removed."""
+    """Retires the disks of initial voters that no controller has: they were lost, or their controllers were removed."""
     present = {node.key for node in record.nodes}
     for key in record.initial:
         if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
@@ -73,7 +73,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
         if known.phase != RETIRED:
             newest[known.node_id] = known
     former = {each.node_id: each for each in _rebuilt_former(observed)}
-    # The list of the first voters stays when one of them is removed: it is used only if nothing else names controllers.
+    # The list of initial voters keeps those that were removed: it is used only if nothing else names controllers.
     status = {entry.node_id: entry for entry in observed.status.controllers or observed.status.initial}
     found: list[NodeIdentity] = []
     for node_id in sorted({*newest, *status}):
@@ -102,7 +102,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
 
 
 def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
-    """The directory ids that may never run again, from claims that are marked as retired."""
+    """The retired directory ids, from the claims that are marked as retired. They must not run again."""
     found: dict[NodeID, FormerNode] = {}
     for claim in observed.claims:
         if claim.phase == RETIRED:
@@ -114,9 +114,10 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 
 
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
-    """A first voter on its first disk; without a list of them, each one with a pre-made id before the barrier is one.
+    """How this disk was formatted: an initial voter's first disk is formatted differently from every later disk.
 
-    A first disk that reports its own id has none before it is known. Until the barrier is passed it needs none.
+    Without a list of initial voters, a controller with a directory id before the barrier counts as one. In the modes in
+    which the disk reports its own directory id, the id may be unknown before the barrier.
     """
     told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
     forming = told is not None and not started
@@ -159,13 +160,13 @@ def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> Bootstra
 
 
 def _rebuilt_release(desired: Desired, observed: Observed) -> str:
-    """The oldest release that a revision names: the disks were not formatted with a later one."""
+    """The oldest release of all revisions, because no disk was formatted with a later one."""
     oldest = of_oldest_release(observed.revisions)
     return oldest.runtime.release if oldest else desired.runtime.release
 
 
 def _rebuilt_revision(observed: Observed) -> str | None:
-    """The revision that most pods run, else the newest; pods are better evidence than revision numbers."""
+    """The revision that most pods run from, or the newest one without pods. Pods are better evidence than numbers."""
     names = [pod.revision for pod in observed.pods if observed.revision(pod.revision) is not None]
     if names:
         return max(sorted(set(names)), key=names.count)

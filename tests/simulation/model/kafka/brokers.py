@@ -1,4 +1,4 @@
-"""Brokers beside the quorum: observers with a release and a registration. The operator does not manage them."""
+"""Brokers of the cluster: observers with a release and a registration. The operator does not manage them."""
 
 from tests.simulation.model.kafka.disk import Disk, Meta
 from tests.simulation.model.kafka.kraft_model import KraftModel

@@ -92,7 +92,7 @@ class Disk:
     reported: bool = False
     """A formatter has ended with its report. Before the barrier, a later loss of the disk cannot be known."""
     unreadable: bool = False
-    """Its content cannot be read: it stands in for a disk that is there."""
+    """A disk whose content cannot be read."""
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)

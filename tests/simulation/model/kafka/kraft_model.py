@@ -43,7 +43,7 @@ class KraftModel:
         self.unseen: set[str] = set()
         """Machines whose processes the operator cannot reach."""
         self.jumped_ms: dict[NodeID, int] = {}
-        """The offset of the clock of a controller's machine, beside its steady difference."""
+        """The offset of the clock of a controller's machine, in addition to its steady difference."""
         self.broken: list[str] = []
         """What no quorum may do, whatever the cause: committed records that a new leader does not have."""
 
@@ -130,7 +130,7 @@ class KraftModel:
         return [one for one in self.processes if one.cluster_id == cluster_id and self.is_up(one)]
 
     def is_up(self, process: Process) -> bool:
-        """Whether the process has started, and does not stand still."""
+        """Whether the process has started, and is not frozen."""
         return not process.frozen and process.up_s <= self._clock.elapsed_s
 
     def connected(self, one: Process, other: Process) -> bool:
@@ -223,11 +223,11 @@ class KraftModel:
         return leader in self.processes and self.is_up(leader) and leader.leads and self.finds(one, leader)
 
     def _is_removed(self, leader: Process) -> bool:
-        """A leader that is no longer a voter leads until its removal is committed, and no longer."""
+        """A leader that is no longer a voter leads only until its removal is committed."""
         return leader.known(leader.key) not in leader.voters and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
-        """Check-quorum: a majority has fetched within the timeout, or the leader was elected too recently to tell."""
+        """Check-quorum: a majority has fetched within the timeout, or the leader was elected within it."""
         now_s = self._clock.elapsed_s
         voters = leader.voters
         since_s = now_s - 1.5 * leader.fetch_timeout_s
@@ -322,7 +322,7 @@ class KraftModel:
         return self._clock.elapsed_s
 
     def fresh_within(self, at_s: float, within_s: float) -> bool:
-        """Whether a moment lies at most that many seconds ago."""
+        """Whether a moment was at most that many seconds ago."""
         return at_s >= 0 and self._clock.elapsed_s - at_s <= within_s
 
     def stamp_ms(self, leader: Process, at_s: float) -> int:
@@ -333,7 +333,7 @@ class KraftModel:
         return self._clock.now_ms() - int((self._clock.elapsed_s - at_s) * 1000) - skew_ms
 
     def uncommitted_change(self, leader: Process) -> bool:
-        """Whether a voter change lies beyond the high watermark."""
+        """Whether a voter change is not committed yet."""
         beyond = leader.disk.log[max(leader.high_watermark, 0) :]
         return any(entry.voters is not None for entry in beyond)
 

@@ -117,7 +117,7 @@ class Process:
 
     @property
     def committed(self) -> Image:
-        """What is committed, as far as this process can tell."""
+        """The committed part of the log that this process has fetched."""
         return self.disk.log[self.high_watermark - 1].image if self.high_watermark > 0 else NOTHING
 
     @property

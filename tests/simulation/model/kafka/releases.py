@@ -20,7 +20,7 @@ _SHARE: Final = "share.version"
 _STREAMS: Final = "streams.version"
 NEWEST: Final = "4.4.0"
 UNREGISTERS_SINCE: Final = 33
-"""The metadata.version from which a registration can be taken back."""
+"""The metadata.version from which a controller can be unregistered."""
 LOSSY: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """The levels of metadata.version that add records of their own: from them no safe downgrade exists."""
 _SINCE_4: Final = ((_ELIGIBLE, 0, 1), (_GROUP, 0, 1), (KRAFT, 0, 1), (_TRANSACTION, 0, 2))

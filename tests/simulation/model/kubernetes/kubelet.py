@@ -112,7 +112,7 @@ class Kubelet:
             self._drop(sandbox)
 
     def kill_process(self, sandbox: Sandbox) -> None:
-        """Kafka dies; the container is restarted in the same sandbox, without init containers."""
+        """Kafka is killed; the container is restarted in the same sandbox, without init containers."""
         self.kill(sandbox)
         sandbox.said = {"exitCode": 137, "reason": "Error", "message": "", "finishedAt": self._clock.stamp()}
 

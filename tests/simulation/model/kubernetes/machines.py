@@ -1,4 +1,4 @@
-"""The machines that are Kubernetes nodes: alive or dead, reachable or not, and how Kubernetes reacts.
+"""The machines of the Kubernetes nodes: running or not, reachable or not, and how Kubernetes reacts.
 
 The node controller marks a node as not ready when its kubelet is silent. Some time later it marks the pods on it for
 deletion. Their kubelet would have to confirm that, so they stay until it does, or until they are deleted by force.
@@ -28,7 +28,7 @@ class Machine:
     cut_off: bool = False
     heard_s: float = 0.0
     back_s: float = -1e9
-    """When it was heard again, after it was silent."""
+    """When it reported again, after it was silent."""
     cordoned_s: float | None = None
     """When it was cordoned."""
 
@@ -39,7 +39,7 @@ class Machine:
 
 
 class Machines:
-    """Every machine, and the node objects that stand for them."""
+    """Every machine, and its node object."""
 
     def __init__(self, kube: KubeModel, clock: VirtualClock) -> None:
         """Every machine is up."""
@@ -49,7 +49,7 @@ class Machines:
             self._register(name)
 
     def step(self) -> None:
-        """Kubelets are heard or silent; the node controller and the pod garbage collector react."""
+        """Kubelets report or are silent; the node controller and the pod garbage collector react."""
         for machine in self.by_name.values():
             if machine.heard:
                 if self._clock.elapsed_s - machine.heard_s > 1.0:

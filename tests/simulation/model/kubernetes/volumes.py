@@ -99,7 +99,7 @@ class Volumes:
             self._lost(self.by_claim.pop(uid))
 
     def lose(self, claim_uid: str) -> None:
-        """The volume behind a bound claim is gone: the claim says `Lost`, and stays."""
+        """The volume of a bound claim is gone: the claim stays, in phase `Lost`."""
         volume = self.by_claim.pop(claim_uid)
         self._lost(volume)
         claim = self._kube.view(CLAIMS, volume.namespace, volume.claim)

@@ -74,7 +74,7 @@ def _lowest_lags(world: World, _: Checker) -> None:
 
 
 def _freezes(world: World, _: Checker) -> None:
-    """Kafka of a follower stands still."""
+    """Kafka of a follower is frozen."""
     process = next(one for one in controllers(world) if one.meta.node_id == one_of(world, "follower"))
     freeze_for(world, process, _FROZEN_STEPS)
 
@@ -113,7 +113,7 @@ def _relabels(quorum: str, shift: int) -> Act:
 
 
 def _labelled_by_name(world: World) -> str:
-    """Every claim has the labels that its name says, and no disk was replaced."""
+    """Every claim has the labels that follow from its name, and no disk was replaced."""
     wrong = [one["name"] for one in (claim["metadata"] for claim in world.kube.all(CLAIMS)) if not _is_right(one)]
     return f"claims {', '.join(wrong)} have other labels" if wrong else _first_disks_vote(world)
 
@@ -151,7 +151,7 @@ def _pod_of(world: World, process: Process) -> Json | None:
 
 
 def _freezes_what_is_shown_late(world: World) -> None:
-    """The Kafka of that pod stands still, and whoever shows it as caught up from now on is noted."""
+    """Kafka of that pod is frozen; every look that shows it as caught up from now on is recorded."""
     process = next(one for one in controllers(world) if _gate_of(_pod_of(world, one)) == "False")
     since_s = world.clock.elapsed_s
     freeze_for(world, process, 2 * _OLD_LOOK_STEPS)

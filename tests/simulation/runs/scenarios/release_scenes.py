@@ -118,7 +118,7 @@ def at_most_one_with(image: str) -> Act:
 
 
 def broker_starts(node_id: int, release: str) -> Act:
-    """A person starts a broker beside the quorum."""
+    """A person starts a broker of the cluster."""
 
     def act(world: World, _: Checker) -> None:
         world.brokers.start(node_id, release, cluster_of(world))

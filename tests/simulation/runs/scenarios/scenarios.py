@@ -1,4 +1,4 @@
-"""The tables of deliberate acts of users and of the cluster; one fault at a time is tried beside them."""
+"""The tables of deliberate acts of users and of the cluster; each is tried with one fault at a time."""
 
 from collections.abc import Callable
 from typing import Final

@@ -62,7 +62,7 @@ class Scenario:
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     exhaustive: bool = False
-    """Whether every fault strikes every call of it; the others only reach what the exhaustive ones cannot."""
+    """Whether every call of it gets every fault; the other scenarios cover what the exhaustive ones do not reach."""
 
     @property
     def replicas(self) -> int:
@@ -93,7 +93,7 @@ def condition(world: World, kind: str) -> Json:
 
 
 def is_ready(world: World) -> bool:
-    """Whether the resource says Ready at its present generation."""
+    """Whether the resource is Ready at its present generation."""
     body, row = resource(world), condition(world, "Ready")
     if body is None or row.get("status") != "True":
         return False
@@ -284,7 +284,7 @@ def _cluster_of(claim: Json) -> str:
 
 
 def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
-    """A loss strikes the leader, a follower, or the bootstrap node, if Kafka runs at all."""
+    """A loss is of the leader, a follower, or the bootstrap node, if Kafka runs."""
 
     def act(world: World, _: Checker) -> None:
         if world.kraft.processes:

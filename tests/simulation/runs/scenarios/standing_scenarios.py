@@ -82,7 +82,7 @@ def _deletes_configs(world: World, _: Checker) -> None:
 
 
 def _ends_sandbox(world: World, _: Checker) -> None:
-    """End the sandbox of the second controller: its pod mounts everything anew."""
+    """End the sandbox of the second controller: its pod mounts everything again."""
     happen(world, Accident(step=0, loss=Loss.SANDBOX, node_id=3001))
 
 

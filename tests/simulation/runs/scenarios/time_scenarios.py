@@ -87,7 +87,7 @@ def _another_follower(world: World) -> Process:
 
 
 def _freezes_another(world: World) -> None:
-    """Another follower stands still, long enough to be noticed, and not permanently."""
+    """Another follower is frozen, long enough to be noticed, and continues later."""
     freeze_for(world, _another_follower(world), _OLD_LOOK_STEPS + _LAG_STEPS)
 
 
