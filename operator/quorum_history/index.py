@@ -31,7 +31,6 @@ from quorum_history.state import Anchor, ClusterState, FileState, Found
 
 _ANCHOR_BYTES = 1 << 20
 """How far before the end of a file its next listing begins, so that followers with a small lag can be compared."""
-_KEPT_EPOCHS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +89,7 @@ class Known(Segment):
             end=int(batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1,
             position=batches.end_position,
             anchor=_anchor(batches, min(near, len(batches) - 1)),
-            epochs=epochs[-_KEPT_EPOCHS:],
+            epochs=epochs,
         )
 
     @property
@@ -255,7 +254,7 @@ def plan(
     index.found += _disagreements(log, index.before)
     state = ClusterState(
         end=reach if new else done,
-        epochs=tuple(each for each in log.epochs if each[1] < reach)[-_KEPT_EPOCHS:] if new else index.before.epochs,
+        epochs=tuple(each for each in log.epochs if each[1] < reach) if new else index.before.epochs,
         waiting=reach < log.end,
         read=read,
         files=index.files(files),
