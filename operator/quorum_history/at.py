@@ -102,11 +102,16 @@ def at(log: ClusterLog, offset: int | None = None) -> At:
     if plan.missing:
         first, end = plan.missing[0]
         text = f"offsets {first} to {end - 1} are in no file: no state is known between them and {end}"
-        damaged = [str(each) for each in plan.found if each.file.endswith(".checkpoint")]
-        raise OffsetError(log.cluster, plan.end - 1, "; ".join([text, *damaged[:1]]))
+        raise OffsetError(log.cluster, plan.end - 1, _with_reason(text, plan))
     if plan.end == 0 and plan.checkpoint is None:
-        raise OffsetError(log.cluster, -1, "no file has any record")
+        raise OffsetError(log.cluster, -1, _with_reason("no file has any record", plan))
     return _replayed(log.cluster, plan)
+
+
+def _with_reason(text: str, plan: ReplayPlan) -> str:
+    """Why there is no state, with a damaged checkpoint that would have had one."""
+    damaged = [str(each) for each in plan.found if each.file.endswith(".checkpoint")]
+    return "; ".join([text, *damaged[:1]])
 
 
 _IDLE: Final = frozenset({"NO_OP_RECORD"})

@@ -475,6 +475,15 @@ def test_an_unreadable_checkpoint_is_the_reason(tmp_path: Path) -> None:
         at(home.log)
 
 
+@pytest.mark.parametrize("content", [b"garbage " * 100, _users(0, "ab")[:-5]], ids=["garbage", "torn"])
+def test_a_damaged_first_checkpoint_is_the_reason(tmp_path: Path, content: bytes) -> None:
+    """If nothing is known because Kafka's first checkpoint is damaged, the error names it."""
+    folder = clusters.replica(tmp_path, "c", 1)
+    (folder / f"{0:020d}-{0:010d}.checkpoint").write_bytes(content)
+    with pytest.raises(OffsetError, match=r"no file has any record; .*0000\.checkpoint: position \d+: "):
+        at(Home(tmp_path).log)
+
+
 def test_nothing_at_all_is_no_state(tmp_path: Path) -> None:
     """A cluster of which no file is readable has no state, and a fault."""
     home = Home(tmp_path)
