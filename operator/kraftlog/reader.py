@@ -40,6 +40,7 @@ MAX_BATCH_BYTES = MAX_UNPACKED_BYTES
 """A length beyond this is damage."""
 _BLOCK_RECORDS = 1 << 17
 """The most records in a block. A larger batch is cut: seven bytes can be a record, whose columns take a hundred."""
+_MAGIC_AT = 16
 SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
 
 _CHECKPOINT = ".checkpoint"
@@ -163,11 +164,28 @@ class _Reading:
         found = self._next_batch(at + 1)
         if found >= 0 or not last:
             return (yield from self._skip(at, found, f"a length of {size} bytes, {left} left", last=last))
-        if size < BATCH_HEADER_BYTES or self.data[at + 16] != MAGIC:
+        if not self._begins_like_a_batch(at, left, size):
             self._refuse_first(at, f"not a log: {left} bytes that do not begin like a batch")
         reason = f"{left} bytes of a batch of {size}" if size else f"{left} bytes, fewer than a batch's header"
         yield self._fault(FaultKind.TORN_TAIL, at, left, reason)
         return self.data.size
+
+    def _begins_like_a_batch(self, at: int, left: int, size: int) -> bool:
+        """Whether these bytes may be the front of a batch; of less than a header, as many as a segment begins with.
+
+        A segment begins with the offset in its name. So a first append that is under way can be distinguished from a
+        file that is no log.
+        """
+        if left >= BATCH_HEADER_BYTES:
+            return size >= BATCH_HEADER_BYTES and bool(self.data[at + 16] == MAGIC)
+        front, base = bytes(self.data[at:]), named_offset(self.path)
+        if base < 0 or front[:8] != base.to_bytes(8, "big")[:left]:
+            return False
+        if left >= BATCH_OVERHEAD_BYTES:
+            size = int32(self.data, at + BATCH_LENGTH_AT) + BATCH_OVERHEAD_BYTES
+            if not BATCH_HEADER_BYTES <= size <= MAX_BATCH_BYTES:
+                return False
+        return left <= _MAGIC_AT or front[_MAGIC_AT] == MAGIC
 
     def _damaged(self, at: int, code: Stop, rows: int, *, last: bool) -> _Steps:
         """A damaged batch; returns where to continue, or -1 for the next window."""

@@ -51,8 +51,8 @@ class OffsetError(KraftLogError):
 class At:
     """The state at an offset. `timestamp_ms` is that of the last record up to it, -1 if only a checkpoint was read.
 
-    `records` were replayed after the checkpoint with the path `checkpoint`; it is empty if the log was read from its
-    first record.
+    `offset` is -1 if there is no record yet, only Kafka's first checkpoint. `records` were replayed after the
+    checkpoint with the path `checkpoint`; it is empty if the log was read from its first record.
     """
 
     cluster: str
@@ -102,11 +102,16 @@ def at(log: ClusterLog, offset: int | None = None) -> At:
     if plan.missing:
         first, end = plan.missing[0]
         text = f"offsets {first} to {end - 1} are in no file: no state is known between them and {end}"
-        damaged = [str(each) for each in plan.found if each.file.endswith(".checkpoint")]
-        raise OffsetError(log.cluster, plan.end - 1, "; ".join([text, *damaged[:1]]))
-    if plan.end == 0:
-        raise OffsetError(log.cluster, -1, "no file has any record")
+        raise OffsetError(log.cluster, plan.end - 1, _with_reason(text, plan))
+    if plan.end == 0 and plan.checkpoint is None:
+        raise OffsetError(log.cluster, -1, _with_reason("no file has any record", plan))
     return _replayed(log.cluster, plan)
+
+
+def _with_reason(text: str, plan: ReplayPlan) -> str:
+    """Why there is no state, with a damaged checkpoint that would have had one."""
+    damaged = [str(each) for each in plan.found if each.file.endswith(".checkpoint")]
+    return "; ".join([text, *damaged[:1]])
 
 
 _IDLE: Final = frozenset({"NO_OP_RECORD"})
@@ -263,7 +268,8 @@ def _head(found: At) -> Iterator[str]:
     when = "at a time that the checkpoint does not say"
     if found.timestamp_ms >= 0:
         when = f"{datetime.fromtimestamp(found.timestamp_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    yield f"cluster {found.cluster}, offset {found.offset}, leader epoch {found.leader_epoch}, {when}"
+    where = f"offset {found.offset}" if found.offset >= 0 else "before offset 0"
+    yield f"cluster {found.cluster}, {where}, leader epoch {found.leader_epoch}, {when}"
     source = f"checkpoint {found.checkpoint.rpartition('/')[2]}" if found.checkpoint else "the first record"
     yield f"replayed from {source}: {found.records:,} records"
     if found.image.in_transaction:

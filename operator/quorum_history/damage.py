@@ -5,7 +5,8 @@ records are decoded; all others are found in the batches of a file, or between f
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,8 @@ _ORDER = frozenset({FaultKind.GAP, FaultKind.OUT_OF_ORDER})
 _EMPTY = frozenset({FaultKind.EMPTY})
 _UNFINISHED = frozenset({FaultKind.EMPTY, FaultKind.TORN_TAIL})
 _ENDLESS = 2**63 - 1
+DISAGREEING = "replicas disagree"
+"""How the text of such a fault begins."""
 
 
 def of_segment(file: LogFile, batches: Batches, usual: Collection[FaultKind] = _EMPTY) -> Iterator[Found]:
@@ -111,14 +114,15 @@ def _unused(segment: Segment) -> Found:
 def from_offset(log: ClusterLog, first: int, end: int | None) -> Iterator[Found]:
     """The faults of segments that concern offsets from `first` up to `end`, or up to whatever may follow the log.
 
-    A tail that may still be written is none.
+    A tail that may still be written is none: that of the last segment of a replica.
     """
     last = _ENDLESS if end is None else end
+    newest = {file.replica: file for file in sorted(_segments(log), key=_end)}
     for replica in log.replicas:
         following = [segment.first for segment in replica.segments[1:]]
         for segment, behind_it in zip(replica.segments, [*following, _ENDLESS], strict=True):
             if behind_it > first and segment.file.base_offset < last:
-                usual = _UNFINISHED if segment is replica.segments[-1] else _EMPTY
+                usual = _UNFINISHED if segment.file == newest[segment.file.replica] else _EMPTY
                 wrong = of_segment(segment.file, segment.batches, usual)
                 yield from (each for each in wrong if _concerns(segment, behind_it, each, first, last))
     for file in log.left_out:
@@ -127,17 +131,23 @@ def from_offset(log: ClusterLog, first: int, end: int | None) -> Iterator[Found]
         )
         behind_it = min((base for base in beside if base > file.base_offset), default=_ENDLESS)
         if behind_it > first and file.base_offset < last:
-            yield from _of_left_out(file)
+            yield from _of_left_out(file, _UNFINISHED if file == newest[file.replica] else _EMPTY)
 
 
-def _of_left_out(file: LogFile) -> Iterator[Found]:
+def _segments(log: ClusterLog) -> Iterator[LogFile]:
+    """Every segment, whether it is in a replica or not."""
+    yield from (segment.file for replica in log.replicas for segment in replica.segments)
+    yield from log.left_out
+
+
+def _of_left_out(file: LogFile, usual: Collection[FaultKind]) -> Iterator[Found]:
     """The faults of a segment that is in no replica."""
     try:
         segment = Segment(file, list_batches(file.path))
     except NotALogError as error:
         yield found(error)
         return
-    yield from of_segment(file, segment.batches, _UNFINISHED)
+    yield from of_segment(file, segment.batches, usual)
     if len(segment):
         yield _unused(segment)
 
@@ -183,6 +193,41 @@ def gaps(log: ClusterLog, stretches: Sequence[Stretch], since: int) -> Iterator[
         since = max(since, stretch.end)
 
 
+class _Extent(NamedTuple):
+    """The offsets of a segment; `whole`: it has no damage at its end that explains what is missing after it."""
+
+    file: LogFile
+    first: int
+    end: int
+    whole: bool
+
+
+def between(
+    log: ClusterLog, held: Sequence[tuple[int, int]], first: int = 0, end: int | None = None
+) -> Iterator[Found]:
+    """Offsets between two segments of one replica, of those from `first` up to `end`, that no damage explains.
+
+    `held` are the ranges of offsets that were read from any replica. Where nothing was read, `gaps` has the fault.
+    """
+    extents: dict[str, list[_Extent]] = {}
+    for replica in log.replicas:
+        for each in replica.segments:
+            extent = _Extent(each.file, min(each.first, each.file.base_offset), each.end, each.finished)
+            extents.setdefault(each.file.replica, []).append(extent)
+    for file in log.left_out:
+        extents.setdefault(file.replica, []).append(
+            _Extent(file, file.base_offset, file.base_offset, file.size_bytes == 0)
+        )
+    for name in sorted(extents):
+        for before, after in pairwise(sorted(extents[name], key=lambda each: each.first)):
+            hole = (before.end, after.first)
+            concerns = max(hole[0], first) < (hole[1] if end is None else min(hole[1], end))
+            read = hole[0] >= log.end or any(start < hole[1] and hole[0] < stop for start, stop in held)
+            if before.whole and concerns and read:
+                text = f"offsets {hole[0]} to {hole[1] - 1} are missing before it in this replica"
+                yield Found(file=after.file.path, position=0, offset=hole[0], text=f"{after.file.path}: {text}")
+
+
 def behind(log: ClusterLog, done: int) -> Iterator[Found]:
     """Offsets between the end of the log and a later checkpoint: their records existed, and are not in the log."""
     end = max(done, log.end)
@@ -200,10 +245,10 @@ def of_disagreement(log: ClusterLog, each: Disagreement) -> Found:
     """The difference of two replicas, in the file of the one that is not trusted."""
     other = next(replica for replica in log.replicas if replica.name == each.other)
     segment = segment_at(other, each.offset)
-    text = (
-        f"replicas disagree at offset {each.offset}: epoch {each.other_epoch} here, epoch {each.trusted_epoch}"
-        f" in {each.trusted}, which was read"
-    )
+    differing = f"epoch {each.other_epoch} here, epoch {each.trusted_epoch}"
+    if each.other_epoch == each.trusted_epoch:
+        differing = f"other records of epoch {each.other_epoch} here than"
+    text = f"{DISAGREEING} at offset {each.offset}: {differing} in {each.trusted}, which was read"
     path = segment.file.path if segment else other.segments[0].file.path
     return Found(file=path, position=None, offset=each.offset, text=text)
 

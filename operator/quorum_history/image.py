@@ -1,14 +1,15 @@
 """The state that a metadata log describes at one offset.
 
 Replays records in the order of their offsets, as Kafka's own `MetadataDelta` does. Transactions are respected: the
-records between the beginning of a transaction and its abort do not count. A value is kept in the form of its JSON. A
-replay may leave out types of records (`Options.types`): then the state has nothing of them.
+records between the beginning of a transaction and its abort do not count. A transaction remembers the earlier value of
+each entry that it changes, so that its cost does not depend on the size of the state. A value is kept in the form of
+its JSON. A replay may leave out types of records (`Options.types`): then the state has nothing of them.
 """
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
 """The directory id of a replica whose directory no broker has reported."""
@@ -18,6 +19,8 @@ _SAME_RECOVERY = -1
 Data = Mapping[str, Any]
 Entity = dict[str, Any]
 """The fields of one broker, partition and so on, by Kafka's names. Never changed, only replaced."""
+_ABSENT: Final = object()
+"""The earlier value of an entry that a transaction has added."""
 
 
 @dataclass(slots=True)
@@ -43,7 +46,11 @@ class Image:
     tokens: dict[str, Entity] = field(default_factory=dict)
     next_producer_id: int | None = None
     migration_state: int | None = None
-    _before: "Image | None" = None
+    _earlier: dict[tuple[str, Any], Any] | None = field(default=None, repr=False, compare=False)
+    """Within a transaction, the earlier value of each changed entry, by field and key; a plain value has the key None.
+
+    The records of the quorum itself are not in it, because no transaction of the controller covers them.
+    """
     _numbers: dict[str, set[int]] = field(default_factory=dict, repr=False, compare=False)
     """The partitions that a topic may have: a removal must not look at those of all others."""
     _settings: dict[tuple[int, str], set[str]] = field(default_factory=dict, repr=False, compare=False)
@@ -52,18 +59,12 @@ class Image:
     def replay(self, record_type: str, data: Data) -> None:
         """Apply one record; those that change no state are ignored."""
         match record_type:
-            case "BEGIN_TRANSACTION_RECORD" if self._before is None:  # Kafka refuses another one within it
-                self._before = copy.copy(self)
-                for each in fields(self):
-                    value = getattr(self, each.name)
-                    if isinstance(value, dict):
-                        setattr(self._before, each.name, dict(value))
+            case "BEGIN_TRANSACTION_RECORD" if self._earlier is None:  # Kafka refuses another one within it
+                self._earlier = {}
             case "END_TRANSACTION_RECORD":
-                self._before = None
-            case "ABORT_TRANSACTION_RECORD" if self._before is not None:
-                before = self.published
-                for each in fields(self):
-                    setattr(self, each.name, getattr(before, each.name))
+                self._earlier = None
+            case "ABORT_TRANSACTION_RECORD":
+                self._undo()
             case _ if apply := _APPLY.get(record_type):
                 apply(self, data)
             case _:
@@ -72,17 +73,59 @@ class Image:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction has begun and not ended yet."""
-        return self._before is not None
+        return self._earlier is not None
 
     @property
     def published(self) -> "Image":
-        """The state that Kafka publishes: within a transaction, that before it.
+        """The state that Kafka publishes: within a transaction a copy of the state before it.
 
         The leader and the voters are the quorum's own: no transaction of the controller covers them.
         """
-        if self._before is None:
+        if self._earlier is None:
             return self
-        return replace(self._before, leader=self.leader, kraft_version=self.kraft_version, voters=self.voters)
+        before = copy.copy(self)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, dict):
+                setattr(before, each.name, dict(value))
+        before._undo()  # noqa: SLF001 -- a copy of this
+        return before
+
+    # changes, which a transaction remembers
+
+    def _put(self, table: str, key: Any, value: Any) -> None:  # noqa: ANN401 -- a key and a value of any table
+        """Add or replace an entry."""
+        entries = getattr(self, table)
+        if self._earlier is not None:
+            self._earlier.setdefault((table, key), entries.get(key, _ABSENT))
+        entries[key] = value
+
+    def _take(self, table: str, key: Any) -> Any:  # noqa: ANN401 -- a key and a value of any table
+        """Remove an entry; returns its value, None if there is none."""
+        entries = getattr(self, table)
+        if key not in entries:
+            return None
+        if self._earlier is not None:
+            self._earlier.setdefault((table, key), entries[key])
+        return entries.pop(key)
+
+    def _assign(self, name: str, value: object) -> None:
+        """Set a plain value."""
+        if self._earlier is not None:
+            self._earlier.setdefault((name, None), getattr(self, name))
+        setattr(self, name, value)
+
+    def _undo(self) -> None:
+        """Return to the state before the transaction, if there is one."""
+        for (name, key), value in (self._earlier or {}).items():
+            entries = getattr(self, name)
+            if not isinstance(entries, dict):
+                setattr(self, name, value)
+            elif value is _ABSENT:
+                entries.pop(key, None)
+            else:
+                entries[key] = value
+        self._earlier = None
 
     # the quorum's own records
 
@@ -98,7 +141,7 @@ class Image:
     # brokers and controllers
 
     def _register_broker(self, data: Data) -> None:
-        self.brokers[data["brokerId"]] = {"fenced": True} | _registration(data, "brokerId")
+        self._put("brokers", data["brokerId"], {"fenced": True} | _registration(data, "brokerId"))
 
     def _change_broker(self, data: Data) -> None:
         old = self.brokers.get(data["brokerId"])
@@ -110,14 +153,14 @@ class Image:
             new["fenced"] = data["fenced"] > 0
         if data.get("inControlledShutdown"):
             new["inControlledShutdown"] = True
-        self.brokers[data["brokerId"]] = old | new
+        self._put("brokers", data["brokerId"], old | new)
 
     def _fence(self, data: Data, *, fenced: bool) -> None:
         if (old := self.brokers.get(data["id"])) is not None:
-            self.brokers[data["id"]] = old | {"fenced": fenced}
+            self._put("brokers", data["id"], old | {"fenced": fenced})
 
     def _register_controller(self, data: Data) -> None:
-        self.controllers[data["controllerId"]] = _registration(data, "controllerId")
+        self._put("controllers", data["controllerId"], _registration(data, "controllerId"))
 
     # topics
 
@@ -130,7 +173,7 @@ class Image:
         """Add or replace a partition."""
         if key not in self.partitions:
             self._numbers.setdefault(key[0], set()).add(key[1])
-        self.partitions[key] = entity
+        self._put("partitions", key, entity)
 
     def _change_partition(self, data: Data) -> None:
         key = (data["topicId"], data["partitionId"])
@@ -148,19 +191,20 @@ class Image:
         if data.get("leaderRecoveryState", _SAME_RECOVERY) == _SAME_RECOVERY:
             new["leaderRecoveryState"] = old["leaderRecoveryState"]
         new["partitionEpoch"] = old.get("partitionEpoch", 0) + 1
-        self.partitions[key] = new
+        self._put("partitions", key, new)
 
     def _remove_topic(self, data: Data) -> None:
-        for number in self._numbers.pop(data["topicId"], ()):
-            self.partitions.pop((data["topicId"], number), None)
-        if (name := self.topics.pop(data["topicId"], None)) is not None:
-            for setting in self._settings.pop((TOPIC, name), ()):
-                self.configs.pop((TOPIC, name, setting), None)
+        for number in self._take("_numbers", data["topicId"]) or ():
+            self._take("partitions", (data["topicId"], number))
+        if (name := self._take("topics", data["topicId"])) is not None:
+            for setting in self._take("_settings", (TOPIC, name)) or ():
+                self._take("configs", (TOPIC, name, setting))
 
     def _clear_elr(self, data: Data) -> None:
         """Clear those of one topic, or of all if no topic is named."""
         for key in [*self._keys(data["topicName"])] if data["topicName"] else [*self.partitions]:
-            self.partitions[key] = self.partitions[key] | {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+            cleared = self.partitions[key] | {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+            self._put("partitions", key, cleared)
 
     def _keys(self, topic_name: str) -> Iterator[tuple[str, int]]:
         """The partitions of a topic."""
@@ -171,30 +215,30 @@ class Image:
 
     def _feature(self, data: Data) -> None:
         if data["featureLevel"]:
-            self.features[data["name"]] = data["featureLevel"]
+            self._put("features", data["name"], data["featureLevel"])
         else:
-            self.features.pop(data["name"], None)
+            self._take("features", data["name"])
 
     def _config(self, data: Data) -> None:
         key = (data["resourceType"], data["resourceName"], data["name"])
         if data["value"] is None:
-            self.configs.pop(key, None)
+            self._take("configs", key)
         else:
             self._settings.setdefault(key[:2], set()).add(key[2])
-            self.configs[key] = data["value"]
+            self._put("configs", key, data["value"])
 
     def _quota(self, data: Data) -> None:
         entity = tuple(sorted((each["entityType"], each["entityName"]) for each in data["entity"]))
         if data["remove"]:
-            self.quotas.pop((entity, data["key"]), None)
+            self._take("quotas", (entity, data["key"]))
         else:
-            self.quotas[entity, data["key"]] = data["value"]
+            self._put("quotas", (entity, data["key"]), data["value"])
 
     def _next_producer_id(self, data: Data) -> None:
-        self.next_producer_id = data["nextProducerId"]
+        self._assign("next_producer_id", data["nextProducerId"])
 
     def _migrate(self, data: Data) -> None:
-        self.migration_state = data["zkMigrationState"]
+        self._assign("migration_state", data["zkMigrationState"])
 
 
 TOPIC = 2
@@ -222,10 +266,10 @@ _APPLY: Mapping[str, Callable[[Image, Data], object]] = {
     "BROKER_REGISTRATION_CHANGE_RECORD": Image._change_broker,  # noqa: SLF001
     "FENCE_BROKER_RECORD": lambda image, data: image._fence(data, fenced=True),  # noqa: SLF001
     "UNFENCE_BROKER_RECORD": lambda image, data: image._fence(data, fenced=False),  # noqa: SLF001
-    "UNREGISTER_BROKER_RECORD": lambda image, data: image.brokers.pop(data["brokerId"], None),
+    "UNREGISTER_BROKER_RECORD": lambda image, data: image._take("brokers", data["brokerId"]),  # noqa: SLF001
     "REGISTER_CONTROLLER_RECORD": Image._register_controller,  # noqa: SLF001
-    "UNREGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.pop(data["controllerId"], None),
-    "TOPIC_RECORD": lambda image, data: image.topics.update({data["topicId"]: data["name"]}),
+    "UNREGISTER_CONTROLLER_RECORD": lambda image, data: image._take("controllers", data["controllerId"]),  # noqa: SLF001
+    "TOPIC_RECORD": lambda image, data: image._put("topics", data["topicId"], data["name"]),  # noqa: SLF001
     "REMOVE_TOPIC_RECORD": Image._remove_topic,  # noqa: SLF001
     "PARTITION_RECORD": Image._partition,  # noqa: SLF001
     "PARTITION_CHANGE_RECORD": Image._change_partition,  # noqa: SLF001
@@ -233,14 +277,18 @@ _APPLY: Mapping[str, Callable[[Image, Data], object]] = {
     "CONFIG_RECORD": Image._config,  # noqa: SLF001
     "CLIENT_QUOTA_RECORD": Image._quota,  # noqa: SLF001
     "PRODUCER_IDS_RECORD": Image._next_producer_id,  # noqa: SLF001
-    "ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image.acls.update({data["id"]: _plain(data, "id")}),
-    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image.acls.pop(data["id"], None),
-    "USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.update(
-        {(data["mechanism"], data["name"]): _plain(data, "mechanism", "name")}
+    "ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image._put("acls", data["id"], _plain(data, "id")),  # noqa: SLF001
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image._take("acls", data["id"]),  # noqa: SLF001
+    "USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image._put(  # noqa: SLF001
+        "scram", (data["mechanism"], data["name"]), _plain(data, "mechanism", "name")
     ),
-    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.pop((data["mechanism"], data["name"]), None),
-    "DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.update({data["tokenId"]: _plain(data, "tokenId")}),
-    "REMOVE_DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.pop(data["tokenId"], None),
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image._take(  # noqa: SLF001
+        "scram", (data["mechanism"], data["name"])
+    ),
+    "DELEGATION_TOKEN_RECORD": lambda image, data: image._put(  # noqa: SLF001
+        "tokens", data["tokenId"], _plain(data, "tokenId")
+    ),
+    "REMOVE_DELEGATION_TOKEN_RECORD": lambda image, data: image._take("tokens", data["tokenId"]),  # noqa: SLF001
     "FEATURE_LEVEL_RECORD": Image._feature,  # noqa: SLF001
     "ZK_MIGRATION_STATE_RECORD": Image._migrate,  # noqa: SLF001
 }

@@ -31,7 +31,6 @@ from quorum_history.state import Anchor, ClusterState, FileState, Found
 
 _ANCHOR_BYTES = 1 << 20
 """How far before the end of a file its next listing begins, so that followers with a small lag can be compared."""
-_KEPT_EPOCHS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +89,7 @@ class Known(Segment):
             end=int(batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1,
             position=batches.end_position,
             anchor=_anchor(batches, min(near, len(batches) - 1)),
-            epochs=epochs[-_KEPT_EPOCHS:],
+            epochs=epochs,
         )
 
     @property
@@ -121,6 +120,11 @@ class Known(Segment):
     def end(self) -> int:
         """The offset after its last whole batch."""
         return self.state.end
+
+    @property
+    def finished(self) -> bool:
+        """Whether its last whole batch is the end of the file."""
+        return self.state.position == self.state.size_bytes
 
     @property
     def epochs(self) -> Epochs:
@@ -252,10 +256,11 @@ def plan(
             index.found.append(gap)
             parts += [_whole(behind)] if behind is not None and checkpoints != "none" else []
     index.found += [*damage.unused(log, index.segments.values()), *damage.behind(log, done)]
+    index.found += damage.between(log, read)
     index.found += _disagreements(log, index.before)
     state = ClusterState(
         end=reach if new else done,
-        epochs=tuple(each for each in log.epochs if each[1] < reach)[-_KEPT_EPOCHS:] if new else index.before.epochs,
+        epochs=tuple(each for each in log.epochs if each[1] < reach) if new else index.before.epochs,
         waiting=reach < log.end,
         read=read,
         files=index.files(files),
@@ -289,19 +294,19 @@ def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _disagreements(log: ClusterLog, before: ClusterState) -> Iterator[Found]:
-    """Where replicas differ: known differences that remain, and those in this run's new batches."""
-    paths = {segment.file.path: replica for replica in log.replicas for segment in replica.segments}
-    for each in before.found:
-        if each.lasting or each.offset is None:
-            continue
-        replica = paths.get(each.file)
-        segment = damage.segment_at(replica, each.offset) if replica else None
-        if isinstance(segment, Known) and segment.compared_from > each.offset:
-            yield each
+    """Where replicas differ: in this run's new batches, and from the first difference of earlier runs on.
+
+    That one may be gone, or concern other replicas, when the trusted replica was removed or written again.
+    """
+    known = [
+        each.offset
+        for each in before.found
+        if each.offset is not None and not each.lasting and each.text.startswith(damage.DISAGREEING)
+    ]
 
     def since(other: Replica) -> int:
         pair = [*log.replicas[0].segments, *other.segments]
-        return min((each.compared_from for each in pair if isinstance(each, Known) and each.changed), default=2**62)
+        return min([*known, *(each.compared_from for each in pair if isinstance(each, Known) and each.changed), 2**62])
 
     yield from (damage.of_disagreement(log, each) for each in log.disagreements(since))
 

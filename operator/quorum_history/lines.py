@@ -27,6 +27,8 @@ _PIECE_BYTES = 8 << 20
 _LONGEST_BYTES = 8 << 20
 _REJECTED_PER_FILE = 100
 _SHOWN = 200
+HALF_WRITTEN = "half-written"
+"""How the reason begins for a last line that may still be written."""
 
 _REPLICA = pa.struct(
     [("nodeID", pa.int32()), ("directoryID", pa.string()), ("live", pa.bool_()), ("lagRecords", pa.int64())]
@@ -102,7 +104,7 @@ def half_written(file: Stored, position: int) -> Found | None:
     if position >= file.size_bytes:
         return None
     left = file.size_bytes - position
-    return _rejected(file.path, position, f"half-written: {left} bytes without the end of a line", b"")
+    return _rejected(file.path, position, f"{HALF_WRITTEN}: {left} bytes without the end of a line", b"")
 
 
 def _piece(path: str, position: int, data: bytes, now: datetime) -> Piece:

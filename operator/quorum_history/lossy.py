@@ -125,10 +125,11 @@ class _State:
 
     def _apply(self, told: _Told, start: int, stop: int) -> None:
         partitions, part = self.image.partitions, slice(start, stop)
+        plain = not self.image.in_transaction  # then an entry can be replaced without a call
         for key, new, state in zip(told.keys[part], told.new[part], told.states[part], strict=True):
-            if key in partitions:
+            if plain and key in partitions:
                 partitions[key] = state
-            elif new:
+            elif new or key in partitions:
                 self.image.set_partition(key, state)
 
 

@@ -12,7 +12,9 @@ from itertools import chain, groupby
 import numpy as np
 
 from kraftlog import Column, Fault, NotALogError, Options, RecordBlock
+from kraftlog.batches import BatchColumn
 from quorum_history import damage
+from quorum_history.conflicts import conflicts
 from quorum_history.files import FileKind, LogFile, by_snapshot
 from quorum_history.records import blocks_of
 from quorum_history.replicas import ClusterLog, Stretch
@@ -114,10 +116,21 @@ def _from(log: ClusterLog, checkpoint: LogFile | None, end: int, *, whole: bool)
         if at >= end:
             break
         missing += [(at, each.first)] if each.first > at else []
-        stretches += [each] if each.first < end else []
+        stretches += [_cut(log, each, end)] if each.first < end else []
         at = each.end
     missing += [(at, end)] if at < end else []
     return ReplayPlan(end=end, checkpoint=checkpoint, whole=whole, stretches=tuple(stretches), missing=tuple(missing))
+
+
+def _cut(log: ClusterLog, stretch: Stretch, end: int) -> Stretch:
+    """A stretch without the batches after the one that holds the offset before `end`: their damage does not count."""
+    if stretch.end <= end:
+        return stretch
+    segments = (segment for replica in log.replicas for segment in replica.segments)
+    batches = next(segment for segment in segments if segment.file == stretch.file).batches
+    row = int(np.searchsorted(batches.column(BatchColumn.LAST_OFFSET), end - 1))
+    last, stop = (int(batches.column(column)[row]) for column in (BatchColumn.LAST_OFFSET, BatchColumn.END))
+    return replace(stretch, end=last + 1, stop=stop)
 
 
 def _with_damage(log: ClusterLog, plan: ReplayPlan, checkpoints: _Checkpoints, end: int | None) -> ReplayPlan:
@@ -126,6 +139,9 @@ def _with_damage(log: ClusterLog, plan: ReplayPlan, checkpoints: _Checkpoints, e
     if plan.missing:
         without = replace(log, checkpoints=())  # no usable one is behind the gap, or the replay would begin there
         found += [gap for gap, _ in damage.gaps(without, plan.stretches, plan.first)]
+    held = [(each.first, each.end) for each in plan.stretches]
+    found += damage.between(log, held, plan.first, end)
+    found += [damage.of_disagreement(log, each) for each in conflicts(log, plan.first, log.end if end is None else end)]
     if end is None:
         found += damage.behind(log, 0)
     return replace(plan, found=tuple(found))

@@ -35,8 +35,8 @@ class Stretch:
     stop: int
 
 
-Checks = tuple[Ints, Ints, Ints]
-"""Base offsets of batches, with the leader epoch and the checksum of each."""
+Checks = tuple[Ints, Ints, Ints, Ints]
+"""Base offsets of batches, with the leader epoch, the checksum and the last offset of each."""
 
 
 def epochs_of(batches: Batches) -> Epochs:
@@ -48,7 +48,11 @@ def epochs_of(batches: Batches) -> Epochs:
 def checks_of(batches: Batches, since: int) -> Checks:
     """The values that distinguish batches, from an offset on."""
     rows = batches.table[:, batches.column(BatchColumn.BASE_OFFSET) >= since]
-    return rows[BatchColumn.BASE_OFFSET], rows[BatchColumn.LEADER_EPOCH], rows[BatchColumn.CRC]
+    base, epoch, crc, last = (
+        rows[column]
+        for column in (BatchColumn.BASE_OFFSET, BatchColumn.LEADER_EPOCH, BatchColumn.CRC, BatchColumn.LAST_OFFSET)
+    )
+    return base, epoch, crc, last
 
 
 class Segment:
@@ -78,6 +82,11 @@ class Segment:
     def end(self) -> int:
         """The offset after its last whole batch."""
         return int(self.batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1 if len(self.batches) else self.first
+
+    @property
+    def finished(self) -> bool:
+        """Whether its last whole batch is the end of the file."""
+        return self.batches.end_position == self.batches.size_bytes
 
     @property
     def epochs(self) -> Epochs:
@@ -171,9 +180,9 @@ class Replica:
         parts = [segment.checks(since) for segment in self.segments if segment.end > since]
         if not parts:
             empty: Ints = np.empty(0, dtype=np.int64)
-            return empty, empty, empty
-        bases, epochs, crcs = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return bases, epochs, crcs
+            return empty, empty, empty, empty
+        bases, epochs, crcs, lasts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return bases, epochs, crcs, lasts
 
     @property
     def rank(self) -> tuple[int, int, str]:

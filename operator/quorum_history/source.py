@@ -169,6 +169,7 @@ class _BatchReader(DataSourceReader):
             if file.kind is FileKind.CHECKPOINT:
                 loaded.found += damage.of_checkpoint(file)
         loaded.found += [*damage.unused(log, loaded.segments), *damage.behind(log, 0)]
+        loaded.found += damage.between(log, [(each.first, each.end) for each in stretches])
         loaded.found += [damage.of_disagreement(log, each) for each in log.disagreements()]
         yield from dict.fromkeys(checkpoints)
         yield from (Task(each.file, each.start, each.stop, each.first, each.end) for each in stretches)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from quorum_history.state import State
-
-_UNFINISHED = ("torn-tail", "half-written")
-"""The faults of a file that is still being written."""
+from kraftlog import FaultKind
+from kraftlog.order import named_offset
+from quorum_history.lines import HALF_WRITTEN
+from quorum_history.state import ClusterState, Found, State
 
 
 @dataclass(slots=True)
@@ -23,19 +23,18 @@ class Summary:
     waiting: int = 0
     found: list[str] = field(default_factory=list)
     new_found: list[str] = field(default_factory=list)
+    newly_damaged: bool = False
+    """Whether there is a new fault, apart from those of files that may still be written."""
 
     def account(self, before: State | None, after: State) -> None:
         """Take the faults from the state after a run; those that the state before it lacks are new."""
         known = set(_wrong(before)) if before else set()
-        self.found = list(_wrong(after))
-        self.new_found = [each for each in self.found if each not in known]
+        found = list(_wrong(after))
+        new = [each for each in found if each not in known]
+        self.found, self.new_found = [text for text, _ in found], [text for text, _ in new]
+        self.newly_damaged = any(not unfinished for _, unfinished in new)
         self.rejected_lines = sum(file.rejected_lines for file in after.lines.values())
         self.waiting = sum(cluster.waiting for cluster in after.clusters.values())
-
-    @property
-    def newly_damaged(self) -> bool:
-        """Whether there is a new fault, apart from those of files that may still be written."""
-        return any(not any(kind in each for kind in _UNFINISHED) for each in self.new_found)
 
     @property
     def worth_telling(self) -> bool:
@@ -64,11 +63,26 @@ class Summary:
             yield f"  … and {len(first) - shown} more"
 
 
-def _wrong(state: State) -> Iterator[str]:
-    for cluster, each in state.found():
-        yield f"cluster {cluster}: {each}"
+def _wrong(state: State) -> Iterator[tuple[str, bool]]:
+    """Every fault, and whether it is that of a file that may still be written."""
+    for name, cluster in sorted(state.clusters.items()):
+        newest = _newest(cluster)
+        for each in cluster.found:
+            yield f"cluster {name}: {each}", each.file in newest and _is_tail(each)
     for file in state.lines.values():
-        yield from map(str, file.rejected)
+        yield from ((str(each), each.text.startswith(HALF_WRITTEN)) for each in file.rejected)
+
+
+def _newest(cluster: ClusterState) -> set[str]:
+    """The last segment of each replica: nothing is appended to another one."""
+    newest: dict[str, str] = {}
+    for path in sorted((path for path in cluster.files if named_offset(path) >= 0), key=named_offset):
+        newest[path.rpartition("/")[0]] = path
+    return set(newest.values())
+
+
+def _is_tail(each: Found) -> bool:
+    return each.text.startswith(f"{each.file}: position {each.position}: {FaultKind.TORN_TAIL}: ")
 
 
 def lines_of_losses(damaged: Sequence[tuple[str, int, Sequence[str]]], shown: int) -> Iterator[str]:

@@ -191,6 +191,32 @@ def a_gap_between_files(home: Home) -> None:
 
 
 @case
+def a_gap_between_files_that_another_replica_fills(home: Home) -> None:
+    """A segment of one replica is missing, but no record of the log is."""
+    home.segment(0, _FRONT)
+    home.segment(5, clusters.run(5, 7, 1))
+    home.segment(0, clusters.run(0, 6, 1), node=2)
+    home.said_of_all(_MISSING, 3, 0, _FIFTH)
+
+
+@case
+def a_gap_before_a_torn_first_batch(home: Home) -> None:
+    """A segment that was just rolled has the name of the offset that comes next."""
+    home.segment(0, _FRONT)
+    home.segment(5, clusters.single(5, 1)[:40])
+    home.said(FaultKind.TORN_TAIL, 0, _FIFTH)
+    home.said_of_all(_MISSING, 3, 0, _FIFTH)
+
+
+@case
+def a_torn_first_batch(home: Home) -> None:
+    """Its header is not whole."""
+    home.segment(0, clusters.run(0, 5, 1))
+    home.segment(5, clusters.single(5, 1)[:40])
+    home.said(FaultKind.TORN_TAIL, 0, _FIFTH)
+
+
+@case
 def a_torn_segment_before_another(home: Home) -> None:
     """It is not a tail, although it looks like one."""
     home.segment(0, clusters.run(0, 5, 1)[:-9])
@@ -394,7 +420,12 @@ def _kind(text: str) -> str:
     for kind in FaultKind:
         if f": {kind}: " in text:
             return kind
-    words = {"whole in no file": _MISSING, "replicas disagree": _DISAGREEING, "not read: offset": _UNUSED}
+    words = {
+        "whole in no file": _MISSING,
+        "replicas disagree": _DISAGREEING,
+        "missing before it in this replica": _MISSING,
+        "not read: offset": _UNUSED,
+    }
     return next((kind for said, kind in words.items() if said in text), _UNREADABLE)
 
 

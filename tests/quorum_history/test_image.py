@@ -1,11 +1,16 @@
 """The state that a log describes, record by record: topics that go, and transactions."""
 
+import copy
+import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.kraftlog import synthetic
 
-from quorum_history.image import Image
+from kraftlog.schema import catalog
+from quorum_history.at import state_of
+from quorum_history.image import ALL_TYPES, MIGRATING, Image
 
 _BEGIN, _END, _ABORT = (f"{each}_TRANSACTION_RECORD" for each in ("BEGIN", "END", "ABORT"))
 
@@ -29,9 +34,14 @@ def _image(*records: tuple[str, dict[str, Any]]) -> Image:
 
 
 class _Counted(dict[Any, Any]):
-    """A dictionary that counts the keys over which somebody goes."""
+    """A dictionary that counts the keys over which somebody goes, or which are copied."""
 
     visited = 0
+
+    def keys(self) -> Any:  # noqa: ANN401 -- as in a dictionary
+        """A copy takes the keys."""
+        self.visited += len(self)
+        return super().keys()
 
     def __iter__(self) -> Iterator[Any]:
         for each in super().__iter__():
@@ -75,14 +85,90 @@ def test_a_transaction_within_a_transaction_does_not_begin() -> None:
     assert image == _image(*_topic(1))
 
 
-def test_beginnings_without_an_end_keep_one_earlier_state() -> None:
-    """However many there are, one state is kept besides the present one."""
-    image = _image(*_topic(1), *[(_BEGIN, {})] * 100)
-    kept = 0
-    earlier = image._before
-    while earlier is not None:
-        kept, earlier = kept + 1, earlier._before
-    assert kept == 1
+@pytest.mark.parametrize("end", [_END, _ABORT])
+def test_a_transaction_costs_what_it_changes(end: str) -> None:
+    """A transaction neither copies nor reads the entries that it does not change, however often it begins."""
+    image = Image()
+    image.partitions, image.topics, image.configs = _Counted(), _Counted(), _Counted()
+    for number in range(100):
+        for record_type, data in _topic(number):
+            image.replay(record_type, data)
+    for number in range(100, 120):
+        for record_type, data in ((_BEGIN, {}), (_BEGIN, {}), *_topic(number), (end, {})):
+            image.replay(record_type, data)
+    assert len(image.topics) == (120 if end == _END else 100)
+    assert image.partitions.visited + image.topics.visited + image.configs.visited == 0
+
+
+class _Copying:
+    """The same state, with a copy of all of it at each beginning of a transaction."""
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self.image, self.before = Image(), None
+
+    image: Image
+    before: Image | None
+
+    def replay(self, record_type: str, data: dict[str, Any]) -> None:
+        """Apply one record."""
+        match record_type:
+            case "BEGIN_TRANSACTION_RECORD":
+                self.before = self.before or copy.deepcopy(self.image)
+            case "END_TRANSACTION_RECORD":
+                self.before = None
+            case "ABORT_TRANSACTION_RECORD":
+                self.image, self.before = self.published, None
+            case _:
+                self.image.replay(record_type, data)
+
+    @property
+    def published(self) -> Image:
+        """The state before a transaction, with the quorum's own records."""
+        if self.before is None:
+            return self.image
+        before = copy.deepcopy(self.before)
+        before.leader, before.kraft_version, before.voters = (
+            self.image.leader,
+            self.image.kraft_version,
+            self.image.voters,
+        )
+        return before
+
+
+def _few(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The data of a record with names of few entities, so that records meet."""
+    names: dict[str, list[Any]] = {
+        "topicId": ["A", "B", "C"], "topicName": ["", "t-1", "t-2"], "partitionId": [0, 1], "brokerId": [1, 2],
+        "controllerId": [1, 2], "id": [1, 2], "tokenId": ["k", "l"], "mechanism": [1, 2], "resourceType": [2, 4],
+        "resourceName": ["t-1", "t-2"], "key": ["rate"], "entity": [[], [{"entityType": "user", "entityName": "u"}]],
+        "name": ["t-1", "t-2"], "remove": [True, False], "featureLevel": [0, 7],
+        "directories": [[MIGRATING], ["1111111111111111111111"]],
+    }  # fmt: skip
+    chosen = data | {name: rng.choice(each) for name, each in names.items() if name in data}
+    if {"name", "topicId"} <= chosen.keys():
+        chosen["name"] = {"A": "t-1", "B": "t-2", "C": "t-3"}[chosen["topicId"]]  # two topics never share a name
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_transaction_is_undone_as_if_all_had_been_copied(seed: int) -> None:
+    """With every type of record, within and outside transactions, the state equals that of a copying replay."""
+    rng = random.Random(seed)
+    schemas = [each for each in catalog("4.4.0").schemas.values() if each.type_name in ALL_TYPES]
+    assert len({each.type_name for each in schemas}) > 20
+    ends = [each for each in schemas if each.type_name in {_BEGIN, _END, _ABORT}]
+    image, twin, inside = Image(), _Copying(), 0
+    for _ in range(600):
+        schema = rng.choice(ends if rng.random() < 0.1 else schemas)
+        data = _few(dict(synthetic.data_of(schema.fields, rng)), rng)
+        image.replay(schema.type_name, copy.deepcopy(data))
+        twin.replay(schema.type_name, copy.deepcopy(data))
+        assert (image, image.in_transaction) == (twin.image, twin.before is not None), schema.type_name
+        assert state_of(image.published) == state_of(twin.published), schema.type_name
+        inside += image.in_transaction
+    assert inside > 50
+    assert image.topics or image.partitions or image.configs
 
 
 def test_what_is_published_in_a_transaction() -> None:

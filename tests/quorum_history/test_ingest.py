@@ -132,6 +132,124 @@ def test_replicas_that_disagree_and_what_is_no_log_are_told(tables: Tables) -> N
     assert tables.found() == told, "what is still wrong is still told"
 
 
+def _epochs(first: int, end: int, epoch: int) -> bytes:
+    """A batch for each of these offsets, each in a leader epoch of its own."""
+    return b"".join(clusters.single(offset, epoch + offset - first) for offset in range(first, end))
+
+
+def test_a_tail_of_many_older_epochs_fills_no_gap(tables: Tables) -> None:
+    """However many epochs a segment has, another replica supplies nothing after the end of the epoch that follows."""
+    one, two = (clusters.replica(tables.logs, "c", number) for number in (1, 2))
+    clusters.segment(one, 0, clusters.run(0, 3, 1))
+    clusters.segment(one, 8, clusters.single(8, 1) + clusters.single(9, 900))
+    clusters.segment(two, 0, clusters.run(0, 5, 1))
+    clusters.segment(two, 5, _epochs(5, 255, 2))
+    tables.ingest()
+    assert tables.records() == once((0, 5, 1), (8, 9, 1), (9, 10, 900))
+    assert [row["offset"] for row in tables.found() if "whole in no file" in row["fault"]] == [5]
+
+
+def test_many_epochs_are_read_once(tables: Tables) -> None:
+    """A segment that has got hundreds of leader epochs since the last run adds each of its records once."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    clusters.segment(folder, 0, clusters.run(0, 3, 1))
+    path = clusters.segment(folder, 3, _epochs(3, 153, 2))
+    tables.ingest()
+    path.write_bytes(_epochs(3, 353, 2))
+    assert tables.ingest().new_records == 200
+    assert set(tables.records().values()) == {1}
+
+
+def test_a_tail_of_many_epochs_that_was_written_again(tables: Tables) -> None:
+    """It is read from the offset on from which it differs, although hundreds of epochs follow."""
+    path = clusters.segment(clusters.replica(tables.logs, "c", 1), 0, _epochs(0, 300, 1))
+    tables.ingest()
+    path.write_bytes(_epochs(0, 50, 1) + _epochs(50, 400, 1000))
+    assert tables.ingest().new_records == 350
+    assert set(tables.records().values()) == {1}
+
+
+@pytest.mark.parametrize("size", [1, 8, 30, 60, 90])
+def test_a_torn_first_batch_is_no_damage(tables: Tables, size: int) -> None:
+    """The first batch of a new segment is a torn tail until it is whole, as in any last segment."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    clusters.segment(folder, 0, clusters.run(0, 3, 1))
+    path = clusters.segment(folder, 3, clusters.run(3, 5, 1)[:size])
+    summary = tables.ingest()
+    (row,) = tables.found()
+    assert (row["file"], row["position"]) == (str(path), 0)
+    assert "torn-tail" in row["fault"]
+    assert (len(summary.new_found), summary.newly_damaged) == (1, False)
+    path.write_bytes(clusters.run(3, 5, 1))
+    tables.ingest()
+    assert tables.records() == once((0, 5, 1))
+    assert not tables.found()
+
+
+@pytest.mark.parametrize("size", [30, 90])
+def test_a_torn_batch_before_another_segment_is_damage(tables: Tables, size: int) -> None:
+    """It is no tail, so it counts as new damage, although another replica has its records."""
+    one, two = (clusters.replica(tables.logs, "c", number) for number in (1, 2))
+    clusters.segment(one, 0, clusters.run(0, 3, 1))
+    clusters.segment(one, 3, clusters.run(3, 5, 1)[:size])
+    clusters.segment(one, 5, clusters.run(5, 7, 1))
+    clusters.segment(two, 0, clusters.run(0, 6, 1))
+    summary = tables.ingest()
+    assert tables.records() == once((0, 7, 1))
+    assert ["torn-tail" in row["fault"] for row in tables.found()] == [True]
+    assert summary.newly_damaged
+
+
+def test_a_torn_checkpoint_is_damage(tables: Tables) -> None:
+    """Kafka writes a checkpoint under another name and renames it, so a torn one is not being written."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    clusters.segment(folder, 0, clusters.run(0, 7, 1))
+    (folder / f"{5:020d}-{1:010d}.checkpoint").write_bytes(clusters.run(0, 5, 1)[:-9])
+    assert tables.ingest().newly_damaged
+
+
+def test_damage_below_a_folder_of_any_name_is_damage(tables: Tables) -> None:
+    """What counts as damage does not depend on the name of a folder."""
+    tables.logs /= "torn-tail: half-written"
+    clusters.segment(clusters.replica(tables.logs, "c", 1), 0, b"not a log at all")
+    assert tables.ingest().newly_damaged
+
+
+def test_a_gap_between_files_is_told_while_it_is_there(tables: Tables) -> None:
+    """A segment that one replica has lost is a fault of that replica, also if another one has it, until it is back."""
+    one, two = (clusters.replica(tables.logs, "c", number) for number in (1, 2))
+    clusters.segment(one, 0, clusters.run(0, 3, 1))
+    clusters.segment(one, 5, clusters.run(5, 9, 1))
+    clusters.segment(two, 0, clusters.run(0, 8, 1))
+    for _ in range(2):
+        tables.ingest()
+        (row,) = tables.found()
+        assert (Path(row["file"]).name, row["position"], row["offset"]) == (f"{5:020d}.log", 0, 3)
+        assert "offsets 3 to 4 are missing before it in this replica" in row["fault"]
+        clusters.segment(two, 0, clusters.run(0, 9, 1))
+    clusters.segment(one, 3, clusters.run(3, 5, 1))
+    tables.ingest()
+    assert tables.records() == once((0, 9, 1))
+    assert not tables.found()
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_difference_is_told_while_it_is_there(tables: Tables, *, gone: bool) -> None:
+    """When the trusted replica is removed, or becomes equal, the other one does not disagree any more."""
+    one, two = (clusters.replica(tables.logs, "c", number) for number in (1, 2))
+    path = clusters.segment(one, 0, clusters.run(0, 4, 1) + clusters.run(4, 6, 2))
+    clusters.segment(two, 0, clusters.run(0, 6, 1))
+    clusters.segment(clusters.replica(tables.logs, "c", 3), 0, clusters.run(0, 2, 1))
+    tables.ingest()
+    assert [row["offset"] for row in tables.found()] == [4]
+    if gone:
+        shutil.rmtree(one)
+    else:
+        path.write_bytes(clusters.run(0, 5, 1))
+    tables.ingest()
+    assert not tables.found()
+
+
 def test_a_torn_tail_is_told_until_it_is_whole(tables: Tables) -> None:
     """A torn tail is reported in every run until its batch is complete."""
     folder = clusters.replica(tables.logs, "c", 1)

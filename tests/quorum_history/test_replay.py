@@ -1,15 +1,18 @@
 """What is replayed of a damaged log, by `at` and `downgrade` alike, and how much of the damage is reported."""
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kraftlog import logs
 from tests.quorum_history import clusters
 
+from kraftlog.codecs import Codec
 from kraftlog.schema import Schema, catalog
 from kraftlog.writer import NewBatch, NewRecord, batch_of, record_of
-from quorum_history.at import OffsetError, at
+from quorum_history.at import OffsetError, at, text_of
 from quorum_history.files import find_files
 from quorum_history.lossy import lossy_image
 from quorum_history.replay import replay_plan
@@ -277,6 +280,120 @@ def damage_before_the_checkpoint(home: Home) -> None:
     home.checkpoint(5, _users(0, "x"))
 
 
+@case("abcdef", end=6, faults=1)
+def a_gap_between_files_that_another_replica_fills(home: Home) -> None:
+    """The log has no gap, but the replica has one."""
+    home.segment(0, _users(0, "ab"))
+    home.segment(4, _users(4, "ef"))
+    home.segment(0, _users(0, "abcde"), node=2)
+
+
+@case("abcdef", end=6, faults=1)
+def a_gap_between_files_of_another_replica(home: Home) -> None:
+    """The trusted replica is whole."""
+    home.segment(0, _users(0, "abcdef"))
+    home.segment(0, _users(0, "ab"), node=2)
+    home.segment(4, _users(4, "e"), node=2)
+
+
+@case("abef", end=6, faults=1, known=False)
+def a_gap_between_files_that_nothing_fills(home: Home) -> None:
+    """It is one fault, and not one of the replica besides."""
+    home.segment(0, _users(0, "ab"))
+    home.segment(4, _users(4, "ef"))
+
+
+@case("ab", end=2, faults=1)
+def a_gap_before_an_empty_segment(home: Home) -> None:
+    """A segment is named after the offset that comes next, and that is not what the one before it ends with."""
+    home.segment(0, _users(0, "ab"))
+    home.segment(4, b"")
+
+
+@case("ab", end=2, faults=0)
+def an_empty_segment(home: Home) -> None:
+    """The log was just rolled."""
+    home.segment(0, _users(0, "ab"))
+    home.segment(2, b"")
+
+
+@case("xef", end=7, faults=0)
+def a_gap_before_the_checkpoint(home: Home) -> None:
+    """The replay does not need these offsets."""
+    home.segment(0, _users(0, "a"))
+    home.segment(3, _users(3, "de"))
+    home.segment(5, _users(5, "ef"))
+    home.checkpoint(5, _users(0, "x"))
+
+
+@case("abdxy", end=5, faults=1)
+def other_content_at_the_same_offset_and_epoch(home: Home) -> None:
+    """An epoch has one leader, which writes each offset once: one of the replicas is wrong."""
+    home.segment(0, _users(0, "abcde"), node=1)
+    home.segment(0, _users(0, "abdxy"), node=2)
+
+
+@case("abcde", end=5, faults=1)
+def the_same_offsets_in_other_batches(home: Home) -> None:
+    """A batch that begins within another one of the same epoch is other content, too."""
+    home.segment(0, _users(0, "a") + _batch(1, _user("b"), _user("c")) + _users(3, "de"), node=2)
+    home.segment(2, _users(2, "xde"), node=1)
+
+
+@case("abcxyz", end=6, faults=1)
+def two_helpers_that_differ(home: Home) -> None:
+    """The trusted replica has none of these offsets, so its helpers are compared with each other."""
+    home.segment(3, _users(3, "xyz"), node=3)
+    home.segment(0, _users(0, "abcx"), node=2)
+    home.segment(0, _users(0, "axcx"), node=1)
+
+
+@case("xef", end=7, faults=0)
+def other_content_before_the_checkpoint(home: Home) -> None:
+    """The replay does not need these offsets."""
+    home.segment(3, _users(3, "deef"), node=2)
+    home.segment(3, _users(3, "zeef"), node=1)
+    home.checkpoint(5, _users(0, "x"))
+
+
+@case("abc", end=3, faults=1)
+def garbage_in_a_segment_that_was_just_rolled(home: Home) -> None:
+    """It does not begin like a batch, so nothing is being appended."""
+    home.segment(0, _users(0, "abc"))
+    home.segment(3, b"garbage")
+
+
+@case("abc", end=3, faults=1)
+def a_first_batch_of_another_offset(home: Home) -> None:
+    """A batch that begins at another offset than the name says is not what comes next."""
+    home.segment(0, _users(0, "abc"))
+    home.segment(3, _users(9, "d")[:30])
+
+
+@case("abcef", end=6, faults=2, known=False)
+def a_torn_first_batch_before_another_segment(home: Home) -> None:
+    """It is not a tail: another segment was begun after it."""
+    home.segment(0, _users(0, "abc"))
+    home.segment(3, _users(3, "d")[:30])
+    home.segment(4, _users(4, "ef"))
+
+
+@case("abcdef", end=6, faults=1)
+def a_torn_first_batch_that_another_replica_has(home: Home) -> None:
+    """The damage is still told."""
+    home.segment(0, _users(0, "abc"))
+    home.segment(3, _users(3, "d")[:70])
+    home.segment(4, _users(4, "ef"))
+    home.segment(0, _users(0, "abcd" + "e"), node=2)
+
+
+@case("abc", end=3, faults=1)
+def a_torn_tail_before_a_segment_that_was_just_rolled(home: Home) -> None:
+    """Nothing is appended to a segment after the next one was begun."""
+    home.segment(0, _users(0, "abcd")[:-5])
+    home.segment(4, _users(4, "e")[:30])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_state_of_a_damaged_log(tmp_path: Path, name: str) -> None:
     """`downgrade` has what is left, with every fault; `at` has the same, or refuses if the state is not known."""
@@ -296,11 +413,58 @@ def test_the_state_of_a_damaged_log(tmp_path: Path, name: str) -> None:
     assert at(home.log, end - 1).image == state.image
 
 
+@pytest.mark.parametrize("size", [*range(1, 62), 90])
+def test_a_torn_first_batch_is_an_unfinished_tail(tmp_path: Path, size: int) -> None:
+    """However little of the first batch of a segment is written, it is no fault, and the log ends before it."""
+    home = Home(tmp_path)
+    home.segment(0, _users(0, "abc"))
+    home.segment(3, _users(3, "d")[:size])
+    found: list[Found] = []
+    assert sorted(user for _, user in lossy_image(home.log, found).scram) == ["a", "b", "c"]
+    state = at(home.log)
+    assert (found, state.faults, state.offset) == ([], (), 2)
+
+
+@pytest.mark.parametrize("segment", [None, b"", _users(0, "a")[:30]], ids=["none", "empty", "torn"])
+def test_kafkas_first_checkpoint_alone_is_a_state(tmp_path: Path, segment: bytes | None) -> None:
+    """A controller that was formatted, and has not written yet, has the state of its first checkpoint."""
+    home = Home(tmp_path)
+    folder = clusters.replica(tmp_path, "c", 1)
+    (folder / f"{0:020d}-{0:010d}.checkpoint").write_bytes(_users(0, "ab"))
+    if segment is not None:
+        home.segment(0, segment)
+    found: list[Found] = []
+    image, state = lossy_image(home.log, found), at(home.log)
+    assert sorted(user for _, user in image.scram) == ["a", "b"]
+    assert (state.image, state.offset, state.leader_epoch, state.records) == (image, -1, 0, 0)
+    assert (found, state.faults) == ([], ())
+    assert next(iter(text_of(state))).startswith("cluster c, before offset 0, leader epoch 0, ")
+
+
 def test_a_state_before_the_damage_is_not_damaged(tmp_path: Path) -> None:
     """The faults of `at` are those of offsets that it replays, and of none behind them."""
     home = Home(tmp_path)
     home.segment(0, _users(0, "ab") + _unknown(2) + _users(3, "d") + b"garbage" + _users(4, "e"))
     assert [len(at(home.log, offset).faults) for offset in range(5)] == [0, 0, 1, 1, 2]
+
+
+def test_a_state_before_a_batch_of_noise_is_not_damaged(tmp_path: Path) -> None:
+    """The same of a fault that shows when the records of a batch are decoded."""
+    home = Home(tmp_path)
+    batch = bytearray(logs.batch(2, "c" * 50, codec=Codec.ZSTD))
+    batch[70:80] = bytes(10)
+    batch[17:21] = struct.pack(">I", logs.crc(bytes(batch[21:])))
+    home.segment(0, _users(0, "ab") + bytes(batch) + _users(3, "d"))
+    assert [len(at(home.log, offset).faults) for offset in range(4)] == [0, 0, 1, 1]
+
+
+def test_a_state_before_a_difference_is_not_damaged(tmp_path: Path) -> None:
+    """Gaps of a replica, and replicas that differ, count from the offset on that they concern."""
+    home = Home(tmp_path)
+    home.segment(0, _users(0, "abcdefgh"), node=2)
+    home.segment(0, _users(0, "ab"))
+    home.segment(4, _users(4, "exg"))
+    assert [len(at(home.log, offset).faults) for offset in range(8)] == [0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def test_an_unreadable_checkpoint_is_the_reason(tmp_path: Path) -> None:
@@ -309,6 +473,15 @@ def test_an_unreadable_checkpoint_is_the_reason(tmp_path: Path) -> None:
     garbage_that_is_needed(home)
     with pytest.raises(OffsetError, match=r"offsets 0 to 4 are in no file.*0001\.checkpoint: .*not a log"):
         at(home.log)
+
+
+@pytest.mark.parametrize("content", [b"garbage " * 100, _users(0, "ab")[:-5]], ids=["garbage", "torn"])
+def test_a_damaged_first_checkpoint_is_the_reason(tmp_path: Path, content: bytes) -> None:
+    """If nothing is known because Kafka's first checkpoint is damaged, the error names it."""
+    folder = clusters.replica(tmp_path, "c", 1)
+    (folder / f"{0:020d}-{0:010d}.checkpoint").write_bytes(content)
+    with pytest.raises(OffsetError, match=r"no file has any record; .*0000\.checkpoint: position \d+: "):
+        at(Home(tmp_path).log)
 
 
 def test_nothing_at_all_is_no_state(tmp_path: Path) -> None:
