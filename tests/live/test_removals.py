@@ -44,7 +44,7 @@ class World:
     controllers: KafkaControllers
 
     async def whole(self) -> Cast:
-        """Waits until all of them run, all three are voters and fetch, and the observer has caught up."""
+        """Waits until all of them run, all three are committed voters and fetch, and the observer has caught up."""
         self.quorum.start(*(node for node in self.quorum.nodes.values() if node.running.exit_code is not None))
         voters = [self.quorum.nodes[NodeID(each)] for each in VOTERS]
 
@@ -58,7 +58,7 @@ class World:
 
         await wait_for("three voters", complete, deadline_s=2 * DEADLINE_S)
         await self.quorum.observer_again(self.controllers, self.observer)
-        seen: list[tuple[int, float]] = []
+        seen: list[tuple[int, float, int]] = []
 
         async def all_fetch() -> QuorumAnswer | None:
             answer = await self.quorum.look(self.controllers)
@@ -69,8 +69,10 @@ class World:
             if not all(now_ms - row.last_fetch_ms < 1_000 for row in answer.voters):
                 return None
             if not seen or seen[0][0] != answer.leader_epoch:
-                seen[:] = [(answer.leader_epoch, now_s)]
-            return answer if now_s - seen[0][1] >= _STEADY_S else None
+                seen[:] = [(answer.leader_epoch, now_s, own_row(answer).log_end_offset)]
+            _, since_s, end = seen[0]
+            committed = answer.high_watermark >= end  # the voter set of the first such answer, too
+            return answer if committed and now_s - since_s >= _STEADY_S else None
 
         leader = self.quorum.nodes[(await wait_for("three voters that fetch", all_fetch)).leader_id]
         first, second = (node for node in voters if node is not leader)
