@@ -282,6 +282,7 @@ FEATURES: Final = (
         turns=(
             turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
             turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
+            turn("waits", after(90), does_nothing),
             turn("upgrades the broker", tells("FeaturesSettled", _TOO_OLD), broker_is_upgraded(1, "4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=33),
