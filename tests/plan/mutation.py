@@ -1,13 +1,12 @@
 """mutmut over the planner: every mutant of `plan/` is killed by its own tests, or its survival is explained.
 
 `python -m tests.plan.mutation` copies the source and the planner's tests into a directory that mutmut understands, and
-runs it there, with the documents and the source that these tests read. A mutant that mypy refuses needs no test: mypy
-runs with the strict settings of the source. The scenarios that are interrupted anywhere are left out, because they take
-most of the time. Also, the test that kills a mutant should say what the mutant breaks. The tests of this module are
-left out too: they run no function of the planner. The survivors are compared with `survivors.toml`: each entry names
-functions, the lines before and after, and why no test can distinguish them. The exit code is 1 if a survivor has no
-entry, or an entry has no survivor. Arguments go to mutmut: `--max-children 1 'kafka_quorum.plan.guards.*'` tries the
-guards only, and then an entry may be without its survivor.
+runs it there, beside the documents and the source that these tests read. A mutant that mypy refuses needs no test: mypy
+runs with the strict settings of the source. The tests of this module are left out, because they run no function of the
+planner. The survivors are compared with `survivors.toml`: each entry names functions, the lines before and after, and
+why no test can distinguish them. The exit code is 1 if a survivor has no entry, or an entry has no survivor. Arguments
+go to mutmut: `--max-children 1 'kafka_quorum.plan.guards.*'` tries the guards only, and then an entry may be without
+its survivor.
 """
 
 import json
@@ -28,7 +27,7 @@ from tests.plan.source import READ, ROOT
 
 _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
-_SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py", "tests/simulation/rules/book.py")
+_SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py")
 """What these tests import from other directories."""
 _KILLERS: Final = Path(__file__).with_name("killers.py")
 _OWN: Final = ("test_mutation.py", "mutation.py", "killers.py", "survivors.toml")
@@ -54,7 +53,7 @@ warn_unused_ignores = false  # mutmut writes some of its own
 enable_error_code = ["exhaustive-match", "redundant-expr", "truthy-bool"]
 
 [tool.pytest.ini_options]
-addopts = "--import-mode=importlib -p no:randomly -p no:cacheprovider -p no:unraisableexception -k 'not anywhere'"
+addopts = "--import-mode=importlib -p no:randomly -p no:cacheprovider -p no:unraisableexception"
 pythonpath = ["src", "."]
 timeout = 120
 """

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from tests.model.values import NOW_S, desired
 
-from kafka_quorum.model.actions import CreateRevision, DeletePod, RemoveRaftVoter, RestartPod
+from kafka_quorum.model.actions import EXCLUSIVE, CreateRevision, DeletePod, RemoveRaftVoter, RestartPod
 from kafka_quorum.model.admission import Admission, merged
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
@@ -59,7 +59,11 @@ def _check_waits(said: Plan) -> None:
 
 
 def _check_actions(said: Plan) -> None:
-    """The permit of every action that needs one is among the verdicts of the plan, and no other guard refuses it."""
+    """The permit of every action that needs one is among the verdicts of the plan, and no other guard refuses it.
+
+    An exclusive action is alone in its plan.
+    """
+    assert len(said.actions) == 1 or not any(isinstance(action, EXCLUSIVE) for action in said.actions), said
     for action in said.actions:
         _check_text(getattr(action, "message", "a change without words"))
         if isinstance(action, DeletePod):

@@ -193,6 +193,10 @@ def test_request_to_remove_waits_for_a_successor_too() -> None:
 def test_voters_more_than_wanted_need_no_successor() -> None:
     """A dead voter beyond the wanted number is removed at once, because it needs no successor."""
     assert begun(planned(scene(running(4), FIVE[:4], behind=(key(3003),)), of(3))) == (REMOVE, key(3003))
+    record = with_nodes(running(4), [NodeID(3009)])
+    record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
+    look = scene(record, FIVE[:4], (key(3009),), behind=(key(3003), key(3009)))
+    assert begun(planned(look, of(3, 3000, 3001, 3009))) == (REMOVE, key(3003))
 
 
 def test_replacement_before_all() -> None:

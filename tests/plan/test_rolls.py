@@ -22,14 +22,15 @@ from tests.model.values import (
     speaking,
     stepping,
     storage,
+    support,
     view,
     with_pod,
     without_pod,
 )
-from tests.plan.driver import World
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import (
+    Action,
     ApplyBudget,
     CreateConfig,
     CreatePod,
@@ -67,12 +68,28 @@ def rolling(*moved: int, record: IdentityRecord | None = None, **changes: Any) -
 
 def rolled(look: Observed, wanted: Desired | None = None, **how: Any) -> Plan:  # noqa: ANN401 - the planner's own options
     """The plan after config maps, budget and pod marks are as a roll needs them."""
-    world = World(desired=wanted or desired(), observed=look)
     for _ in range(3):
-        for action in planned(world.observed, world.desired, **how).actions:
-            if isinstance(action, (ApplyBudget, CreateConfig, DeleteConfig, MarkPod)):
-                world._apply(action)
-    return planned(world.observed, world.desired, **how)
+        for action in planned(look, wanted, **how).actions:
+            look = _supported(look, action)
+    return planned(look, wanted, **how)
+
+
+def _supported(look: Observed, action: Action) -> Observed:
+    """The look after this action, if it concerns a config map, the budget or the mark of a pod."""
+    match action:
+        case ApplyBudget(min_available=count):
+            rest = (one for one in look.support if one.kind != "PodDisruptionBudget")
+            budget = next(one for one in support(running(), count) if one.kind == "PodDisruptionBudget")
+            return replace(look, support=(*rest, budget))
+        case CreateConfig(name=name):
+            config = next(one for one in support(running()) if one.kind == "ConfigMap")
+            return replace(look, support=(*look.support, replace(config, name=name)))
+        case DeleteConfig(name=name):
+            return replace(look, support=tuple(one for one in look.support if one.name != name))
+        case MarkPod(pod=pod, voter=voter, gate=gate):
+            return with_pod(look, pod.node_id, marked_voter=voter, gate=gate)
+        case _:
+            return look
 
 
 def is_moved(said: Plan) -> int:

@@ -1,8 +1,10 @@
 """Every guard allows and refuses, and each refusal gives its reason."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import pytest
 from tests.golden.facts import facts
@@ -66,9 +68,14 @@ from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
 from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_drop_static, may_lower, may_raise, may_run_image
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
 
+Asked: TypeAlias = Callable[[], Verdict]
+"""A guard's verdict, judged when the test asks for it."""
 WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
 LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
 """A running quorum whose controller 3001 lost the data on its disk, which must be formatted as a newcomer's."""
+
+BEHIND = replace(bound(), phase=BootstrapPhase.STARTED)
+"""A record behind the barrier without any report."""
 
 
 def held(verdict: Verdict, *named: object) -> None:
@@ -104,43 +111,49 @@ def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
 # Rule 1: may_format_initial
 
 
+def initial(record: IdentityRecord, look: Observed | None = None, **changes: Any) -> Asked:  # noqa: ANN401 - whatever the field holds
+    """The guard's verdict on the initial format of controller 3000, or of a changed one."""
+    of = replace(node(record, 3000), **changes)
+    return partial(may_format_initial, situation(record=record, observed=look or at_rest(record)), of)
+
+
+def beside(*node_ids: int) -> Observed:
+    """A look before the barrier with Kafka pods of these controllers."""
+    return at_rest(bound(), pods=tuple(pod(bound(), node(bound(), node_id)) for node_id in node_ids))
+
+
 def test_format_initial() -> None:
-    """An initial controller's own claim is formatted before the barrier."""
-    record = bound()
-    assert may_format_initial(situation(record=record, observed=at_rest(record)), node(record, 3000)).allowed
+    """An initial controller's own claim is formatted before the barrier; its owner is no matter of a guard."""
+    assert initial(bound())().allowed
+    owned = tuple(claim(bound(), of, owner_uid=UID) for of in bound().nodes)
+    assert initial(bound(), at_rest(bound(), claims=owned))().allowed
 
 
-@pytest.mark.parametrize("phase_only", [True, False])
-def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
-    """After the barrier nothing is formatted with initial controllers, even if nothing runs."""
-    record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
-    look = at_rest(record, pods=())
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
-
-
-def test_no_initial_format_of_another_key() -> None:
-    """A pre-made directory id that differs from the record's is not formatted."""
-    record = bound()
-    stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
-    held(may_format_initial(situation(record=record, observed=at_rest(record)), stranger))
-
-
-def test_no_initial_format_of_a_newcomer() -> None:
-    """A controller that joins later is not formatted as an initial one, whatever its id."""
-    record = bound()
-    newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
-    held(may_format_initial(situation(record=record, observed=at_rest(record)), newcomer))
-
-
-def test_no_initial_format_beside_a_kafka_pod() -> None:
-    """A Kafka pod of any controller prevents an initial format, because the quorum may have started."""
-    record = bound()
-    look = at_rest(record, pods=(pod(record, node(record, 3002)),))
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "alpha-3002-g1")
-    both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
-    assert facts(may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason) == (
-        facts(3000, "alpha-3001-g1", "alpha-3002-g1")
-    )
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (initial(BEHIND, at_rest(BEHIND, pods=())), ()),
+        (initial(started(), at_rest(started(), pods=())), ()),
+        (initial(bound(), directory_id=directory(3000, 2)), ()),
+        (initial(bound(), mode=FormatMode.NO_INITIAL_CONTROLLERS), ()),
+        (initial(bound(), beside(3002)), (3000, "alpha-3002-g1")),
+        (initial(bound(), beside(3001, 3002)), (3000, "alpha-3001-g1", "alpha-3002-g1")),
+        (initial(minted(), at_rest(bound())), ()),
+    ],
+    ids=[
+        "behind the barrier",
+        "behind the barrier, and formatted",
+        "another directory id than the record's",
+        "joins later",
+        "a Kafka pod",
+        "two Kafka pods",
+        "a claim whose uid is not in the record",
+    ],
+)
+def test_no_initial_format(asked: Asked, named: tuple[object, ...]) -> None:
+    """Nothing is formatted with initial controllers if the quorum may have started, or another controller is meant."""
+    held(asked(), *named)
+    assert not named or facts(asked().reason) == facts(*named)
 
 
 # The claim of every guard that touches a disk
@@ -181,52 +194,34 @@ def test_claim_in_words(changes: dict[str, object], said: str) -> None:
     assert (facts(verdict.reason), verdict.allowed) == (facts("alpha-3000-g1", said), not changes)
 
 
-def test_claim_not_bound_in_the_record() -> None:
-    """A claim whose uid is not in the record is not formatted."""
-    record = minted()
-    look = at_rest(bound())
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
-
-
 # Rules 1 and 2: may_format_newcomer
 
 
+def newcomer(record: IdentityRecord = LOST, look: Observed | None = None, node_id: int = 3001) -> Asked:
+    """The guard's verdict on the format of a newcomer's disk, by default of the one that was lost, without a pod."""
+    seen = look or without_pod(at_rest(record), node_id)
+    return partial(may_format_newcomer, situation(record=record, observed=seen), node(record, node_id))
+
+
 def test_format_newcomer() -> None:
-    """After the barrier, with a leader, an emptied disk is formatted as a newcomer's."""
-    look = without_pod(at_rest(LOST), 3001)
-    assert may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
+    """Behind the barrier, with a leader, an emptied disk is formatted as a newcomer's."""
+    assert newcomer()().allowed
 
 
-def test_no_newcomer_before_the_barrier() -> None:
-    """Before the barrier no newcomer is formatted."""
-    record = replace(LOST, phase=BootstrapPhase.FORMATTING)
-    look = without_pod(at_rest(LOST), 3001)
-    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
-
-
-def test_no_format_of_a_formatted_disk() -> None:
-    """A formatted disk is not formatted again."""
-    record = with_report(LOST, NodeID(3001), directory(3001, 2))
-    look = without_pod(at_rest(record), 3001)
-    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
-
-
-def test_no_newcomer_format_of_an_initial_disk() -> None:
-    """An initial controller's disk is not formatted after the barrier, even if no report was seen."""
-    record = replace(bound(), phase=BootstrapPhase.STARTED)
-    held(may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)))
-
-
-def test_no_format_under_a_kafka_pod() -> None:
-    """A disk that a Kafka pod uses is not formatted."""
-    look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
-    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)))
-
-
-def test_no_newcomer_without_a_leader() -> None:
-    """Without a leader no newcomer is formatted, because it could not catch up."""
-    look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
-    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), SILENT.reason)
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (newcomer(replace(LOST, phase=BootstrapPhase.FORMATTING), without_pod(at_rest(LOST), 3001)), ()),
+        (newcomer(with_report(LOST, NodeID(3001), directory(3001, 2))), ()),
+        (newcomer(BEHIND, at_rest(BEHIND), 3000), ()),
+        (newcomer(LOST, at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))), ()),
+        (newcomer(LOST, replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)), (SILENT.reason,)),
+    ],
+    ids=["before the barrier", "formatted", "an initial controller's disk", "a Kafka pod uses it", "no leader"],
+)
+def test_no_newcomer(asked: Asked, named: tuple[object, ...]) -> None:
+    """A disk is not formatted again, under a pod, as an initial controller's, or where it could not catch up."""
+    held(asked(), *named)
 
 
 # Rule 1: may_start
@@ -583,13 +578,6 @@ def test_every_guard_is_listed() -> None:
         may_drop_static(situation(observed=at_rest(), record=record)),
     )
     assert {verdict.rule for verdict in said} == set(GUARDS)
-
-
-def test_owner_is_no_matter_of_guards() -> None:
-    """The owner of a claim does not matter to a guard: it is about retention, not about safety."""
-    record = bound()
-    look = at_rest(record, claims=tuple(claim(record, of, owner_uid=UID) for of in record.nodes))
-    assert may_format_initial(situation(record=record, observed=look), node(record, 3000)).allowed
 
 
 def test_views_are_frozen() -> None:

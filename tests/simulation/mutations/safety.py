@@ -485,6 +485,30 @@ MUTANTS: Final = (
         ("may_cure_ghost", "bool(pods)", "False"),
     ),
     mutant(
+        "levels-are-lowered-in-any-order",
+        "live",
+        ("downgrade-of-two",),
+        ("wants", "reversed(_ordered(open_))", "_ordered(open_)"),
+    ),
+    mutant(
+        "only-the-first-step-down-is-validated",
+        "live",
+        ("downgrade-refused-below",),
+        ("_judge", "may_lower(situation, asked, want.whole)", "may_lower(situation, asked, asked)"),
+    ),
+    mutant(
+        "removed-controllers-stay-registered",
+        "live",
+        ("scale-4-to-3",),
+        ("other_ghosts", "_ghosts(situation, in_the_way=False)", "Part()"),
+    ),
+    mutant(
+        "kept-volumes-are-not-marked",
+        "live",
+        ("scale-5-to-3-retained",),
+        ("_release", "retired and claim.phase != RETIRED", "False"),
+    ),
+    mutant(
         "static-voters-are-dropped-early",
         "7",
         ("static-to-dynamic",),

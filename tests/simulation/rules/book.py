@@ -1,4 +1,4 @@
-"""The list of rules: their names, and what the operator never does. Planner tests, simulation and mutants use these.
+"""The list of rules: their names, and what the operator never does. Simulation and mutants use these.
 
 A number is that of docs/safety.md; a name with a number and a word is one of the things that the rule comes to. Rules
 without a number are not the operator's alone: what every resource, status or quorum has to keep.
@@ -44,8 +44,3 @@ RULES: Final = {
     "stored": "what a later version stored is changed by nobody, and the accepted spec is kept",
     "static": "a static quorum keeps its voters, and formats no disk once it has run",
 }
-
-
-def rule(name: str, how: str = "") -> str:
-    """A broken rule in words, for the message of an assertion. KeyError where there is no such rule."""
-    return f"rule {name} ({RULES[name]})" + (f": {how}" if how else "")

@@ -22,7 +22,7 @@ from tests.simulation.runs.endings import Ending, judge
 from tests.simulation.runs.faults import Accident, Call, Fault, Injection, Loss
 from tests.simulation.runs.kafka_edge import KafkaEdge
 from tests.simulation.runs.kube_edge import KubeEdge
-from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests
+from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, rests
 from tests.simulation.runs.slow import Hitches
 
 from kafka_quorum.model.desired import Desired
@@ -183,6 +183,11 @@ class Driver:
             self._wire.injection = fault
         else:
             self._accident = fault
+        return self._end()
+
+    def end_after(self, last: Turn) -> Run:
+        """Run the rest without a fault, and with one more turn."""
+        self._turns.append(last)
         return self._end()
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from tests.simulation.runs.scenarios.scenes import Scenario, condition, is_ready
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 from kafka_quorum.model.names import KEPT
-from kit.kube.protocol import CLAIMS, PODS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there so that the operator must have seen it."""
@@ -145,6 +145,9 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     volumes = world.volumes.by_claim  # a claim that lost its volume before a process ran there is no loss
     present = (claim["metadata"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
     claims = [claim["name"] for claim in present if KEPT not in (claim.get("annotations") or {})]
+    formats = [item["metadata"]["name"] for item in world.kube.all(CONFIG_MAPS)]
+    if initial := [name for name in formats if name.startswith(f"{NAME}-format-")]:
+        return f"the config maps of initial formats are left: {', '.join(initial)}"
     if len(pods) != len(voters):
         return f"there are pods {', '.join(pods)} for {len(voters)} voters"
     if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):

@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from tests.simulation.model.kafka.releases import METADATA
+from tests.simulation.model.kafka.releases import KRAFT, METADATA
 from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.release_scenes import (
     adopts,
+    all_hold,
     all_run,
     at_most_one_with,
     both,
@@ -17,6 +18,7 @@ from tests.simulation.runs.scenarios.release_scenes import (
     ends_on,
     ends_restarted,
     ends_with_revisions,
+    forgets_removed,
     ghost_registers,
     half_way,
     has_image,
@@ -26,10 +28,12 @@ from tests.simulation.runs.scenarios.release_scenes import (
     is_forgotten,
     keeps_only,
     later,
+    loses_record,
     pauses_for,
     ready_and,
     uncordons,
     was_edited,
+    went_by,
 )
 from tests.simulation.runs.scenarios.scenes import (
     Act,
@@ -75,6 +79,7 @@ def _asks(version: str, **more: Any) -> Act:  # noqa: ANN401 - JSON
 
 
 _OLD: Final = _spec("4.1.2")
+_TOO_OLD: Final = "Broker 1 only supports versions 7-27"
 _asks_both: Final = applies({**_HEAP, "kafka": _kafka("4.4.0", levels={"metadata": 29})})
 
 ROLLS: Final = (
@@ -229,7 +234,10 @@ FEATURES: Final = (
         name="follow-to-4.4",
         spec=_OLD,
         turns=(turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),),
-        holds=ends_on("4.4.0", metadata=33, kraft=1, transaction=2, group=1),
+        holds=all_hold(
+            ends_on("4.4.0", metadata=33, kraft=1, transaction=2, group=1),
+            went_by(*(f"metadata {level}" for level in range(28, 34)), "share 1", "share 2", "streams 1"),
+        ),
     ),
     Scenario(
         name="follow-one-release",
@@ -274,7 +282,8 @@ FEATURES: Final = (
         turns=(
             turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
             turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
-            turn("upgrades the broker", after(90), broker_is_upgraded(1, "4.4.0")),
+            turn("waits", after(90), does_nothing),
+            turn("upgrades the broker", tells("FeaturesSettled", _TOO_OLD), broker_is_upgraded(1, "4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=33),
     ),
@@ -297,7 +306,7 @@ FEATURES: Final = (
             turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
         ),
         exhaustive=True,
-        holds=ends_on("4.4.0", metadata=33),
+        holds=all_hold(ends_on("4.4.0", metadata=33), forgets_removed),
     ),
     Scenario(
         name="ghost-of-nobody",
@@ -314,17 +323,27 @@ FEATURES: Final = (
         turns=(turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": 27}, downgrade="Safe")),),
         holds=ends_on("4.4.0", metadata=27),
     ),
+    Scenario(
+        name="downgrade-of-two",
+        spec=_spec("4.4.0", levels={"metadata": 29, "group": 1, "share": 0, "streams": 0}),
+        turns=(turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": 27, "group": 0}, downgrade="Safe")),),
+        holds=all_hold(ends_on("4.4.0", metadata=27, group=0), went_by("group 0", "metadata 28", "metadata 27")),
+    ),
     *(
         Scenario(
             name=f"downgrade-{name}",
             spec=_spec("4.4.0", levels={"metadata": before}),
             turns=(
-                turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": before - 1}, downgrade=policy)),
+                turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": below}, downgrade=policy)),
                 turn("thinks better of it", after(120), _asks("4.4.0", levels={"metadata": before})),
             ),
-            holds=ends_on("4.4.0", metadata=before),
+            holds=all_hold(ends_on("4.4.0", metadata=before), went_by()),
         )
-        for name, before, policy in (("refused", 32, "Safe"), ("forbidden", 29, "Forbid"))
+        for name, before, below, policy in (
+            ("refused", 32, 31, "Safe"),
+            ("refused-below", 31, 29, "Safe"),
+            ("forbidden", 29, 28, "Forbid"),
+        )
     ),
     Scenario(
         name="image-older-than-the-levels",
@@ -356,6 +375,15 @@ STATIC: Final = (
         spec=_spec("4.1.2", mode="Static"),
         turns=(turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),),
         exhaustive=True,
+        holds=all_hold(ends_dynamic("4.1.2"), went_by("kraft 1")),
+    ),
+    Scenario(
+        name="static-to-dynamic-without-its-record",
+        spec=_spec("4.1.2", mode="Static"),
+        turns=(
+            turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
+            turn("deletes the record", has_level(KRAFT, 1), loses_record),
+        ),
         holds=ends_dynamic("4.1.2"),
     ),
     Scenario(

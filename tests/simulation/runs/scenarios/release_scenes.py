@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 
 from tests.simulation.model.kafka.disk import Registration
 from tests.simulation.model.kafka.process import Process
@@ -10,7 +11,7 @@ from tests.simulation.model.kubernetes.machines import NAMES
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.scenarios.scenes import Act, When, applies, is_ready, one_of, resource
+from tests.simulation.runs.scenarios.scenes import Act, When, applies, deletes_record, is_ready, one_of, resource
 
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.names import LABEL_QUORUM
@@ -100,6 +101,15 @@ def later(steps: int, act: Act) -> Act:
 def pauses_for(steps: int) -> Act:
     """Pause the quorum, and resume it after this number of steps."""
     return both(applies({"paused": True}), later(steps, applies({"paused": False})))
+
+
+def loses_record(world: World, checker: Checker) -> None:
+    """The record is deleted, which alone has the revision that a stopped controller moves to.
+
+    That controller may start once more from the revision that it had.
+    """
+    checker.misled = lambda: True
+    deletes_record(world, checker)
 
 
 def image_lies(image: str, release: str) -> Act:
@@ -213,6 +223,37 @@ def ends_on(release: str, **levels: int) -> Callable[[World], str]:
         return ""
 
     return why_not
+
+
+def all_hold(*endings: Callable[[World], str]) -> Callable[[World], str]:
+    """Each of these endings."""
+    return lambda world: next((why for ending in endings if (why := ending(world))), "")
+
+
+def went_by(*steps: str) -> Callable[[World], str]:
+    """The levels changed by these steps, in this order: `metadata 28` is metadata.version 28."""
+
+    def why_not(world: World) -> str:
+        images = [
+            entry.image.levels for entry in world.kraft.committed.get(cluster_of(world), []) if entry.image.levels
+        ]
+        taken = tuple(
+            f"{name.removesuffix('.version')} {level_of(after, name)}"
+            for before, after in pairwise(images)
+            for name in sorted({one.name for one in (*before, *after)})
+            if level_of(before, name) != level_of(after, name)
+        )
+        return "" if taken == steps else f"the levels changed by {', '.join(taken) or 'no step'}"
+
+    return why_not
+
+
+def forgets_removed(world: World) -> str:
+    """No controller is registered that does not run."""
+    runs = {one.meta.node_id for one in controllers(world)}
+    committed = world.kraft.committed.get(cluster_of(world), [])
+    registered = {one.node_id for one in committed[-1].image.registered if not one.broker} if committed else set()
+    return f"controllers {sorted(registered - runs)} are still registered" if registered - runs else ""
 
 
 def ends_dynamic(release: str) -> Callable[[World], str]:

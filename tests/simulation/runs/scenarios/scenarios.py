@@ -12,6 +12,7 @@ from tests.simulation.runs.scenarios.evidence_scenarios import EVIDENCE_SCENARIO
 from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
+from tests.simulation.runs.scenarios.release_scenes import forgets_removed
 from tests.simulation.runs.scenarios.scenes import (
     Scenario,
     after,
@@ -31,6 +32,7 @@ from tests.simulation.runs.scenarios.scenes import (
     goes_away,
     goes_blank,
     has_a_new_disk,
+    has_copies,
     has_new_process,
     has_processes,
     has_retired,
@@ -38,6 +40,7 @@ from tests.simulation.runs.scenarios.scenes import (
     is_changing,
     is_gone,
     is_ready,
+    keeps_retired,
     lacks_the_disk_of_before,
     loses,
     loses_node_and_room,
@@ -72,6 +75,7 @@ _DELETE = {"storage": {"retentionPolicy": {"whenDeleted": "Delete"}}}
 EXHAUSTIVE: Final = (
     Scenario(name="initial-1", spec=spec_of("InitialControllers", 1), exhaustive=True),
     Scenario(name="initial-3", spec=_THREE, exhaustive=True),
+    Scenario(name="initial-5", spec=spec_of("InitialControllers", 5)),
     Scenario(name="standalone-1", spec=_ALONE, exhaustive=True),
     Scenario(name="standalone-3", spec=spec_of("Standalone", 3), exhaustive=True),
     Scenario(
@@ -112,8 +116,9 @@ MEMBERSHIP: Final = (
             spec=spec_of("InitialControllers", begin),
             turns=(turn(f"asks for {end}", is_ready, _replicas(end)),),
             exhaustive=True,
+            holds=forgets_removed,
         )
-        for begin, end in ((1, 3), (3, 5), (5, 3), (3, 1), (2, 3), (4, 3))
+        for begin, end in ((1, 3), (3, 5), (5, 3), (5, 1), (3, 1), (2, 3), (4, 3))
     ),
     Scenario(
         name="scale-5-to-3-at-rest",
@@ -125,6 +130,25 @@ MEMBERSHIP: Final = (
         spec=spec_of("InitialControllers", 3, controllers=_RETAIN),
         turns=(turn("asks for one", is_ready, _replicas(1)), turn("asks for three", is_ready, _replicas(3))),
         exhaustive=True,
+    ),
+    Scenario(
+        name="scale-5-to-3-retained",
+        spec=spec_of("InitialControllers", 5, controllers=_RETAIN),
+        turns=(turn("asks for three", is_ready, _replicas(3)),),
+        holds=keeps_retired(2),
+    ),
+    Scenario(
+        name="scale-3-to-2-and-back",
+        spec=_THREE,
+        turns=(turn("asks for two", is_ready, _replicas(2)), turn("asks for three", is_ready, _replicas(3))),
+    ),
+    Scenario(
+        name="scale-4-to-3-and-back",
+        spec=spec_of("InitialControllers", 4),
+        turns=(
+            turn("asks for three", is_ready, _replicas(3)),
+            turn("asks for four again", is_changing, _replicas(4)),
+        ),
     ),
     Scenario(
         name="target-changed-half-way",
@@ -149,6 +173,20 @@ MEMBERSHIP: Final = (
         spec=spec_of("InitialControllers", 3, controllers=_ids(3000, 3001, 3002)),
         turns=(turn("wants others", is_ready, applies({"controllers": _ids(3001, 3003, 3004)})),),
         exhaustive=True,
+    ),
+    Scenario(
+        name="all-ids-swapped",
+        spec=_THREE,
+        turns=(turn("wants three others", is_ready, applies({"controllers": _ids(3007, 3008, 3009)})),),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="all-ids-swapped-and-four-asked",
+        spec=_THREE,
+        turns=(
+            turn("wants three others", is_ready, applies({"controllers": _ids(3007, 3008, 3009)})),
+            turn("asks for four", is_changing, applies({"controllers": {"replicas": 4, "nodeIDs": None}})),
+        ),
     ),
     Scenario(
         name="active-controller-removed",
@@ -178,6 +216,15 @@ MEMBERSHIP: Final = (
             exhaustive=True,
         )
         for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="emptied-disk-and-two-asked",
+        spec=_THREE,
+        turns=(
+            turn("empties the disk of a follower", is_ready, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("asks for two", always, _replicas(2)),
+        ),
+        exhaustive=True,
     ),
     Scenario(
         name="orphaned-and-applied-again",
@@ -338,6 +385,14 @@ MEMBERSHIP: Final = (
         ends="LostNode",
     ),
     Scenario(
+        name="lost-node-manual-and-not-wanted",
+        spec=spec_of("InitialControllers", 4, controllers=_MANUAL),
+        turns=(
+            turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),
+            turn("asks for three", always, _replicas(3)),
+        ),
+    ),
+    Scenario(
         name="restored-from-a-snapshot",
         spec=_THREE,
         turns=(
@@ -373,6 +428,14 @@ FURTHER: Final = (
         name="record-deleted",
         spec=_THREE,
         turns=(turn("deletes the record", is_ready, deletes_record),),
+    ),
+    *(
+        Scenario(
+            name=f"record-deleted-{mode.lower()}",
+            spec=spec_of(mode, 3),
+            turns=(turn("deletes the record", has_copies, deletes_record),),
+        )
+        for mode in ("InitialControllers", "Standalone", "Static")
     ),
     Scenario(
         name="record-and-status-gone",

@@ -20,6 +20,7 @@ from tests.simulation.runs.slow import Hitch
 
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import PHASE, RETIRED
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json
 
 When: TypeAlias = Callable[[World], bool]
@@ -197,6 +198,24 @@ def edits_record(text: str) -> Callable[[World, Checker], None]:
         world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity", {"data": {"record.json": text}})
 
     return act
+
+
+def has_copies(world: World) -> bool:
+    """Once the status repeats the phase of the identity record: from then on the record can be rebuilt."""
+    stored = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
+    told = ((resource(world) or {}).get("status") or {}).get("bootstrap") or {}
+    return stored is not None and json.loads(stored["data"]["record.json"])["phase"] == told.get("phase")
+
+
+def keeps_retired(count: int) -> Callable[[World], str]:
+    """This number of claims is kept, and marked as retired."""
+
+    def why_not(world: World) -> str:
+        claims = (claim["metadata"] for claim in world.kube.all(CLAIMS))
+        found = [one["name"] for one in claims if one["annotations"].get(PHASE) == RETIRED]
+        return "" if len(found) == count else f"claims {', '.join(found)} are marked as retired"
+
+    return why_not
 
 
 def deletes_service(world: World, _: Checker) -> None:
