@@ -34,7 +34,7 @@ TWO_RUNS = {"unseen_s": LOOKED_S - 11.0}
 
 
 def emptied(row: dict[str, float], **changes: Any) -> Observed:  # noqa: ANN401 - whatever the field holds
-    """The script of 3001's pod found the disk empty, and the kubelet pauses; `row` is what is remembered of its runs."""
+    """3001's script found its disk empty, and the kubelet pauses; `row` is what is remembered of its runs."""
     seen = view([key(of) for of in IDS], behind=[key(3001)])
     look = with_pod(at_rest(quorum=Known(value=seen)), 3001, container=PAUSED, report=empty_report(), gate="False")
     rows = tuple(replace(blank(one), **row) for one in look.pods if one.node_id == IDS[1])  # type: ignore[arg-type]
