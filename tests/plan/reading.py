@@ -41,6 +41,11 @@ def planned(observed: Observed, wanted: Desired | None = None, **how: Any) -> Pl
         accepted = ((question, Known(value=Admission(allowed=True))) for question in said.questions)
         observed = replace(observed, admissions=merged(observed.admissions, accepted))
         said = plan(wanted or desired(), observed, **{"now_s": NOW_S, **how})
+    return checked(said)
+
+
+def checked(said: Plan) -> Plan:
+    """The same plan, after the checks that hold for every plan."""
     _check_waits(said)
     _check_actions(said)
     return said

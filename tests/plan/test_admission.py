@@ -7,25 +7,28 @@ from tests.model.values import (
     IDS,
     NOW_S,
     bound,
+    claim_uid,
     desired,
     node,
     revision,
     running,
     runtime,
+    situation,
     speaking,
     with_pod,
     without_pod,
 )
-from tests.plan.reading import every, only, planned, wait
+from tests.plan.reading import checked, every, only, planned, verdict, wait
 
 from kafka_quorum.model.actions import CreateFormatter, CreatePod, RecordChange, RestartPod, WriteRecord
 from kafka_quorum.model.admission import Admission, PodQuestion
-from kafka_quorum.model.identity import IdentityRecord, with_revision
+from kafka_quorum.model.identity import IdentityRecord, with_claim, with_nodes, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.planner import plan
+from kafka_quorum.plan.releases.refused import moved
 
 LARGER = runtime(heap="1Gi")
 NEW = revision(LARGER, number=2)
@@ -34,6 +37,7 @@ SPEC = desired(runtime=LARGER)
 YES = Admission(allowed=True)
 NO = Admission(allowed=False, words="no PriorityClass with name missing was found")
 OLD_NO = replace(NO, current=False)
+NEWCOMER = NodeID(3003)
 
 
 def question(name: str, node_id: int = 3001, *, formatter: bool = False) -> PodQuestion:
@@ -54,7 +58,7 @@ def look(record: IdentityRecord | None = None, **answers: Admission | Unknown | 
 
 def asked(seen: Observed, wanted: object = SPEC, **how: bool) -> Plan:
     """The plan before the API server is asked."""
-    return plan(wanted, seen, now_s=NOW_S, **how)  # type: ignore[arg-type]  # a Desired
+    return checked(plan(wanted, seen, now_s=NOW_S, **how))  # type: ignore[arg-type]  # a Desired
 
 
 def stranded(*moved: int, **answers: Admission | Unknown | None) -> Observed:
@@ -72,6 +76,7 @@ def test_a_plan_asks_before_it_moves_a_controller() -> None:
     assert (said.actions, len(said.questions)) == ((), 1)
     assert said.questions[0].revision == NEW.name
     assert wait(said, "Rolling").severity is Severity.PROGRESS
+    assert verdict(said, "5-restart").allowed
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["before the record", "after the record"])
@@ -178,6 +183,45 @@ def test_a_healthy_controller_without_a_pod_keeps_its_revision() -> None:
     assert create.revision.name == OLD.name
 
 
+THIRD = revision(runtime(heap="2Gi"), number=3)
+OLDER = revision(runtime(release="4.1.2"), number=4)
+
+
+def refused(own: Admission, wanted: Revision = NEW, **answers: Admission | Unknown | None) -> Observed:
+    """A look in which 3001 has no pod, because the API server refused the pod from the third revision."""
+    seen = without_pod(look(with_revision(running(), THIRD.name, [IDS[1]]), **answers), 3001)
+    answered = (*seen.admissions, (question(THIRD.name), Known(value=own)))
+    return replace(seen, revisions=tuple(dict.fromkeys((OLD, NEW, THIRD, wanted))), admissions=answered)
+
+
+def test_a_refused_controller_moves_past_every_refusal() -> None:
+    """If the spec's revision is refused as well, the controller goes back to the applied one, and nothing is asked."""
+    said = asked(refused(NO, new=NO, old=YES))
+    assert node(only(said, WriteRecord).record, 3001).revision == OLD.name
+    assert said.questions == ()
+
+
+def test_a_refused_controller_moves_past_an_image_that_may_not_run() -> None:
+    """If the spec's image cannot read the finalized levels, the controller goes back to the applied revision."""
+    seen = refused(NO, OLDER, old=YES)
+    write = only(asked(seen, desired(runtime=OLDER.runtime)), WriteRecord)
+    assert node(write.record, 3001).revision == OLD.name
+
+
+def test_an_answer_about_the_spec_is_waited_for() -> None:
+    """While the API server cannot check the pod from the spec's revision, the controller stays where it is."""
+    said = asked(refused(NO, new=Unknown(reason="it timed out"), old=YES))
+    assert every(said, WriteRecord) == []
+    assert question(NEW.name) not in said.questions
+
+
+def test_after_an_old_refusal_only_the_spec_is_tried() -> None:
+    """After an old refusal the controller moves to the spec's revision, but not back to the applied one."""
+    write = only(asked(refused(OLD_NO, new=YES, old=NO)), WriteRecord)
+    assert node(write.record, 3001).revision == NEW.name
+    assert every(asked(refused(OLD_NO, new=NO, old=YES)), WriteRecord) == []
+
+
 # The applied revision
 
 
@@ -194,6 +238,17 @@ def test_a_revision_is_applied_once_a_pod_has_run() -> None:
 # Formatters
 
 
+def test_a_refused_formatter_moves_to_the_applied_revision() -> None:
+    """A newcomer whose formatter is refused gets the applied revision, and no running controller moves."""
+    record = with_claim(with_nodes(running(), [NEWCOMER]), NEWCOMER, claim_uid(NEWCOMER))
+    record = with_revision(record, THIRD.name, [NEWCOMER])
+    answers = ((THIRD, NO), (OLD, YES))
+    said = tuple((question(of.name, NEWCOMER, formatter=True), Known(value=answer)) for of, answer in answers)
+    part = moved(situation(observed=speaking(record, revisions=(OLD, THIRD), admissions=said)))
+    assert isinstance(part.exclusive, WriteRecord)
+    assert [of.revision for of in part.exclusive.record.nodes] == [None, None, None, OLD.name]
+
+
 def test_a_refused_formatter_is_named() -> None:
     """Before the barrier the wait quotes the API server's refusal, and no formatter is created."""
     seen = speaking(bound(), revisions=(OLD,), pods=())
@@ -203,3 +258,4 @@ def test_a_refused_formatter_is_named() -> None:
     shown = [one for one in said.waits if one.reason == "PodRefused"]
     assert [one.node_id for one in shown] == list(IDS)
     assert all(NO.words in one.message for one in shown)
+    assert verdict(said, "1-initial-format").allowed

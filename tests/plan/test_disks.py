@@ -125,6 +125,9 @@ def test_claim_of_a_first_controller_that_is_not_wanted_any_more() -> None:
     )
     said = planned(replace(fewer, record=unbound), desired(replicas=1, bootstrap=BootstrapMode.STANDALONE))
     assert not every(said, CreateClaim), "a newcomer that nobody wants any more needs no disk"
+    forming = at_rest(minted(mode=BootstrapMode.STANDALONE), claims=(), pods=())
+    said = planned(forming, desired(replicas=1, bootstrap=BootstrapMode.STANDALONE))
+    assert {action.node_id for action in every(said, CreateClaim)} == {3000}, "nor before the barrier"
 
 
 @pytest.mark.parametrize("formatted", [False, True])
@@ -147,6 +150,16 @@ def test_unformatted_newcomers_claim_lost() -> None:
     )
     assert write.change is RecordChange.CLAIM_LOST
     assert node(write.record, 3001).generation == 2
+
+
+def test_retired_claim_behind_a_missing_one() -> None:
+    """A retired claim is replaced by a new one, also if another controller has no claim yet."""
+    record = started(mode=BootstrapMode.STANDALONE)
+    first = replace(record.nodes[1], claim_uid=None)
+    record = replace(record, nodes=(record.nodes[0], first, record.nodes[2]))
+    look = with_the_claim(at_rest(record), 3002, phase=names.RETIRED, directory_id=directory(3002))
+    write = only(planned(look, desired(bootstrap=BootstrapMode.STANDALONE)), WriteRecord)
+    assert (write.change, node(write.record, 3002).generation) == (RecordChange.CLAIM_LOST, 2)
 
 
 @pytest.mark.parametrize(
@@ -377,6 +390,19 @@ def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
         assert "no space left" in wait(said, "FormatFailed").message
 
 
+@pytest.mark.parametrize(("age_s", "again"), [(5.0, False), (20.0, True)])
+def test_a_disk_that_a_formatter_cannot_read(age_s: float, *, again: bool) -> None:
+    """A formatter that cannot read its disk is repeated after a pause; the disk is reported meanwhile."""
+    of = node(FIRST, 3000)
+    unread = replace(empty_report(), found=DiskFound.UNREADABLE, message="ls: I/O error")
+    pod_ = formatter(FIRST, of, container=failed(), finished=True, report=unread, finished_at_s=NOW_S - age_s)
+    said = planned(at_rest(FIRST, pods=(pod_, *(formatter(FIRST, other) for other in FIRST.nodes[1:]))))
+    assert [action.reason for action in every(said, DeletePod)] == (["FormatterFailed"] if again else [])
+    if not again:
+        assert degraded(said) == {"DiskUnreadable"}
+        assert unread.message in wait(said, "DiskUnreadable").message
+
+
 def test_formatter_that_never_started() -> None:
     """A formatter that was evicted before its container could report is recreated."""
     pod_ = formatter(FIRST, node(FIRST, 3000), container=Waiting(reason="", message="", last_exit=None), finished=True)
@@ -575,6 +601,7 @@ def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
     look = returned()
     mark = only(planned(look), AnnotateClaim)
     assert (mark.claim.node_id, mark.directory_id, mark.retired, mark.kept) == (3001, directory(3001), True, True)
+    assert mentions(wait(planned(look), "Formatting").message, directory(3001), 3001)
     marked = with_the_claim(look, 3001, phase=names.RETIRED, directory_id=directory(3001), kept=True)
     write = only(planned(marked), WriteRecord)
     again = node(write.record, 3001)
@@ -692,6 +719,12 @@ def test_claim_deleting_under_a_running_pod() -> None:
     said = planned(with_the_claim(at_rest(), 3001, deleting=True))
     assert said.actions == ()
     assert degraded(said) == {"ClaimDeleting"}
+
+
+def test_claim_deleting_without_a_pod() -> None:
+    """A claim that is being deleted, and that no pod uses, is reported with its controller."""
+    said = planned(with_the_claim(without_pod(at_rest(), 3001), 3001, deleting=True))
+    assert mentions(wait(said, "ClaimDeleting").message, "alpha-3001-g1", 3001)
 
 
 def test_next_generation_has_the_same_id_before_the_barrier() -> None:

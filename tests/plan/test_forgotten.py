@@ -11,6 +11,7 @@ from kafka_quorum.model.actions import AnnotateClaim
 from kafka_quorum.model.identity import IdentityRecord, with_nodes, without_node
 from kafka_quorum.model.observed import Observed, Stranger
 from kafka_quorum.plan.guards.rule8_identity import may_mint
+from kafka_quorum.plan.identity.forgotten import forgotten
 
 WHOLE = running()
 LOST = replace(WHOLE, nodes=WHOLE.nodes[:2])
@@ -44,6 +45,15 @@ def test_a_lost_controller_is_a_conflict(look: Observed) -> None:
 def test_a_removed_controller_is_none(record: IdentityRecord) -> None:
     """A controller that the record retired is not lost: the copies only lag behind."""
     assert "IdentityConflict" not in degraded(planned(copies(record)))
+
+
+def test_a_controller_with_another_directory_id_is_not_missing() -> None:
+    """A controller of the record whose copies have another directory id differs from them, and is not forgotten."""
+    other = replace(WHOLE, nodes=tuple(replace(of, directory_id=directory(of.node_id, 2)) for of in WHOLE.nodes))
+    look = at_rest(WHOLE)
+    assert list(forgotten(replace(look, claims=()), other)) == []
+    assert list(forgotten(replace(look, status=mirrored(other)), other)) == []
+    assert len(list(forgotten(replace(look, claims=()), LOST))) == 1
 
 
 def test_another_clusters_claim_is_not_ours_to_miss() -> None:

@@ -163,7 +163,7 @@ def test_answers() -> None:
     assert allowed(given) is given
     with pytest.raises(WrongPermitError, match="held"):
         allowed(Refusal(rule="5-restart", reason="held"))
-    with pytest.raises(WrongPermitError):
+    with pytest.raises(WrongPermitError, match=r": the guard was not asked$"):
         allowed(None)
     required(Permit(rule="5-restart", reason=""), EVERY["5-restart"])
 

@@ -79,6 +79,18 @@ def test_others_that_lag_do_not_count() -> None:
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
     look = replace(with_the_claim(at_rest(), 3000, deleting=True), quorum=Known(value=seen), memory=looks(seen))
     assert mentions(kept(look), 2)
+    assert not mentions(kept(look), "spec.controllers.replicas"), "the lagging voter may catch up"
+
+
+@pytest.mark.parametrize("votes", [True, False], ids=["added", "removed"])
+def test_a_vote_that_is_not_committed_yet_needs_its_disk(votes: bool) -> None:  # noqa: FBT001 - a column
+    """A replica that is being added to the voters, or removed from them, keeps its disk until this is committed."""
+    others = [key(3001), key(3002)]
+    seen = view([key(3000), *others] if votes else others, [] if votes else [key(3000)], committed=False)
+    before = frozenset(others if votes else [key(3000), *others])
+    look = replace(with_the_claim(at_rest(), 3000, deleting=True), memory=looks(seen))
+    assert kept(replace(look, quorum=Known(value=replace(seen, committed_voters=before)))) != ""
+    assert kept(replace(look, quorum=Known(value=replace(seen, committed=True, committed_voters=seen.voters)))) == ""
 
 
 def test_nothing_is_given_up_without_a_leader() -> None:

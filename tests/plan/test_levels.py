@@ -42,6 +42,8 @@ from kafka_quorum.model.memory import Soak, StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.releases.levels import seen, soak_left_s
 from kafka_quorum.plan.releases.wants import announced, questions, wants
 
 FINE = StepCheck(allowed=True, words="")
@@ -224,8 +226,8 @@ def test_nobody_is_asked_without_a_leader() -> None:
     """Without a leader no step is asked about."""
     look = replace(during(well(), METADATA, 28), quorum=SILENT)
     assert questions(situation(desired=asks(metadata_version=33), observed=look, record=running())) == ()
-    for record, seen in ((running(), look), (running(), at_rest()), (bound(), well())):
-        assert announced(situation(desired=desired(), observed=seen, record=record)) == ()
+    for record, other in ((running(), look), (running(), at_rest()), (bound(), well())):
+        assert announced(situation(desired=desired(), observed=other, record=record)) == ()
 
 
 def test_announced() -> None:
@@ -407,6 +409,22 @@ def test_soaking() -> None:
     assert only(planned(early, brief), BeginFeatureStep).step == RAISE
 
 
+def test_a_laggard_is_no_soak() -> None:
+    """After the soak, a voter that lags is waited for as progress of the step, not as a soak."""
+    look = well(checks={RAISE: FINE})
+    lags = Known(value=view([key(of) for of in IDS], behind=[key(3002)]))
+    look = replace(look, quorum=lags, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
+    said = planned(look, asks(metadata_version=33))
+    assert every(said, BeginFeatureStep) == []
+    assert {"SteppingFeature", "Soaking"} & reasons(said) == {"SteppingFeature"}
+
+
+def test_without_a_soak_all_of_it_is_left() -> None:
+    """Before the first healthy look, the whole soak is left."""
+    look = replace(well(), memory=replace(well().memory, soak=None))
+    assert soak_left_s(situation(desired=asks(metadata_version=33), observed=look)) == 60.0
+
+
 def test_levels_wait_for_the_roll() -> None:
     """Before the roll is complete no step begins, and this is progress, not a block."""
     new = revision(runtime(heap="1Gi"), number=2)
@@ -428,6 +446,13 @@ def test_missing_dependency() -> None:
             "eligible.leader.replicas.version eligible.leader.replicas.version 1 metadata.version 4.0-IV1 23 4.0-IV0 22"
         )
     )
+
+
+def test_a_dependency_that_is_not_finalized_is_at_zero() -> None:
+    """A missing dependency that is not finalized at all is shown at level 0."""
+    step, off = FeatureStep(name=ELR, level=1), replace(saying(), finalized=(FinalizedFeature(name=KRAFT, level=1),))
+    held = wait(planned(well(off, checks={step: FINE}), asks(**{ELR: 1})), "FeatureBlocked")
+    assert facts(held.message) == facts(ELR, ELR, 1, METADATA, "4.0-IV1", 23, 0)
 
 
 def test_dependency_that_is_named_goes_first() -> None:
@@ -538,6 +563,9 @@ def test_levels_before_the_barrier_are_not_written() -> None:
     assert look.record is not None
     stale = replace(look, record=replace(look.record, levels=()))
     assert not any(action.change is RecordChange.LEVELS_SEEN for action in every(planned(stale), WriteRecord))
+    led = replace(stale, quorum=well().quorum)
+    assert seen(situation(observed=led)) == Part()
+    assert seen(situation(observed=replace(led, record=replace(running(), levels=())))).exclusive is not None
 
 
 # Static to dynamic
@@ -625,6 +653,15 @@ def test_announced_dependency_comes_first() -> None:
     assert named_low[METADATA].requested is False
     alone = plans_of(well(replace(AT_22, finalized=saying("4.1.2", **{"group.version": 0}).finalized)), desired())
     assert alone["group.version"].against == ""
+
+
+@pytest.mark.parametrize("level", [23, 27])
+def test_a_refusal_is_told_if_no_dependency_is_missing(level: int) -> None:
+    """Kafka's refusal is reported if the dependency has the level that is needed, even if it could be raised too."""
+    no = StepCheck(allowed=False, words="Broker 1 only supports version 0")
+    at = replace(saying(), finalized=(FinalizedFeature(name=METADATA, level=level),))
+    told = plans_of(well(at, checks={FeatureStep(name=ELR, level=1): no}), desired())
+    assert (told[ELR].against, told[METADATA].requested) == (no.words, False)
 
 
 def test_soak_is_looked_at_less_often() -> None:

@@ -37,6 +37,7 @@ from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
+from kafka_quorum.plan.facts.podstate import waiting_pod
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="manifest unknown", last_exit=None)
@@ -166,6 +167,7 @@ def test_outdated_pod_is_replaced_unless_it_runs() -> None:
     runs = planned(old)
     assert every(runs, DeletePod) == []
     assert not verdict(runs, "3-replace-pod").allowed
+    assert "RemovingPod" not in reasons(runs), "nothing removes it"
 
 
 def test_corrected_pod_is_replaced_unless_it_runs() -> None:
@@ -193,6 +195,13 @@ def test_stuck_pod_is_told() -> None:
     stuck = wait(said, "PodStuck")
     assert (stuck.severity, stuck.node_id) == (Severity.DEGRADED, 3001)
     assert BACK_OFF.message in stuck.message
+
+
+def test_stuck_pod_without_words() -> None:
+    """A pod that cannot start, and of which the kubelet says no more, is reported with the kubelet's reason alone."""
+    look = with_pod(at_rest(), 3001, container=replace(BACK_OFF, message=""), gate="False")
+    (stuck,) = (one for one in look.pods if one.node_id == 3001)
+    assert wait(planned(look), "PodStuck") == waiting_pod(stuck, BACK_OFF.reason, "", otherwise="Starting")
 
 
 def test_unschedulable_pod_is_told() -> None:
@@ -224,6 +233,15 @@ def test_pod_with_the_script_of_an_earlier_operator() -> None:
     planned_ = planned(with_pod(at_rest(), 3001, container=CRASHED, report=old, gate="False"))
     assert (only(planned_, DeletePod).pod.node_id, only(planned_, DeletePod).reason) == (3001, "PodOutdated")
     assert planned(with_pod(at_rest(), 3001, report=old)).actions == (), "a pod that runs is left alone"
+
+
+def test_pod_that_cannot_read_its_disk() -> None:
+    """A pod that cannot read its disk is degraded and left alone, with the script's words."""
+    unread = report(running(), node(running(), 3001), found=DiskFound.UNREADABLE, accepted=False, message="I/O error")
+    said = planned(with_pod(at_rest(), 3001, container=CRASHED, report=unread, gate="False"))
+    assert said.actions == ()
+    assert degraded(said) == {"DiskUnreadable"}
+    assert unread.message in wait(said, "DiskUnreadable").message
 
 
 @pytest.mark.parametrize("found", [DiskFound.FORMATTED, DiskFound.PARTIAL])
@@ -266,6 +284,15 @@ def test_marks_follow_the_quorum(behind: bool, observer: bool, expected: tuple[b
     voters = [key(3000), key(3002)] if observer else [key(3000), key(3001), key(3002)]
     seen = view(voters, [key(3001)] if observer else [], behind=[key(3001)] if behind else [])
     assert marked(at_rest(quorum=Known(value=seen)))[3001] == expected
+
+
+def test_each_mark_has_its_message() -> None:
+    """The gates of a caught-up voter, of a lagging one and of an observer have different messages."""
+    seen = view([key(3000), key(3001)], [key(3002)], behind=[key(3001)])
+    fresh = at_rest(quorum=Known(value=seen))
+    unmarked = replace(fresh, pods=tuple(replace(one, gate="") for one in fresh.pods))
+    messages = {action.pod.node_id: action.message for action in every(planned(unmarked), MarkPod)}
+    assert (set(messages), len(set(messages.values()))) == (set(IDS), 3)
 
 
 def test_voter_that_does_not_run_is_not_ready() -> None:

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import node, pod, running
 
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Terminated, Waiting
-from kafka_quorum.plan.facts.podstate import STUCK, is_stuck, waiting_pod
+from kafka_quorum.plan.facts.podstate import STUCK, is_stuck, unreadable_disk, waiting_pod
 
 
 def ended(exit_code: int) -> Terminated:
@@ -59,3 +60,11 @@ def test_on_its_way(reason: str) -> None:
     wait = waiting_pod(pod(running(), node(running(), 3000)), reason, "", otherwise="Formatting")
     assert (wait.reason, wait.severity, wait.node_id) == ("Formatting", Severity.PROGRESS, 3000)
     assert reason in wait.message
+
+
+def test_unreadable_disk() -> None:
+    """A disk that cannot be read is reported with its controller, its pod and the script's words."""
+    of = node(running(), 3001)
+    wait = unreadable_disk(of, pod(running(), of), "sh: 5: I/O error")
+    assert (wait.reason, wait.severity, wait.node_id) == ("DiskUnreadable", Severity.DEGRADED, 3001)
+    assert facts(wait.message) == facts("alpha-3001-g1", 3001, 5)

@@ -12,6 +12,7 @@ from tests.model.values import (
     at_rest,
     bound,
     claim,
+    claim_uid,
     desired,
     directory,
     key,
@@ -25,18 +26,21 @@ from tests.model.values import (
 from tests.plan.reading import only, planned, wait
 
 from kafka_quorum.model.actions import WriteRecord
-from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
     FormerNode,
     IdentityRecord,
+    mint,
+    with_claim,
     with_disk_lost,
     with_report,
     without_node,
 )
 from kafka_quorum.model.names import RETIRED
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.plan.facts.formats import format_of
 
 
 def rebuilt(look: Observed) -> IdentityRecord:
@@ -118,6 +122,15 @@ def test_before_the_barrier_claims_alone_tell_newcomers_from_first_voters() -> N
     assert again.initial == (key(3000),)
 
 
+def unreported() -> IdentityRecord:
+    """The record of a static quorum whose disks have not reported their directory ids yet."""
+    unknown = [replace(key(of), directory_id=None) for of in IDS]
+    record = mint(CLUSTER, format_of(desired(bootstrap=BootstrapMode.STATIC)), unknown, ())
+    for of in IDS:
+        record = with_claim(record, of, claim_uid(of))
+    return record
+
+
 def twice_lost() -> IdentityRecord:
     """Controllers 3001 and 3002 are removed; 3002 had lost its first disk before."""
     lost = with_report(with_disk_lost(running(), IDS[2], new_claim=True), IDS[2], directory(3002, 2))
@@ -154,3 +167,57 @@ def test_lost_first_disks_of_several_controllers() -> None:
     for node_id in IDS[1:]:
         record = with_report(with_disk_lost(record, node_id, new_claim=False), node_id, directory(node_id, 2))
     assert rebuilt(at_rest(record)).nodes == record.nodes
+
+
+# Static quorums
+
+STATIC = desired(bootstrap=BootstrapMode.STATIC)
+PINNED = revision(runtime(static_voters=IDS))
+
+
+def of_a_spec(look: Observed, spec: Desired) -> IdentityRecord:
+    """The record that the plan rebuilds for a look without one, by this spec."""
+    return only(planned(replace(look, record=None), spec), WriteRecord).record
+
+
+@pytest.mark.parametrize(
+    ("revisions", "spec", "static"),
+    [
+        ((PINNED,), desired(), True),
+        ((PINNED,), STATIC, True),
+        ((revision(),), desired(), False),
+        ((revision(),), STATIC, False),
+        ((), desired(), False),
+        ((), STATIC, True),
+    ],
+    ids=["static", "static by both", "dynamic", "dynamic by now", "no revision", "no revision, static spec"],
+)
+def test_static_is_what_pods_are_made_from(revisions: tuple[Revision, ...], spec: Desired, *, static: bool) -> None:
+    """A record is rebuilt as static if its pods have static voters; without any revision the spec's mode decides."""
+    assert of_a_spec(at_rest(revisions=revisions, pods=()), spec).static is static
+
+
+def test_a_lost_first_disk_of_a_static_quorum() -> None:
+    """Behind the barrier, a static controller on its second disk is rebuilt as a newcomer, the others as first ones."""
+    lost = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    again = of_a_spec(at_rest(lost, revisions=(PINNED,)), STATIC)
+    assert [of.mode for of in again.nodes] == [
+        FormatMode.STATIC,
+        FormatMode.NO_INITIAL_CONTROLLERS,
+        FormatMode.STATIC,
+    ]
+
+
+def test_first_voters_of_a_static_quorum_that_forms() -> None:
+    """Before the barrier, a first voter stays one although no disk has reported its directory id yet."""
+    record = unreported()
+    again = of_a_spec(at_rest(record), STATIC)
+    assert (again.phase, again.initial) == (BootstrapPhase.FORMATTING, record.initial)
+
+
+def test_first_voters_without_a_directory_id_behind_the_barrier() -> None:
+    """Behind the barrier, a controller that only the list of first voters names needs a directory id there."""
+    look = at_rest(unreported(), status=mirrored(unreported(), phase=BootstrapPhase.STARTED))
+    gone = replace(look.status, controllers=look.status.controllers[:2])
+    again = of_a_spec(replace(look, claims=look.claims[:2], status=gone), STATIC)
+    assert [of.node_id for of in again.initial] == list(IDS[:2])

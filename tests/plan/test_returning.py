@@ -39,3 +39,14 @@ def test_voter_that_lost_its_disk_is_one(*, known: bool) -> None:
     look = at_rest(record, quorum=SILENT)
     remembered = replace(look.memory, committed_voters=seen.voters if known else None)
     assert "LostDisk" in reasons(planned(replace(look, memory=remembered), desired()))
+
+
+@pytest.mark.parametrize("votes", [True, False], ids=["not removed yet", "removal not committed"])
+def test_voter_that_lost_its_disk_is_one_until_its_removal_is_committed(*, votes: bool) -> None:
+    """A retired disk counts as lost while it is a voter, and until the voter set without it is committed."""
+    record = with_disk_lost(running(), BACK, new_claim=True)
+    lost = (*VOTERS, key(3002))
+    seen = replace(view(lost if votes else VOTERS), committed_voters=frozenset(VOTERS if votes else lost))
+    assert "LostDisk" in reasons(planned(at_rest(record, quorum=Known(value=seen)), desired()))
+    gone = replace(view(VOTERS), committed_voters=frozenset(VOTERS))
+    assert "LostDisk" not in reasons(planned(at_rest(record, quorum=Known(value=gone)), desired()))

@@ -24,6 +24,7 @@ from tests.model.values import (
     started,
     view,
     with_pod,
+    with_the_claim,
     without_pod,
 )
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
@@ -350,6 +351,18 @@ def test_one_stuck_controller_after_the_other(quorum: str) -> None:
     assert every(planned(crashed, fixed()), WriteRecord) == []
     second = only(planned(back, fixed()), WriteRecord)
     assert {of.node_id: of.revision for of in second.record.nodes} == {3000: None, 3001: NEWER.name, 3002: NEWER.name}
+
+
+def test_a_stuck_controller_that_must_stay_delays_no_other() -> None:
+    """If the pod of a stuck controller must stay for its disk, the next stuck one is corrected, by its permit."""
+    seen = view(KEYS, behind=KEYS[1:])
+    look = replace(at_rest(revisions=(revision(), NEWER)), quorum=Known(value=seen), memory=looks(seen))
+    for node_id in IDS[1:]:
+        look = with_pod(look, node_id, container=BACK_OFF, gate="False")
+    part = revisions(situation(desired=fixed(), observed=with_the_claim(look, 3001, deleting=True)))
+    assert isinstance(part.exclusive, WriteRecord)
+    assert [of.revision for of in part.exclusive.record.nodes] == [None, None, NEWER.name]
+    assert [one.allowed for one in part.verdicts if one.rule == "5-restart"] == [False, True]
 
 
 @pytest.mark.parametrize("others", ["on its node", "a refused disk"])

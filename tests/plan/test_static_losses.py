@@ -21,16 +21,18 @@ from tests.model.values import (
     still_blank,
     view,
     with_pod,
+    without_pod,
 )
-from tests.plan.reading import planned, verdict, wait
+from tests.plan.reading import every, planned, verdict, wait
 
-from kafka_quorum.model.actions import RecordChange, WriteRecord
+from kafka_quorum.model.actions import CreatePod, RecordChange, WriteRecord
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk, may_run
 from kafka_quorum.plan.guards.rule7_releases import may_drop_static
+from kafka_quorum.plan.releases.revisions import revisions
 
 STATIC = replace(running(), static=True)
 PINNED = revision(runtime(static_voters=IDS))
@@ -101,6 +103,25 @@ def test_the_new_disk_never_starts_from_the_old_revision() -> None:
     assert action.change is RecordChange.REVISION
     assert node(action.record, LOST).revision == next_one.name
     assert node(record, LOST).mode is FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def test_the_new_disk_waits_for_the_next_revision() -> None:
+    """Before the next revision exists, the new disk gets no pod from the old one, and the wait names the controller."""
+    record = replace(new_disk(), static=False, applied_revision=PINNED.name)
+    whole = speaking(record, revisions=(PINNED,))
+    look = without_pod(replace(whole, quorum=SILENT), LOST)
+    said = planned(look, desired(runtime=PINNED.runtime))
+    assert every(said, CreatePod) == []
+    assert wait(said, "Starting").node_id == LOST
+    assert verdict(said, "2-run").allowed
+
+
+def test_a_first_disk_starts_from_the_old_revision() -> None:
+    """After the static voters are dropped, a first voter whose pod is lost is not moved: its disk has its own vote."""
+    first = tuple(replace(of, mode=FormatMode.STATIC) for of in running().nodes)
+    record = replace(running(), nodes=first, applied_revision=PINNED.name)
+    look = without_pod(speaking(record, revisions=(PINNED, revision(number=2))), LOST)
+    assert revisions(situation(desired=desired(), observed=look)).exclusive is None
 
 
 def test_a_person_is_told_why() -> None:

@@ -133,7 +133,7 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
         return Part()  # it could not be recreated
     if not is_look_due(situation, node, pod):
         return Part()
-    verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
+    verdict = may_replace_pod(pod)  # its disk stays: no look is due on a disk that is gone with its pod
     text = f"pod {pod.name} did not find its data some time ago, and is recreated to look again now"
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))

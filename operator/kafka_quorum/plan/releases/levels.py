@@ -36,10 +36,8 @@ STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBloc
 def seen(situation: Situation) -> Part:
     """Remember the finalized levels: an image must support them while no controller answers."""
     record = situation.record
-    if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
-        return Part()
-    levels = situation.observed.finalized
-    if not levels or levels == record.levels:
+    levels = situation.observed.finalized  # none without a leader
+    if record.phase is not BootstrapPhase.STARTED or not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
     write = WriteRecord(
