@@ -120,6 +120,17 @@ def test_a_revision_that_failed_is_not_trusted() -> None:
     assert NO.words in wait(said, "RollHeld").message
 
 
+def test_a_failure_of_another_revision_holds_nothing() -> None:
+    """A creation that was refused from the earlier revision holds no roll to one that is accepted."""
+    answers = (
+        *((question(NEW.name, of), Known(value=YES)) for of in IDS),
+        (question(OLD.name), Known(value=replace(NO, created=True))),
+    )
+    said = asked(replace(look(), admissions=answers))
+    assert said.actions
+    assert "RollHeld" not in {each.reason for each in said.waits}
+
+
 # A controller without a pod
 
 
