@@ -26,7 +26,7 @@ from quorum_history.quality import Verdict
 from quorum_history.replay import replay_plan
 from quorum_history.replicas import cluster_log
 from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
-from quorum_history.state import Found, load
+from quorum_history.state import ADDED_TYPES, Found, load
 from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
 
@@ -165,9 +165,14 @@ def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
-    """Voters, leaders, features, registrations, from the records of `store`; its faults are a table already."""
+    """Voters, leaders, features and the rest, from the records of `store`; its faults are a table already.
+
+    A table whose records an earlier version did not keep is left out: without a row it would show that there are none.
+    """
     made = timelines(read_ingested(spark, store, RECORDS))
-    return {name: table for name, table in made.items() if name != "faults"}
+    state = load(store)
+    lacks = {"faults"} if state is None or state.keeps(ADDED_TYPES) else {"faults", "migration_states"}
+    return {name: table for name, table in made.items() if name not in lacks}
 
 
 def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
