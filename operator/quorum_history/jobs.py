@@ -19,6 +19,7 @@ from kraftlog.places import filesystem_of
 from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
+from quorum_history.changes import compared
 from quorum_history.downgrade import LEVELS, all_losses
 from quorum_history.files import FileKind, LogFile, find_files
 from quorum_history.lossy import lossy_state
@@ -177,7 +178,8 @@ def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
 
 def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
     """Availability and the rest, from the observations of `store`."""
-    return looks.answers(read_ingested(spark, store, OBSERVATIONS), max_gap_s)
+    seen = read_ingested(spark, store, OBSERVATIONS)
+    return looks.answers(seen, max_gap_s) | {"changes_compared": compared(seen, max_gap_s)}
 
 
 def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
