@@ -145,4 +145,40 @@ ANSWERS = (
         ),
         tests="test_observations",
     ),
+    Table(
+        name="changes_compared",
+        row="roll or level step of a quorum",
+        command="observe",
+        key=("clusterID", "namespace", "name", "kind", "until", "after"),
+        columns=(
+            *QUORUM,
+            Column("kind", "string", "`roll`: nodes came to another release; `level step`: of a finalized level"),
+            Column("before", "string", "release or releases, or feature and level, before it"),
+            Column("after", "string", "release, or feature and level, after it"),
+            Column("since", "timestamp", "the last look before it began", "UTC"),
+            Column("until", "timestamp", "the first look after it ended", "UTC"),
+            Column("seconds", "double", "its length", "s"),
+            Column("unavailable_s", "double", "unavailable time during it, null where nothing is known", "s"),
+            Column("unknown_s", "double", "of which nobody looked", "s"),
+            Column(
+                "leader_changes", "bigint", "epochs that looks during it show as begun, null if none does", "changes"
+            ),
+            Column(
+                "compared_s",
+                "double",
+                "length of the two equal stretches right before and after it, up to an hour:"
+                " they end at the neighbouring change and at the first or last look",
+                "s",
+            ),
+            Column("availability_before", "double", "available over known time, null where nothing is known", "share"),
+            Column("availability_after", "double", "available over known time, null where nothing is known", "share"),
+            Column("unknown_before_s", "double", "of the stretch before it", "s"),
+            Column("unknown_after_s", "double", "of the stretch after it", "s"),
+            Column("p95_lag_before_records", "bigint", "of the voters behind the leader, 95 % of looks", "records"),
+            Column("p95_lag_after_records", "bigint", "of the voters behind the leader, 95 % of looks", "records"),
+            Column("leader_changes_before", "bigint", "as above, in the stretch before it", "changes"),
+            Column("leader_changes_after", "bigint", "as above, in the stretch after it", "changes"),
+        ),
+        tests="test_changes",
+    ),
 )

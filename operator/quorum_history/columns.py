@@ -38,5 +38,6 @@ QUORUM = (
 )
 NODE = Column("node_id", "int", "controller or broker")
 ENDPOINTS = "array<struct<name:string,host:string,port:int>>"
+LISTENERS = "array<struct<name:string,host:string,port:int,security_protocol:string>>"
 RANGES = "array<struct<name:string,minSupportedVersion:int,maxSupportedVersion:int>>"
 REPLICAS = "array<struct<nodeID:int,directoryID:string,live:boolean,lagRecords:bigint>>"

@@ -53,7 +53,7 @@ _RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
-    "last_looks", "downgrade_analysed", "service_levels",
+    "last_looks", "downgrade_analysed", "service_levels", "changes_compared",
 )  # fmt: skip
 
 

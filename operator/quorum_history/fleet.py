@@ -19,7 +19,7 @@ from quorum_history.concerns import (
     moment,
     quorum_name,
 )
-from quorum_history.page import ROWS_SHOWN, Page, escaped, isolated
+from quorum_history.page import ROWS_SHOWN, Page, escaped, isolated, text_of
 
 DETAILED = 12
 """At most this many quorums or clusters are shown one by one; if there are more, each can have its own page."""
@@ -204,6 +204,12 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
     changes = sorted(tables.get("leader_changes", ()), key=lambda row: -(row["changes_per_hour"] or 0.0))
     page.table("Leader changes, the most frequent first", changes, "namespace", "name", "leader_changes", "known_hours",
                "changes_per_hour")  # fmt: skip
+    page.heading(3, "Rolls and level steps", "compared")
+    changes = sorted(tables.get("changes_compared", ()), key=lambda row: row["until"], reverse=True)
+    page.table("Rolls and level steps, the newest first, with equal stretches before and after each",
+               [_compared(row) for row in changes], "quorum", "change", "since", "unavailable_s", "compared_s",
+               "availability_before_and_after", "p95_lag_before_and_after",
+               "leader_changes_before_during_and_after")  # fmt: skip
     page.heading(3, "Lag", "lag")
     lags = sorted(tables.get("lag_percentiles", ()), key=lambda row: -row["p95_lag_records"])
     if lags:
@@ -218,6 +224,23 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
     ready = sorted(tables.get("upgrade_readiness", ()), key=lambda row: row["ready"] is True)
     page.table("Features, those that are held back first", ready, "namespace", "name", "feature", "finalized",
                "highest_common", "highest_anywhere", "held_back_by", "ready")  # fmt: skip
+
+
+def _compared(row: Row) -> Row:
+    """A change as a row of the page: what was before and after it in one cell, and unknown as such."""
+    cells = {
+        "availability_before_and_after": ("availability_before", "availability_after"),
+        "p95_lag_before_and_after": ("p95_lag_before_records", "p95_lag_after_records"),
+        "leader_changes_before_during_and_after": ("leader_changes_before", "leader_changes", "leader_changes_after"),
+        "unavailable_s": ("unavailable_s",),
+    }
+    texts = {cell: ", ".join(_or_unknown(column, row[column]) for column in columns) for cell, columns in cells.items()}
+    change = f"{row['kind']}, {row['before']} to {row['after']}"
+    return {**row, "quorum": quorum_name(row), "change": change, **texts}
+
+
+def _or_unknown(column: str, value: float | None) -> str:
+    return "unknown" if value is None else text_of(column, value)
 
 
 def _worst(page: Page, tables: Tables, found: Sequence[Concern], links: Mapping[str, str]) -> None:

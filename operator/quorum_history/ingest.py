@@ -33,7 +33,7 @@ from quorum_history.sink import (
     write_small,
 )
 from quorum_history.source import SourceOptions
-from quorum_history.state import Batch, ClusterState, Found, State, StateError, commit, load
+from quorum_history.state import ADDED_TYPES, Batch, ClusterState, Found, State, StateError, commit, load
 from quorum_history.store import Store
 from quorum_history.summary import Summary
 
@@ -58,9 +58,8 @@ def ingest(store: Store, request: Request, executor: Executor, now: datetime | N
     """Append what is new; the tables' folder must be `locked` (NoLogsError, StateError, OSError)."""
     before = load(store)
     state = before or State(types=_types(request.options))
-    _check_types(store, state, request.options)
+    summary = Summary(skipped_types=_skipped_types(store, state, request.options))
     clean(store, state)
-    summary = Summary()
     number = state.number + 1
     changed = state
     if request.logs:
@@ -79,17 +78,19 @@ def _types(options: SourceOptions) -> tuple[str, ...] | None:
     return None if options.types is None else tuple(sorted(options.types))
 
 
-def _check_types(store: Store, state: State, options: SourceOptions) -> None:
-    """Refuse types that earlier runs have skipped (StateError)."""
+def _skipped_types(store: Store, state: State, options: SourceOptions) -> tuple[str, ...]:
+    """The types that the tables lack because an earlier version made them (StateError for any other missing type)."""
     if state.types is None or not state.clusters:
-        return
+        return ()
     wanted = _types(options)
-    if wanted is None or not set(wanted) <= set(state.types):
-        kinds = "all record types" if wanted is None else ", ".join(sorted(set(wanted) - set(state.types)))
+    missing = None if wanted is None else set(wanted) - set(state.types)
+    if missing is None or missing - ADDED_TYPES:
+        kinds = "all record types" if missing is None else ", ".join(sorted(missing))
         raise StateError(
             f"{store.place}: did not add {kinds}: earlier runs kept {', '.join(state.types)} alone and have read past"
             f" the rest; name a new --target for more"
         )
+    return tuple(sorted(missing))
 
 
 def clean(store: Store, state: State) -> None:

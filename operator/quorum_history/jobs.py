@@ -19,6 +19,7 @@ from kraftlog.places import filesystem_of
 from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
+from quorum_history.changes import compared
 from quorum_history.downgrade import LEVELS, all_losses
 from quorum_history.files import FileKind, LogFile, find_files
 from quorum_history.lossy import lossy_state
@@ -26,7 +27,7 @@ from quorum_history.quality import Verdict
 from quorum_history.replay import replay_plan
 from quorum_history.replicas import cluster_log
 from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
-from quorum_history.state import Found, load
+from quorum_history.state import ADDED_TYPES, Found, load
 from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
 
@@ -165,14 +166,20 @@ def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
-    """Voters, leaders, features, registrations, from the records of `store`; its faults are a table already."""
+    """Voters, leaders, features and the rest, from the records of `store`; its faults are a table already.
+
+    A table whose records an earlier version did not keep is left out: without a row it would show that there are none.
+    """
     made = timelines(read_ingested(spark, store, RECORDS))
-    return {name: table for name, table in made.items() if name != "faults"}
+    state = load(store)
+    lacks = {"faults"} if state is None or state.keeps(ADDED_TYPES) else {"faults", "migration_states"}
+    return {name: table for name, table in made.items() if name not in lacks}
 
 
 def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
     """Availability and the rest, from the observations of `store`."""
-    return looks.answers(read_ingested(spark, store, OBSERVATIONS), max_gap_s)
+    seen = read_ingested(spark, store, OBSERVATIONS)
+    return looks.answers(seen, max_gap_s) | {"changes_compared": compared(seen, max_gap_s)}
 
 
 def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:

@@ -62,7 +62,7 @@ _ABSENT = {
     "worst_known_day": "unknown",
 }
 """The meaning of a missing value, by column; in any other column it is shown as a dash."""
-_SHARES = ("availability", "objective", "worst_known_day")
+_SHARES = ("availability", "availability_before", "availability_after", "objective", "worst_known_day")
 
 
 def visible(text: str) -> str:

@@ -14,6 +14,8 @@ from quorum_history.store import Store
 
 VERSION = 1
 """The version of the layout of `ingest`'s tables, and of this state."""
+ADDED_TYPES = frozenset({"ZK_MIGRATION_STATE_RECORD"})
+"""The record types that the first version of the timelines did not read. Its tables are continued without them."""
 _FOLDER = "ingest"
 _KEPT = 2
 
@@ -123,6 +125,10 @@ class State:
     def live(self, table: str) -> tuple[Batch, ...]:
         """The batches of a table that count."""
         return self.batches.get(table, ())
+
+    def keeps(self, types: frozenset[str]) -> bool:
+        """Whether records of these types are kept."""
+        return self.types is None or types <= set(self.types)
 
     def found(self) -> list[tuple[str, Found]]:
         """Every fault with its cluster."""

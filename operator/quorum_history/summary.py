@@ -21,6 +21,8 @@ class Summary:
     read_bytes: int = 0
     rejected_lines: int = 0
     waiting: int = 0
+    skipped_types: tuple[str, ...] = ()
+    """Record types that are not kept, because an earlier version made the tables."""
     found: list[str] = field(default_factory=list)
     new_found: list[str] = field(default_factory=list)
     newly_damaged: bool = False
@@ -51,6 +53,9 @@ class Summary:
         yield f"new records: {self.new_records:,}; new observations: {self.new_looks:,}"
         if self.waiting:
             yield f"not read: what lies past the high watermark, of {self.waiting} clusters"
+        if self.skipped_types:
+            kinds = ", ".join(self.skipped_types)
+            yield f"not kept: {kinds}: an earlier version made these tables; a new --target has them"
         if self.rejected_lines:
             yield f"not read: {self.rejected_lines:,} lines that are no observations (table rejected_lines)"
         if not self.found:

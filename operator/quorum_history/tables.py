@@ -1,21 +1,29 @@
-"""Records to typed tables: voter sets and their changes, leaders, feature levels, registrations. All pure transforms.
+"""Records to typed tables: voter sets and their changes, leaders, levels, registrations, endpoints, migration states.
 
-Each takes the rows of the data source and ends with a `select` that is its schema. `settled` first removes rows that
-were superseded because an uncommitted tail was replaced.
+All are pure transforms. Each takes the rows of the data source and ends with a `select` that is its schema. `settled`
+first removes rows that were superseded because an uncommitted tail was replaced.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 _ENDPOINT = "struct<name:string,host:string,port:int>"
-_VOTERS = f"struct<voters:array<struct<voterId:int,voterDirectoryId:string,endpoints:array<{_ENDPOINT}>>>>"
+_VOTERS = (
+    f"struct<voters:array<struct<voterId:int,voterDirectoryId:string,endpoints:array<{_ENDPOINT}>,"
+    "kRaftVersionFeature:struct<minSupportedVersion:int,maxSupportedVersion:int>>>>"
+)
 _LEADER = "struct<leaderId:int,voters:array<struct<voterId:int>>,grantingVoters:array<struct<voterId:int>>>"
 _FEATURE = "struct<name:string,featureLevel:int>"
 _RANGE = "array<struct<name:string,minSupportedVersion:int,maxSupportedVersion:int>>"
 _BROKER = f"struct<brokerId:int,incarnationId:string,rack:string,features:{_RANGE},logDirs:array<string>>"
 _CONTROLLER = f"struct<controllerId:int,incarnationId:string,features:{_RANGE}>"
+_LISTENERS = "array<struct<name:string,host:string,port:int,securityProtocol:int>>"
+_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
+"""The names of Kafka's `SecurityProtocol`."""
+_MIGRATION = {0: "NONE", 1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION", 4: "ZK"}
+"""The names of Kafka's `ZkMigrationState`. Only release 3.4 wrote 1 for PRE_MIGRATION; later ones read MIGRATION."""
 
 
 def settled(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
@@ -103,7 +111,7 @@ def _in_order() -> Column:
 
 
 def voter_sets(records: DataFrame) -> DataFrame:
-    """Every voter set that was written, with replica keys: `voters` is sorted by node id."""
+    """Every voter set that was written, with replica keys and supported versions: `voters` is sorted by node id."""
     return _decoded(records, ["KRaftVoters"], _VOTERS).select(
         "cluster",
         "kind",
@@ -118,6 +126,8 @@ def voter_sets(records: DataFrame) -> DataFrame:
                     voter["voterId"].alias("node_id"),
                     voter["voterDirectoryId"].alias("directory_id"),
                     voter["endpoints"].alias("endpoints"),
+                    voter["kRaftVersionFeature"]["minSupportedVersion"].alias("min_kraft_version"),
+                    voter["kRaftVersionFeature"]["maxSupportedVersion"].alias("max_kraft_version"),
                 ),
             )
         ).alias("voters"),
@@ -226,6 +236,60 @@ def registrations(records: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
+def endpoint_changes(records: DataFrame) -> DataFrame:
+    """Voters, brokers and controllers whose listeners differ from their last ones, by name: their order has no meaning.
+
+    The first listeners of each are no change. BROKER_REGISTRATION_CHANGE_RECORD has no listeners in any version.
+    """
+    voter = _decoded(records, ["KRaftVoters"], _VOTERS).withColumn("v", f.explode("d.voters"))
+    endpoints = f.transform("v.endpoints", lambda each: _endpoint(each, f.lit(None).cast("string")))
+    found = voter.select(
+        *_PLACE, f.lit("voter").alias("role"), f.col("v.voterId").alias("node_id"), endpoints.alias("endpoints")
+    )
+    for role in ("broker", "controller"):
+        schema = f"struct<{role}Id:int,endPoints:{_LISTENERS}>"
+        registered = _decoded(records, [f"REGISTER_{role.upper()}_RECORD"], schema)
+        endpoints = f.transform(
+            "d.endPoints", lambda each: _endpoint(each, _named(each["securityProtocol"], _PROTOCOLS))
+        )
+        found = found.unionByName(
+            registered.select(
+                *_PLACE, f.lit(role).alias("role"), f.col(f"d.{role}Id").alias("node_id"), endpoints.alias("endpoints")
+            )
+        )
+    order = Window.partitionBy("cluster", "role", "node_id").orderBy(_in_order())
+    return (
+        found.withColumn("after", f.array_sort("endpoints"))
+        .withColumn("before", f.lag("after").over(order))
+        .where("before <> after")
+        .select(*_PLACE, "role", "node_id", "before", "after")
+    )
+
+
+def _endpoint(each: Column, security_protocol: Column) -> Column:
+    return f.struct(each["name"].alias("name"), each["host"].alias("host"), each["port"].alias("port"),
+                    security_protocol.alias("security_protocol"))  # fmt: skip
+
+
+def _named(number: Column, names: Mapping[int, str]) -> Column:
+    """The name of a number; `UNKNOWN_n` if it has none here."""
+    pairs = [f.lit(each) for pair in names.items() for each in pair]
+    return f.coalesce(f.create_map(*pairs)[number], f.concat(f.lit("UNKNOWN_"), number))
+
+
+def migration_states(records: DataFrame) -> DataFrame:
+    """Every state of a migration from ZooKeeper that a cluster came to; a state that is written again is no step."""
+    rows = _decoded(records, ["ZK_MIGRATION_STATE_RECORD"], "struct<zkMigrationState:int>")
+    order = Window.partitionBy("cluster").orderBy(_in_order())
+    return (
+        rows.withColumn("number", f.col("d.zkMigrationState"))
+        .withColumn("state", _named(f.col("number"), _MIGRATION))
+        .withColumn("previous_state", f.lag("state").over(order))
+        .where("previous_state is null or previous_state <> state")
+        .select(*_PLACE, "state", "number", "previous_state")
+    )
+
+
 _PLACE = ("cluster", "kind", "at_offset", "offset", "leader_epoch", "timestamp")
 _REGISTRATION = (*_PLACE, "type")
 
@@ -238,6 +302,7 @@ TIMELINE_TYPES = (
     "UNREGISTER_BROKER_RECORD",
     "REGISTER_CONTROLLER_RECORD",
     "UNREGISTER_CONTROLLER_RECORD",
+    "ZK_MIGRATION_STATE_RECORD",
 )
 """The record types that the timelines need; nothing else of a log has to be decoded for them."""
 
@@ -254,4 +319,6 @@ def timelines(records: DataFrame) -> dict[str, DataFrame]:
         "leaders": leaders(rows),
         "feature_levels": feature_levels(rows),
         "registrations": registrations(rows),
+        "endpoint_changes": endpoint_changes(rows),
+        "migration_states": migration_states(rows),
     }

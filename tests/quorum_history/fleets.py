@@ -84,6 +84,7 @@ def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str =
                              "p50_lag_records": node, "p95_lag_records": 12 * node * (400 if bad else 1),
                              "p99_lag_records": 40 * node * (900 if bad else 1), "max_lag_records": 400_000 * node,
                              "looks": 1440 * days} for node in range(4)],
+        "changes_compared": _changes(ours, outage, bad=bad),
         "recoveries": [{**ours, "since": outage, "until": outage + timedelta(minutes=15), "recovery_s": 900.0,
                         "unknown_s": 0.0, "cause": "majority lost"}] if bad else [],
         "stale_voters": [{**ours, "node_id": 3002, "directory_id": "Zx3kPq9sRtGvWyBdFhJmLA", "last_live": outage,
@@ -104,6 +105,21 @@ def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str =
         tables["recoveries"].append({**ours, "since": last_look - timedelta(minutes=6), "until": None,
                                      "recovery_s": None, "unknown_s": 0.0, "cause": "leader lost"})  # fmt: skip
     return tables | _log(cluster, begun, outage, feature)
+
+
+def _changes(ours: Row, outage: datetime, *, bad: bool) -> list[Row]:
+    """A roll of which everything is known, and a level step after which nothing is."""
+    known = {"unavailable_s": 12.0 if bad else 0.0, "unknown_s": 0.0, "leader_changes": 1, "compared_s": 3600.0,
+             "availability_before": 1.0, "availability_after": 0.98 if bad else 1.0, "unknown_before_s": 0.0,
+             "unknown_after_s": 0.0, "p95_lag_before_records": 5, "p95_lag_after_records": 12_000 if bad else 5,
+             "leader_changes_before": 0, "leader_changes_after": 2 if bad else 0}  # fmt: skip
+    unknown = known | {"availability_after": None, "unknown_after_s": 3600.0, "p95_lag_after_records": None,
+                       "leader_changes_after": None}  # fmt: skip
+    roll, step = outage + timedelta(hours=6), outage + timedelta(hours=9)
+    return [{**ours, "kind": "roll", "before": "4.3.1", "after": "4.4.0", "since": roll,
+             "until": roll + timedelta(minutes=7), "seconds": 420.0, **known},
+            {**ours, "kind": "level step", "before": "metadata.version 25", "after": "metadata.version 29",
+             "since": step, "until": step + timedelta(minutes=1), "seconds": 60.0, **unknown}]  # fmt: skip
 
 
 def _file(name: str) -> str:

@@ -30,9 +30,10 @@ from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
 from quorum_history.ingest import Request, ingest
 from quorum_history.source import checked_options
-from quorum_history.state import Found, State, StateError, load
+from quorum_history.state import ADDED_TYPES, Found, State, StateError, load
 from quorum_history.store import Store
 from quorum_history.summary import Summary
+from quorum_history.tables import TIMELINE_TYPES
 
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 NOW = looks.START + timedelta(days=2)
@@ -526,6 +527,21 @@ def test_all_types_cannot_be_added_to_some(tmp_path: Path, capsys: pytest.Captur
     assert main(["ingest", "--target", target, "--logs", logs, "--all-types"]) == 1
     assert "did not add all record types" in capsys.readouterr().err
     assert main(["ingest", "--target", target, "--logs", logs]) == 0
+
+
+def test_tables_of_a_version_that_read_fewer_types(
+    tables: Tables, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ingest` continues them and says what they lack; `timeline` then leaves out the table of it."""
+    earlier = sorted(set(TIMELINE_TYPES) - ADDED_TYPES)
+    clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
+    tables.options = {"types": ",".join(earlier)}
+    tables.ingest()
+    assert main(["ingest", "--target", tables.store.place, "--logs", str(tables.logs)]) == 0
+    assert "not kept: ZK_MIGRATION_STATE_RECORD: an earlier version made these tables" in capsys.readouterr().out
+    made = jobs.timeline_tables(spark, tables.store)
+    assert "migration_states" not in made
+    assert "feature_levels" in made
 
 
 def test_fewer_types_go_on_with_all(tables: Tables) -> None:

@@ -11,7 +11,7 @@ from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import looks
 from tests.quorum_history.looks import look
 
-from quorum_history import catalogue, jobs, observations, quality, tables
+from quorum_history import catalogue, changes, jobs, observations, quality, tables
 from quorum_history.lines import ARROW as LOOKS
 from quorum_history.rows import ARROW as RECORDS
 from quorum_history.source import FORMAT
@@ -51,7 +51,8 @@ def test_what_is_computed_is_in_the_catalogue(spark: SparkSession, tmp_path: Pat
     path = looks.write(tmp_path / "a.jsonl", [look(0), look(60)])
     made = tables.timelines(spark.read.format(FORMAT).load(str(SAMPLES / "4.3.1")))
     del made["faults"]  # `ingest` writes it
-    made |= observations.answers(spark.read.schema(observations.SCHEMA).json(str(path)))
+    seen = spark.read.schema(observations.SCHEMA).json(str(path))
+    made |= observations.answers(seen) | {"changes_compared": changes.compared(seen)}
     made |= jobs.downgrade_tables(spark, str(SAMPLES / "4.3.1"))
     for name, frame in made.items():
         described = [(column.name, column.type) for column in catalogue.BY_NAME[name].columns]

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from tests.quorum_history import fleets
 
 from quorum_history import page as page_parts
 from quorum_history import report, svg
@@ -195,6 +196,18 @@ def test_a_stretch_of_time_can_be_chosen() -> None:
     assert later["faults"] == tables["faults"]
     before = report.between(tables, None, _START - timedelta(days=1))
     assert before["spans"] == before["availability"] == before["leaders"] == []
+
+
+def test_rolls_and_level_steps_are_compared(tmp_path: Path) -> None:
+    """The newest change is first; what was before and after it is in one cell, and what no look shows is unknown."""
+    page = report.write(fleets.one(), tmp_path, lambda: fleets.NOW).read_text()
+    table = page[page.index("Rolls and level steps, the newest first") :]
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table[: table.index("</table>")].split("<tr>")[2:]]
+    assert [row[1:2] + row[3:] for row in rows] == [
+        ["level step, metadata.version 25 to metadata.version 29", "0", "3,600", "100.000 %, unknown", "5, unknown",
+         "0, 1, unknown"],
+        ["roll, 4.3.1 to 4.4.0", "0", "3,600", "100.000 %, 100.000 %", "5, 5", "0, 1, 0"],
+    ]  # fmt: skip
 
 
 def test_losses_are_grouped_by_what_they_are(page: Path) -> None:

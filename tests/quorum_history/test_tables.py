@@ -1,4 +1,4 @@
-"""Timelines from records: voter sets with their successive directories, leaders, features, registrations."""
+"""Timelines from records: voter sets with their disks, leaders, features, registrations, endpoints, migrations."""
 
 import json
 import time
@@ -144,6 +144,102 @@ def test_leaders_and_features(spark: SparkSession) -> None:
     ]  # fmt: skip
 
 
+def _listener(name: str, port: int, *, security: int | None = None) -> dict[str, Any]:
+    return {"name": name, "host": "h", "port": port} | ({} if security is None else {"securityProtocol": security})
+
+
+def _voter(*listeners: dict[str, Any], maximum: int = 1) -> dict[str, Any]:
+    versions = {"minSupportedVersion": 0, "maxSupportedVersion": maximum}
+    voter = {"voterId": 1, "voterDirectoryId": "A", "endpoints": listeners, "kRaftVersionFeature": versions}
+    return {"version": 0, "voters": [voter]}
+
+
+def _registered(role: str, *listeners: dict[str, Any]) -> dict[str, Any]:
+    return {f"{role}Id": 1, "incarnationId": "I", "endPoints": listeners, "features": []}
+
+
+def test_a_voter_set_has_the_kraft_version_that_each_voter_supports(spark: SparkSession) -> None:
+    """The range of kraft.version in a voter set is that of the record; a record without one has none."""
+    frame = _frame(
+        spark,
+        ("segment", 0, 1, "KRaftVoters", _voters(n1="A")),
+        ("segment", 1, 1, "KRaftVoters", _voter(maximum=2)),
+    )
+    sets = tables.voter_sets(frame).orderBy("offset").collect()
+    ranges = [(voter["min_kraft_version"], voter["max_kraft_version"]) for row in sets for voter in row["voters"]]
+    assert ranges == [(None, None), (0, 2)]
+
+
+def test_endpoints_that_differ_from_the_last_ones(spark: SparkSession) -> None:
+    """A change has the listeners before and after; the first ones, another order and other fields are no change."""
+    plain, secure = _listener("B", 1, security=0), _listener("C", 2, security=1)
+    frame = _frame(
+        spark,
+        ("checkpoint", 4, 0, "REGISTER_BROKER_RECORD", _registered("broker", plain, secure)),
+        ("segment", 1, 1, "KRaftVoters", _voter(_listener("C", 2))),
+        ("segment", 2, 1, "REGISTER_CONTROLLER_RECORD", _registered("controller", plain)),
+        ("segment", 3, 1, "REGISTER_BROKER_RECORD", _registered("broker", secure, plain)),
+        ("segment", 4, 1, "BROKER_REGISTRATION_CHANGE_RECORD", {"brokerId": 1, "brokerEpoch": 3, "fenced": -1}),
+        ("segment", 5, 1, "KRaftVoters", _voter(_listener("C", 2), maximum=2)),
+        ("segment", 6, 1, "REGISTER_BROKER_RECORD", _registered("broker", plain)),
+        ("segment", 7, 1, "REGISTER_CONTROLLER_RECORD", _registered("controller", {**plain, "securityProtocol": 9})),
+        ("segment", 8, 1, "KRaftVoters", _voter(_listener("C", 3))),
+    )
+    found = tables.endpoint_changes(frame).orderBy("offset").collect()
+    assert [(row["offset"], row["role"], row["node_id"], _short(row["before"]), _short(row["after"]))
+            for row in found] == [
+        (6, "broker", 1, ["B h:1 PLAINTEXT", "C h:2 SSL"], ["B h:1 PLAINTEXT"]),
+        (7, "controller", 1, ["B h:1 PLAINTEXT"], ["B h:1 UNKNOWN_9"]),
+        (8, "voter", 1, ["C h:2 None"], ["C h:3 None"]),
+    ]  # fmt: skip
+
+
+def _short(endpoints: list[Any]) -> list[str]:
+    return [f"{each['name']} {each['host']}:{each['port']} {each['security_protocol']}" for each in endpoints]
+
+
+def test_endpoints_that_changed_in_a_gap(spark: SparkSession) -> None:
+    """A change in a gap of the log is known from the checkpoint behind it, at the offset where that ends."""
+    frame = _frame(
+        spark,
+        ("segment", 3, 1, "KRaftVoters", _voter(_listener("C", 2))),
+        ("segment", 25, 2, "KRaftVoters", _voter(_listener("C", 3))),
+    ).unionByName(
+        _frame(spark, ("checkpoint", 2, 2, "KRaftVoters", _voter(_listener("C", 3)))).withColumn(
+            "file", f.lit("/x/00000000000000000020-0000000002.checkpoint")
+        )
+    )
+    (change,) = tables.endpoint_changes(frame).collect()
+    assert (change["kind"], change["at_offset"]) == ("checkpoint", 20)
+
+
+def test_states_of_a_migration(spark: SparkSession) -> None:
+    """The states have Kafka's names, in which MIGRATION is 1 and PRE_MIGRATION 2; the same state again is no step."""
+    states = (0, 2, 2, 1, 3, 7)
+    frame = _frame(
+        spark,
+        *(("segment", offset, 1, "ZK_MIGRATION_STATE_RECORD", {"zkMigrationState": state})
+          for offset, state in enumerate(states)),
+        ("checkpoint", 9, 0, "ZK_MIGRATION_STATE_RECORD", {"zkMigrationState": 0}),
+    )  # fmt: skip
+    steps = tables.migration_states(frame).orderBy("at_offset").collect()
+    assert [(row["at_offset"], row["state"], row["number"], row["previous_state"]) for row in steps] == [
+        (-1, "NONE", 0, None), (1, "PRE_MIGRATION", 2, "NONE"), (3, "MIGRATION", 1, "PRE_MIGRATION"),
+        (4, "POST_MIGRATION", 3, "MIGRATION"), (5, "UNKNOWN_7", 7, "POST_MIGRATION"),
+    ]  # fmt: skip
+
+
+def test_a_cluster_that_never_migrated(spark: SparkSession) -> None:
+    """The sample of 3.9 was created in KRaft mode, and its checkpoints repeat that without a further row."""
+    options = {"types": ",".join(tables.TIMELINE_TYPES), "path": str(SAMPLES / "3.9.2")}
+    made = tables.timelines(spark.read.format(FORMAT).options(**options).load())
+    (state,) = made["migration_states"].collect()
+    assert (state["state"], state["number"], state["previous_state"]) == ("NONE", 0, None)
+    newest = made["voter_sets"].orderBy(f.col("at_offset").desc()).first()
+    assert newest is not None
+    assert [(voter["min_kraft_version"], voter["max_kraft_version"]) for voter in newest["voters"]] == [(0, 1)] * 3
+
+
 def test_the_life_of_a_real_cluster(spark: SparkSession) -> None:
     """The sample of 4.1: two controllers joined, one lost its disk, the levels rose, the leader changed."""
     options = {"types": ",".join(tables.TIMELINE_TYPES), "path": str(SAMPLES / "4.1.2")}
@@ -161,3 +257,5 @@ def test_the_life_of_a_real_cluster(spark: SparkSession) -> None:
     assert made["leaders"].count() >= 2
     roles = {(row["role"], row["registered_id"]) for row in made["registrations"].collect()}
     assert {("broker", 1), ("controller", 1), ("controller", 2), ("controller", 3)} <= roles
+    moved = made["endpoint_changes"].collect()
+    assert all(row["before"] != row["after"] and row["after"] for row in moved)
