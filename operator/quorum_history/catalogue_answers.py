@@ -59,13 +59,15 @@ ANSWERS = (
             Column("available_s", "double", "with a leader and a live majority", "s"),
             Column("leader_lost_s", "double", "with a live majority, without a leader", "s"),
             Column("majority_lost_s", "double", "without a live majority", "s"),
+            Column("roll_s", "double", "unavailable, in outages with the cause `roll`", "s"),
+            Column("unknown_cause_s", "double", "unavailable, in outages with the cause `unknown`", "s"),
             Column("unknown_s", "double", "not looked at, or without an answer", "s"),
             Column("availability", "double", "available time over known time, null where nothing is known", "share"),
             Column("objective", "double", "what availability is meant to be", "share"),
             Column("budget_s", "double", "known time for which a quorum may be unavailable", "s"),
             Column("budget_spent", "double", "unavailable time over that; above 1 the objective is missed", "share"),
         ),
-        tests="test_observations",
+        tests="test_observations, test_outages",
     ),
     Table(
         name="leader_changes",
@@ -108,9 +110,15 @@ ANSWERS = (
             Column("until", "timestamp", "next available moment, null: it lasts, as far as is known", "UTC"),
             Column("recovery_s", "double", "its length, null while it lasts", "s"),
             Column("unknown_s", "double", "of which nobody looked", "s"),
-            Column("cause", "string", "what was lost first: `leader lost` or `majority lost`"),
+            Column(
+                "cause",
+                "string",
+                "what was lost first: `leader lost` or `majority lost`; `roll`: it began"
+                " while the releases of nodes were being changed, one after the other; `unknown`: no look shows what"
+                " was lost first",
+            ),
         ),
-        tests="test_observations",
+        tests="test_observations, test_outages",
     ),
     Table(
         name="stale_voters",

@@ -199,7 +199,8 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
     page.heading(3, "Service levels", "levels")
     spent = sorted(tables.get("service_levels", ()), key=lambda row: -(row["budget_spent"] or 0.0))
     page.table("Months, the most of the error budget spent first", spent, "namespace", "name", "month", "availability",
-               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "unknown_s")  # fmt: skip
+               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "roll_s", "unknown_cause_s",
+               "unknown_s")  # fmt: skip
     page.heading(3, "Leader changes", "changes")
     changes = sorted(tables.get("leader_changes", ()), key=lambda row: -(row["changes_per_hour"] or 0.0))
     page.table("Leader changes, the most frequent first", changes, "namespace", "name", "leader_changes", "known_hours",

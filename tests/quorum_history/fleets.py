@@ -77,6 +77,7 @@ def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str =
         "service_levels": [{**ours, "month": first_day.replace(day=1), "available_s": 2.6e6, "availability": 0.9991,
                             "objective": 0.999, "budget_s": 2592.0, "budget_spent": 3.4 if bad else 0.2,
                             "leader_lost_s": 12.0 if bad else 0.0, "majority_lost_s": 900.0 if bad else 0.0,
+                            "roll_s": 30.0 if bad else 0.0, "unknown_cause_s": 0.0,
                             "unknown_s": 0.0}],
         "leader_changes": [{**ours, "leader_changes": 60 if number % 50 == 0 else 2, "known_hours": 24.0 * days,
                             "changes_per_hour": 60 / 24.0 / days if number % 50 == 0 else 2 / 24.0 / days}],

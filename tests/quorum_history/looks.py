@@ -1,7 +1,7 @@
 """Observations for tests: one line a look."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def look(
     at_s: float, *, live: Iterable[int] = (1, 2, 3), leader: int = 1, epoch: int = 1, known: bool = True,
-    lag: int = 0, name: str = "q", maximum: int | None = 33,
+    lag: int = 0, name: str = "q", maximum: int | None = 33, nodes: Iterable[int] = (1, 2, 3),
+    releases: Mapping[int, str | None] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """A quorum of three as seen some seconds after START; `lag` is that of every follower."""
+    """A quorum as seen some seconds after START; `lag` is that of every follower, `releases` are those of its nodes."""
     voters = [
         {
             "nodeID": node,
@@ -21,11 +22,15 @@ def look(
             "live": node in set(live),
             "lagRecords": 0 if node == leader else lag,
         }
-        for node in (1, 2, 3)
+        for node in nodes
     ]
     quorum = {"leaderID": leader, "leaderEpoch": epoch, "highWatermark": 9, "voters": voters, "observers": []}
     ranges = [{"name": "metadata.version", "minSupported": 7, "maxSupported": 33}]
     other = None if maximum is None else [{**ranges[0], "maxSupported": maximum}]
+    reported = [{"nodeID": 1, "kafkaVersion": "4.4.0", "features": ranges},
+                {"nodeID": 2, "kafkaVersion": None, "features": other}]  # fmt: skip
+    if releases is not None:
+        reported = [{"nodeID": node, "kafkaVersion": each, "features": ranges} for node, each in releases.items()]
     return {
         "schemaVersion": 1,
         "observedAt": (START + timedelta(seconds=at_s)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -34,8 +39,7 @@ def look(
         "clusterID": f"c-{name}",
         "unknownReason": None if known else "no answer",
         "quorum": quorum if known else None,
-        "nodes": [{"nodeID": 1, "kafkaVersion": "4.4.0", "features": ranges},
-                  {"nodeID": 2, "kafkaVersion": None, "features": other}],
+        "nodes": reported,
         "features": [{"name": "metadata.version", "finalized": 21}],
     }  # fmt: skip
 
