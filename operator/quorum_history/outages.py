@@ -1,7 +1,7 @@
 """The cause of each outage: what was lost first, a change of release that was under way, or unknown.
 
-A change of release is visible in the releases that the nodes reported. The restarts that it needs explain an outage that
-begins during it. What was lost first is only known if the look before the outage had an answer.
+A change of release is visible in the releases that the nodes reported. The restarts that it needs explain an outage
+that begins during it. What was lost first is only known if the look before the outage had an answer.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -17,8 +17,8 @@ _FEW_VOTERS = 2
 def rolls(looks: DataFrame, max_gap_s: int) -> DataFrame:
     """Per quorum, an array of its changes of release: nodes that changed to one release, one after the other.
 
-    Takes distinct looks. `old_at` is the last look that shows the old release of the first node, `new_at` the first look
-    that shows its new one, `until` the look after the one that shows the new release of the last node. `early` is
+    Takes distinct looks. `old_at` is the last look that shows the old release of the first node, `new_at` the first
+    look that shows its new one, `until` the look after the one that shows the new release of the last node. `early` is
     `old_at`, but at most `max_gap_s` before `new_at`, because a release may have been unknown for a long time.
     """
     order = Window.partitionBy(*KEY).orderBy("changed_at", "release", "node_id")
