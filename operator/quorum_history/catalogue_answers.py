@@ -100,6 +100,26 @@ ANSWERS = (
         tests="test_observations",
     ),
     Table(
+        name="lag_drift",
+        row="replica of a quorum",
+        command="observe",
+        key=("clusterID", "namespace", "name", "node_id", "role"),
+        columns=(
+            *QUORUM,
+            NODE,
+            Column("role", "string", "`voter` or `observer`"),
+            Column("known_days", "bigint", "days with a look that knew the lag; with fewer than two, the rest is null",
+                   "days"),
+            Column("first_p95_lag_records", "double", "mean of the daily lag (95 %) of the first seven known days, or"
+                   " of the first half of fewer than 14", "records"),
+            Column("last_p95_lag_records", "double", "the same of the last days", "records"),
+            Column("drift_lag_records", "double", "by how much the last is larger than the first", "records"),
+            Column("slope_records_per_day", "double", "growth of the daily lag (95 %), by least squares",
+                   "records/day"),
+        ),
+        tests="test_trends",
+    ),
+    Table(
         name="recoveries",
         row="outage",
         command="observe",
@@ -145,12 +165,15 @@ ANSWERS = (
             Column("as_of", "timestamp", "the look that says so", "UTC"),
             Column("feature", "string", "as Kafka names it"),
             Column("finalized", "int", "its level"),
+            Column("finalized_name", "string", "`4.3-IV0 (30)` of `metadata.version`, the number of all others"),
             Column("highest_common", "int", "the highest level that every node which said so supports"),
+            Column("highest_common_name", "string", "its name"),
             Column("highest_anywhere", "int", "the highest level that any node supports"),
+            Column("highest_anywhere_name", "string", "its name"),
             Column("held_back_by", "array<int>", "nodes that support less than that"),
             Column("unknown_nodes", "array<int>", "nodes that have not said what they support"),
             Column("ready", "boolean", "whether all support the highest; null is unknown"),
         ),
         tests="test_observations",
     ),
-)
+)  # fmt: skip

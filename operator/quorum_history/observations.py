@@ -11,8 +11,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from quorum_history.columns import QUORUM_KEY as KEY
+from quorum_history.levels import named
 from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
 from quorum_history.outages import LEADER_LOST, MAJORITY_LOST, ROLL, UNKNOWN, explained, rolls
+from quorum_history.trends import lag_drift
 
 MAX_GAP_S = 150
 """Observations come at least once a minute; if two are missing, nothing is known."""
@@ -242,15 +244,23 @@ def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataF
     return joined.withColumn("changes_per_hour", rate).select(*KEY, "leader_changes", "known_hours", "changes_per_hour")
 
 
-def lag_percentiles(observations: DataFrame) -> DataFrame:
-    """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
+def lags(observations: DataFrame) -> DataFrame:
+    """Per look and replica: how many records it was behind the leader, where that is known."""
     replicas = f.explode(f.concat(_with_role("voters", "voter"), _with_role("observers", "observer")))
     rows = distinct(observations).where("quorum is not null").withColumn("r", replicas)
     rows = rows.where("r.lagRecords is not null and r.nodeID <> quorum.leaderID")
-    quantiles = f.percentile_approx("r.lagRecords", [0.5, 0.95, 0.99], 10000)
+    return rows.select(
+        *KEY, "observedAt", f.col("r.nodeID").alias("node_id"), "r.role", f.col("r.lagRecords").alias("lag")
+    )
+
+
+def lag_percentiles(observations: DataFrame) -> DataFrame:
+    """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
+    quantiles = f.percentile_approx("lag", [0.5, 0.95, 0.99], 10000)
     return (
-        rows.groupBy(*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.role").alias("role"))
-        .agg(quantiles.alias("q"), f.max("r.lagRecords").alias("max_lag_records"), f.count("*").alias("looks"))
+        lags(observations)
+        .groupBy(*KEY, "node_id", "role")
+        .agg(quantiles.alias("q"), f.max("lag").alias("max_lag_records"), f.count("*").alias("looks"))
         .select(
             *KEY,
             "node_id",
@@ -356,8 +366,11 @@ def upgrade_readiness(observations: DataFrame) -> DataFrame:
         f.col("observedAt").alias("as_of"),
         "feature",
         "finalized",
+        named("finalized").alias("finalized_name"),
         "highest_common",
+        named("highest_common").alias("highest_common_name"),
         "highest_anywhere",
+        named("highest_anywhere").alias("highest_anywhere_name"),
         f.array_sort(blocking).alias("held_back_by"),
         "unknown_nodes",
         ready.alias("ready"),
@@ -373,6 +386,7 @@ def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, Da
         "service_levels": service_levels(observations, max_gap_s),
         "leader_changes": leader_changes(observations, max_gap_s),
         "lag_percentiles": lag_percentiles(observations),
+        "lag_drift": lag_drift(lags(observations)),
         "recoveries": recoveries(observations, max_gap_s),
         "stale_voters": stale_voters(observations),
         "upgrade_readiness": upgrade_readiness(observations),
