@@ -85,6 +85,10 @@ def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str =
                              "p50_lag_records": node, "p95_lag_records": 12 * node * (400 if bad else 1),
                              "p99_lag_records": 40 * node * (900 if bad else 1), "max_lag_records": 400_000 * node,
                              "looks": 1440 * days} for node in range(4)],
+        "lag_drift": [{**ours, "node_id": 3000 + node, "role": "voter" if node < 3 else "observer", "known_days": days,
+                       "first_p95_lag_records": 3.0 * node, "last_p95_lag_records": 600.0 * node if bad else 3.0 * node,
+                       "drift_lag_records": 597.0 * node if bad else 0.0,
+                       "slope_records_per_day": 20.0 * node if bad else 0.0} for node in range(4)],
         "recoveries": [{**ours, "since": outage, "until": outage + timedelta(minutes=15), "recovery_s": 900.0,
                         "unknown_s": 0.0, "cause": "majority lost"}] if bad else [],
         "stale_voters": [{**ours, "node_id": 3002, "directory_id": "Zx3kPq9sRtGvWyBdFhJmLA", "last_live": outage,
@@ -100,6 +104,21 @@ def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str =
         "downgrade_losses": [{"cluster": cluster, "target": level, "target_name": f"4.{level - 20}-IV0",
                               "record_type": "PARTITION_RECORD", "effect": "truncate", "what": "directories",
                               "count": 4, "examples": [f"{name}-{part}" for part in range(5)]} for level in (21, 22)],
+        "downgrade_verdicts": [{"cluster": cluster, "target": level, "target_name": f"4.{level - 20}-IV0 ({level})",
+                                "level": 29, "level_name": "4.2-IV1 (29)", "verdict": verdict, "reason": reason,
+                                "losses": 1}
+                               for level, verdict, reason in (
+                                   (21, "refused", "the format of metadata changed with 4.0-IV1 (23)"),
+                                   (22, "refused", "the format of metadata changed with 4.0-IV1 (23)"),
+                                   (23, "accepted", "every registered node supports it"),
+                                   (24, None, "the log has faults"))],
+        "log_readiness": [{"cluster": cluster, "feature": feature, "finalized": 29, "finalized_name": "4.2-IV1 (29)",
+                           "highest_common": 29, "highest_common_name": "4.2-IV1 (29)", "highest_anywhere": 33,
+                           "highest_anywhere_name": "4.4-IV2 (33)", "brokers": 3, "controllers": 3, "ready": None,
+                           "held_back_by": [{"role": "controller", "node_id": 3001}],
+                           "unknown_nodes": [{"role": "broker", "node_id": 1}]}],
+        "voter_churn": [{"cluster": cluster, "month": first_day.replace(day=1), "added": 4, "removed": 4,
+                         "replaced": 4 if bad else 1}],
     }  # fmt: skip
     if state == "unavailable":
         tables["recoveries"].append({**ours, "since": last_look - timedelta(minutes=6), "until": None,
