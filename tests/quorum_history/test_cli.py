@@ -28,7 +28,7 @@ _TABLES = {
     ".lock", "ingest", "records", "observations", "log_files", "faults", "rejected_lines", "voter_sets",
     "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes",
     "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "downgrade_losses", "downgrade_analysed",
-    "last_looks", "quality", "service_levels",
+    "last_looks", "quality", "service_levels", "lag_drift", "log_readiness", "voter_churn", "downgrade_verdicts",
 }  # fmt: skip
 
 
