@@ -311,7 +311,11 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
 def stale_voters(observations: DataFrame) -> DataFrame:
     """Voters that were not live in the last look with a known quorum, and since when no look has shown them as live."""
     seen = distinct(observations).where("quorum is not null").withColumn("r", f.explode("quorum.voters"))
-    replica = (*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.directoryID").alias("directory_id"))
+    replica: tuple[str | Column, ...] = (
+        *KEY,
+        f.col("r.nodeID").alias("node_id"),
+        f.col("r.directoryID").alias("directory_id"),
+    )
     last = Window.partitionBy(*KEY)
     rows = seen.withColumn("newest", f.max("observedAt").over(last))
     grouped = rows.groupBy(*replica).agg(

@@ -1,7 +1,7 @@
 """Which levels a cluster could have, from its log alone."""
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from quorum_history.readiness import log_readiness
 
@@ -14,8 +14,8 @@ def _range(maximum: int) -> list[tuple[str, int, int]]:
     return [("metadata.version", 7, maximum)]
 
 
-def _nodes(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    return [tuple(row) for row in rows]
+def _nodes(rows: list[Row]) -> list[tuple[str, int]]:
+    return [(row["role"], row["node_id"]) for row in rows]
 
 
 def test_readiness_from_logs(spark: SparkSession) -> None:
