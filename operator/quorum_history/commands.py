@@ -26,7 +26,6 @@ from kraftlog.errors import quoted
 from kraftlog.places import hint, is_url, join
 from quorum_history import demo, jobs, report
 from quorum_history.at import at, differences, text_of, text_of_differences
-from quorum_history.catalogue import BY_NAME
 from quorum_history.concerns import clusters_of, names_of
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
@@ -54,8 +53,7 @@ _RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
-    "last_looks", "downgrade_analysed", "service_levels", "downgrade_verdicts", "log_readiness", "lag_drift",
-    "voter_churn",
+    "last_looks", "downgrade_analysed", "service_levels", "downgrade_verdicts", "log_readiness", "lag_drift", "voter_churn",
 )  # fmt: skip
 
 
@@ -328,8 +326,7 @@ def _report(chosen: argparse.Namespace) -> int:
         for name in _DERIVED:
             rows = jobs.derived(chosen.target, name)
             if rows is not None:
-                absent = {column.name: None for column in BY_NAME[name].columns}
-                tables[name] = sorted(({**absent, **row} for row in rows), key=_order)  # an earlier version wrote fewer
+                tables[name] = sorted(jobs.complete(name, rows), key=_order)
             progress.step(name)
     if not tables:
         raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")

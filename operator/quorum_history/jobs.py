@@ -106,6 +106,12 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
     return list(_in_utc(table).to_pylist())
 
 
+def complete(name: str, rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The rows with every column of the table; those that an earlier version did not write are null."""
+    absent: dict[str, object] = dict.fromkeys(column.name for column in BY_NAME[name].columns)
+    return [{**absent, **row} for row in rows]
+
+
 def _parquet_files(store: Store, *folder: str) -> list[str]:
     return [file for file in store.names(*folder) if file.endswith(".parquet") and not file.startswith(("_", "."))]
 
