@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from quorum_history.catalogue_answers import ANSWERS
+from quorum_history.catalogue_logs import FROM_LOGS, VERDICTS
 from quorum_history.columns import (
     AT_OFFSET,
     CLUSTER,
@@ -194,6 +195,7 @@ TABLES = (
             Column("feature", "string", "as Kafka names it"),
             Column("level", "int", "finalized level; 0 is off"),
             Column("previous_level", "int", "before, null for the first that is known"),
+            Column("level_name", "string", "the level: `4.3-IV0 (30)` of `metadata.version`, the number of all others"),
         ),
         tests="test_tables",
     ),
@@ -255,6 +257,7 @@ TABLES = (
         ),
         tests="test_tables",
     ),
+    *FROM_LOGS,
     *ANSWERS,
     Table(
         name="downgrade_analysed",
@@ -264,6 +267,7 @@ TABLES = (
         columns=(
             CLUSTER,
             Column("level", "int", "finalized level of `metadata.version`, null if it was never set"),
+            Column("level_name", "string", "such as `4.3-IV0 (30)`"),
             Column("end_offset", "bigint", "up to where the log was replayed, or that of a checkpoint newer than it"),
             Column("faults", "bigint", "damage from the checkpoint on with which the replay began, in any replica, and"
                    " records without a schema; with any, losses are not known in full", "faults"),
@@ -287,6 +291,7 @@ TABLES = (
         ),
         tests="test_downgrade",
     ),
+    VERDICTS,
     Table(
         name="quality",
         row="expectation that was checked",

@@ -59,13 +59,15 @@ ANSWERS = (
             Column("available_s", "double", "with a leader and a live majority", "s"),
             Column("leader_lost_s", "double", "with a live majority, without a leader", "s"),
             Column("majority_lost_s", "double", "without a live majority", "s"),
+            Column("roll_s", "double", "unavailable, in outages with the cause `roll`", "s"),
+            Column("unknown_cause_s", "double", "unavailable, in outages with the cause `unknown`", "s"),
             Column("unknown_s", "double", "not looked at, or without an answer", "s"),
             Column("availability", "double", "available time over known time, null where nothing is known", "share"),
             Column("objective", "double", "what availability is meant to be", "share"),
             Column("budget_s", "double", "known time for which a quorum may be unavailable", "s"),
             Column("budget_spent", "double", "unavailable time over that; above 1 the objective is missed", "share"),
         ),
-        tests="test_observations",
+        tests="test_observations, test_outages",
     ),
     Table(
         name="leader_changes",
@@ -98,6 +100,26 @@ ANSWERS = (
         tests="test_observations",
     ),
     Table(
+        name="lag_drift",
+        row="replica of a quorum",
+        command="observe",
+        key=("clusterID", "namespace", "name", "node_id", "role"),
+        columns=(
+            *QUORUM,
+            NODE,
+            Column("role", "string", "`voter` or `observer`"),
+            Column("known_days", "bigint", "days with a look that knew the lag; with fewer than two, the rest is null",
+                   "days"),
+            Column("first_p95_lag_records", "double", "mean of the daily lag (95 %) of the first seven known days, or"
+                   " of the first half of fewer than 14", "records"),
+            Column("last_p95_lag_records", "double", "the same of the last days", "records"),
+            Column("drift_lag_records", "double", "by how much the last is larger than the first", "records"),
+            Column("slope_records_per_day", "double", "growth of the daily lag (95 %), by least squares",
+                   "records/day"),
+        ),
+        tests="test_trends",
+    ),
+    Table(
         name="recoveries",
         row="outage",
         command="observe",
@@ -108,9 +130,15 @@ ANSWERS = (
             Column("until", "timestamp", "next available moment, null: it lasts, as far as is known", "UTC"),
             Column("recovery_s", "double", "its length, null while it lasts", "s"),
             Column("unknown_s", "double", "of which nobody looked", "s"),
-            Column("cause", "string", "what was lost first: `leader lost` or `majority lost`"),
+            Column(
+                "cause",
+                "string",
+                "what was lost first: `leader lost` or `majority lost`; `roll`: it began"
+                " while the releases of nodes were being changed, one after the other; `unknown`: no look shows what"
+                " was lost first",
+            ),
         ),
-        tests="test_observations",
+        tests="test_observations, test_outages",
     ),
     Table(
         name="stale_voters",
@@ -137,8 +165,11 @@ ANSWERS = (
             Column("as_of", "timestamp", "the look that says so", "UTC"),
             Column("feature", "string", "as Kafka names it"),
             Column("finalized", "int", "its level"),
+            Column("finalized_name", "string", "`4.3-IV0 (30)` of `metadata.version`, the number of all others"),
             Column("highest_common", "int", "the highest level that every node which said so supports"),
+            Column("highest_common_name", "string", "its name"),
             Column("highest_anywhere", "int", "the highest level that any node supports"),
+            Column("highest_anywhere_name", "string", "its name"),
             Column("held_back_by", "array<int>", "nodes that support less than that"),
             Column("unknown_nodes", "array<int>", "nodes that have not said what they support"),
             Column("ready", "boolean", "whether all support the highest; null is unknown"),
@@ -181,4 +212,4 @@ ANSWERS = (
         ),
         tests="test_changes",
     ),
-)
+)  # fmt: skip

@@ -7,7 +7,8 @@ What no look shows is null, never fine. A roll that keeps the release, such as o
 from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as f
 
-from quorum_history.observations import KEY, MAX_GAP_S, distinct, spans
+from quorum_history.columns import QUORUM_KEY as KEY
+from quorum_history.observations import MAX_GAP_S, distinct, spans
 
 STRETCH_S = 3600
 """The stretches before and after a change are not longer than this."""

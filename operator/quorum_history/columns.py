@@ -36,6 +36,7 @@ QUORUM = (
     Column("namespace", "string", "of the quorum's resource"),
     Column("name", "string", "of the quorum's resource"),
 )
+QUORUM_KEY = tuple(column.name for column in QUORUM)
 NODE = Column("node_id", "int", "controller or broker")
 ENDPOINTS = "array<struct<name:string,host:string,port:int>>"
 LISTENERS = "array<struct<name:string,host:string,port:int,security_protocol:string>>"

@@ -54,6 +54,7 @@ _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
     "last_looks", "downgrade_analysed", "service_levels", "changes_compared",
+    "downgrade_verdicts", "log_readiness", "lag_drift", "voter_churn",
 )  # fmt: skip
 
 
@@ -326,7 +327,7 @@ def _report(chosen: argparse.Namespace) -> int:
         for name in _DERIVED:
             rows = jobs.derived(chosen.target, name)
             if rows is not None:
-                tables[name] = sorted(rows, key=_order)
+                tables[name] = sorted(jobs.complete(name, rows), key=_order)
             progress.step(name)
     if not tables:
         raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")

@@ -19,6 +19,12 @@ STALE = timedelta(hours=1)
 MANY_CHANGES_PER_HOUR = 1.0
 MANY_CHANGES = 3
 LARGE_LAG_RECORDS = 1000
+GROWN_LAG_RECORDS = 100
+"""A lag has grown if it grows from day to day, has doubled, and is larger by this."""
+GROWTH_DAYS = 7
+"""Fewer known days show no growth."""
+MANY_REPLACEMENTS = 3
+"""More voters than this that got another disk in a month are unusual."""
 
 
 class Severity(IntEnum):
@@ -56,7 +62,9 @@ def concerns(tables: Tables, now: datetime) -> list[Concern]:
         *_budgets(tables),
         *_unknown(tables, now),
         *_voters(tables),
+        *_drifts(tables),
         *_changes(tables),
+        *_churn(tables),
         *_readiness(tables),
         *_files(tables),
     ]
@@ -122,6 +130,29 @@ def _voters(tables: Tables) -> Iterator[Concern]:
             role = "an observer" if row["role"] == "observer" else f"a {row['role']}"
             text = f"has {role}, {row['node_id']}, with a lag of {row['p95_lag_records']:,} records (95 %)"
             yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
+
+
+def _drifts(tables: Tables) -> Iterator[Concern]:
+    """Replicas whose lag grows."""
+    for row in tables.get("lag_drift", ()):
+        if row["known_days"] < GROWTH_DAYS or row["slope_records_per_day"] <= 0:
+            continue
+        first, last = row["first_p95_lag_records"], row["last_p95_lag_records"]
+        if last - first >= GROWN_LAG_RECORDS and last >= 2 * first:
+            role = "an observer" if row["role"] == "observer" else f"a {row['role']}"
+            text = (
+                f"has {role}, {row['node_id']}, whose lag grows: from {first:,.0f} to {last:,.0f} records (95 %) in"
+                f" {row['known_days']} known days"
+            )
+            yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
+
+
+def _churn(tables: Tables) -> Iterator[Concern]:
+    names = names_of(tables)
+    for row in tables.get("voter_churn", ()):
+        if row["replaced"] > MANY_REPLACEMENTS:
+            text = f"replaced the disks of voters {row['replaced']} times in {row['month']:%Y-%m}"
+            yield Concern(severity=Severity.WARNING, subject=names.get(row["cluster"], str(row["cluster"])), text=text)
 
 
 def _changes(tables: Tables) -> Iterator[Concern]:

@@ -7,6 +7,7 @@ cannot hold to a loss handler. A test compares this with Kafka's own writer and 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from quorum_history.image import MIGRATING, Image
 
@@ -138,3 +139,77 @@ def all_losses(image: Image) -> Iterator[Loss]:
     for target in LEVELS:
         if target < current:
             yield from losses(image, target)
+
+
+# Kafka's answer to a safe downgrade
+
+CHANGED = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+"""The levels that changed the format of metadata (`MetadataVersion.didMetadataChange`)."""
+_METADATA = "metadata.version"
+_MIGRATING = frozenset({1, 2})
+"""The states of a migration from ZooKeeper during which Kafka changes no level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Kafka's answer to a safe downgrade to a level: whether it accepts it, None if that is unknown, and why."""
+
+    target: int
+    accepted: bool | None
+    reason: str
+
+
+def verdicts(image: Image, *, faults: int = 0) -> Iterator[Verdict]:
+    """Kafka's answer for every level below the finalized one, as its `FeatureControlManager` decides.
+
+    It refuses a level that a registered node does not support, and one below a level that changed metadata, whether or
+    not there is anything to lose. A log with faults may lack registrations, so nothing of it is known to be accepted.
+    """
+    present = image.features.get(_METADATA)
+    for target in LEVELS:
+        if present is None:
+            yield Verdict(target=target, accepted=None, reason="the log has no level of metadata.version")
+        elif target < present:
+            yield _verdict(image, present, target, faults)
+
+
+def _verdict(image: Image, present: int, target: int, faults: int) -> Verdict:
+    refused = (
+        _migrating(image),
+        _lacking(image, target),
+        _changing(present, target),
+    )
+    if reason := next(filter(None, refused), ""):
+        return Verdict(target=target, accepted=False, reason=reason)
+    if present > max(LEVELS):
+        later = f"whether levels {max(LEVELS) + 1} to {present} changed the format of metadata is not known here"
+        return Verdict(target=target, accepted=None, reason=later)
+    if faults:
+        return Verdict(target=target, accepted=None, reason="the log has faults: registrations may be missing")
+    reason = "no level above it changed the format of metadata, and every registered node supports it"
+    return Verdict(target=target, accepted=True, reason=reason)
+
+
+def _migrating(image: Image) -> str:
+    return "a migration from ZooKeeper is in progress" if image.migration_state in _MIGRATING else ""
+
+
+def _lacking(image: Image, target: int) -> str:
+    """The registered nodes that do not support a level. A registration without a range of the feature has level 0."""
+    registered = [
+        *(("broker", node, each) for node, each in sorted(image.brokers.items())),
+        *(("controller", node, each) for node, each in sorted(image.controllers.items())),
+    ]
+    lacking = [f"{role} {node}" for role, node, each in registered if not _supports(each, target)]
+    more = f" and {len(lacking) - _EXAMPLES} more" if len(lacking) > _EXAMPLES else ""
+    return f"not supported by {', '.join(lacking[:_EXAMPLES])}{more}" if lacking else ""
+
+
+def _supports(registration: Mapping[str, Any], level: int) -> bool:
+    ranges = (each for each in registration.get("features") or () if each["name"] == _METADATA)
+    return any(each["minSupportedVersion"] <= level <= each["maxSupportedVersion"] for each in ranges)
+
+
+def _changing(present: int, target: int) -> str:
+    changed = [level_name(_METADATA, level) for level in sorted(CHANGED) if target < level <= present]
+    return f"the format of metadata changed with {', '.join(changed)}" if changed else ""

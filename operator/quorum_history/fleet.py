@@ -19,6 +19,7 @@ from quorum_history.concerns import (
     moment,
     quorum_name,
 )
+from quorum_history.downgrade import level_name
 from quorum_history.page import ROWS_SHOWN, Page, escaped, isolated, text_of
 
 DETAILED = 12
@@ -199,7 +200,8 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
     page.heading(3, "Service levels", "levels")
     spent = sorted(tables.get("service_levels", ()), key=lambda row: -(row["budget_spent"] or 0.0))
     page.table("Months, the most of the error budget spent first", spent, "namespace", "name", "month", "availability",
-               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "unknown_s")  # fmt: skip
+               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "roll_s", "unknown_cause_s",
+               "unknown_s")  # fmt: skip
     page.heading(3, "Leader changes", "changes")
     changes = sorted(tables.get("leader_changes", ()), key=lambda row: -(row["changes_per_hour"] or 0.0))
     page.table("Leader changes, the most frequent first", changes, "namespace", "name", "leader_changes", "known_hours",
@@ -217,11 +219,15 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
         page.figure(title, svg.lag_bars(title, lags[:ROWS_SHOWN]))
     page.table("Lag, the largest first", lags, "namespace", "name", "node_id", "role", "p50_lag_records",
                "p95_lag_records", "p99_lag_records", "max_lag_records")  # fmt: skip
+    drifts = [row for row in tables.get("lag_drift", ()) if row["slope_records_per_day"] is not None]
+    page.table("Growth of the lag from the first known days to the last, the fastest first",
+               sorted(drifts, key=lambda row: -row["slope_records_per_day"]), "namespace", "name", "node_id", "role",
+               "known_days", "first_p95_lag_records", "last_p95_lag_records", "slope_records_per_day")  # fmt: skip
     page.heading(3, "Stale voters", "stale")
     page.table("Voters that are not live", tables.get("stale_voters", ()), "namespace", "name", "node_id",
                "directory_id", "last_live", "stale_s")  # fmt: skip
     page.heading(3, "Upgrade readiness", "readiness")
-    ready = sorted(tables.get("upgrade_readiness", ()), key=lambda row: row["ready"] is True)
+    ready = [named(row) for row in sorted(tables.get("upgrade_readiness", ()), key=lambda row: row["ready"] is True)]
     page.table("Features, those that are held back first", ready, "namespace", "name", "feature", "finalized",
                "highest_common", "highest_anywhere", "held_back_by", "ready")  # fmt: skip
 
@@ -241,6 +247,15 @@ def _compared(row: Row) -> Row:
 
 def _or_unknown(column: str, value: float | None) -> str:
     return "unknown" if value is None else text_of(column, value)
+
+
+_LEVELS = ("finalized", "highest_common", "highest_anywhere")
+
+
+def named(row: Row) -> Row:
+    """A row of a table of readiness, with Kafka's names of the levels in place of their numbers."""
+    levels = {name: row[name] for name in _LEVELS if row[name] is not None}
+    return {**row, **{name: level_name(row["feature"], level) for name, level in levels.items()}}
 
 
 def _worst(page: Page, tables: Tables, found: Sequence[Concern], links: Mapping[str, str]) -> None:

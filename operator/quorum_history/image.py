@@ -298,6 +298,6 @@ ALL_TYPES = frozenset({*_APPLY, *_TRANSACTIONS})
 LOSSY_TYPES = ALL_TYPES - {
     "LeaderChange", "KRaftVersion", "KRaftVoters", "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "CONFIG_RECORD",
     "CLEAR_ELR_RECORD", "CLIENT_QUOTA_RECORD", "PRODUCER_IDS_RECORD", "ACCESS_CONTROL_ENTRY_RECORD",
-    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD", "ZK_MIGRATION_STATE_RECORD",
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD",
 }  # fmt: skip
-"""Those of them that a downgrade can lose."""
+"""Those of them that a downgrade can lose, or that decide whether Kafka accepts it."""

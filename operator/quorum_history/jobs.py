@@ -3,6 +3,7 @@
 Tables that follow from others are computed again from all of them, so late data is in the next result.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from functools import partial
@@ -20,22 +21,29 @@ from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
 from quorum_history.changes import compared
-from quorum_history.downgrade import LEVELS, all_losses
+from quorum_history.downgrade import LEVELS, all_losses, level_name, verdicts
 from quorum_history.files import FileKind, LogFile, find_files
+from quorum_history.image import Image
 from quorum_history.lossy import lossy_state
 from quorum_history.quality import Verdict
+from quorum_history.readiness import log_readiness
 from quorum_history.replay import replay_plan
 from quorum_history.replicas import cluster_log
 from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
 from quorum_history.state import ADDED_TYPES, Found, load
 from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
+from quorum_history.trends import voter_churn
 
 _LOSS_COLUMNS = ("target", "target_name", "record_type", "effect", "what", "count", "examples")
 _LOSS_SCHEMA = (
-    "cluster string, level int, end_offset bigint, faults bigint, first_faults array<string>, target int,"
-    " target_name string, record_type string, effect string, what string, count bigint, examples array<string>"
+    "part string, cluster string, level int, level_name string, end_offset bigint, faults bigint,"
+    " first_faults array<string>, target int, target_name string, record_type string, effect string, what string,"
+    " count bigint, examples array<string>, verdict string, reason string, losses bigint"
 )
+_VERDICT_COLUMNS = ("target", "target_name", "level", "level_name", "verdict", "reason", "losses")
+_CLUSTER_COLUMNS = ("level", "level_name", "end_offset", "faults")
+_METADATA = "metadata.version"
 
 
 _LOG_FILE = ",".join(f"{each.name}:{'bigint' if each.type is int else 'string'}" for each in fields(LogFile))
@@ -97,6 +105,12 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
         return None  # a run that computes it ended before its first row
     table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
     return list(_in_utc(table).to_pylist())
+
+
+def complete(name: str, rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The rows with every column of the table; those that an earlier version did not write are null."""
+    absent: dict[str, object] = dict.fromkeys(column.name for column in BY_NAME[name].columns)
+    return [{**absent, **row} for row in rows]
 
 
 def _parquet_files(store: Store, *folder: str) -> list[str]:
@@ -170,10 +184,18 @@ def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
 
     A table whose records an earlier version did not keep is left out: without a row it would show that there are none.
     """
-    made = timelines(read_ingested(spark, store, RECORDS))
+    made = with_answers(timelines(read_ingested(spark, store, RECORDS)))
     state = load(store)
     lacks = {"faults"} if state is None or state.keeps(ADDED_TYPES) else {"faults", "migration_states"}
     return {name: table for name, table in made.items() if name not in lacks}
+
+
+def with_answers(made: dict[str, DataFrame]) -> dict[str, DataFrame]:
+    """The timelines, and the tables that follow from them."""
+    return made | {
+        "log_readiness": log_readiness(made["registrations"], made["feature_levels"]),
+        "voter_churn": voter_churn(made["voter_changes"]),
+    }
 
 
 def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
@@ -183,7 +205,7 @@ def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dic
 
 
 def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
-    """For every cluster and every lower level of metadata.version, the losses of a change to it.
+    """For every cluster and every lower level of metadata.version, the losses of a change to it, and Kafka's verdict.
 
     `downgrade_analysed` has a row for each cluster, so that one without losses differs from one that was not analysed.
     """
@@ -191,7 +213,10 @@ def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
 
 
 def replayed(spark: SparkSession, paths: str) -> DataFrame:
-    """A row for each cluster, with its faults, and one for each loss; one task per cluster."""
+    """Rows of three parts: a row for each cluster, with its faults, one for each loss, one for each lower level.
+
+    There is one task per cluster.
+    """
     clusters: dict[str, list[dict[str, object]]] = {}
     for file in find_files(paths):
         clusters.setdefault(file.cluster, []).append(asdict(file))
@@ -202,8 +227,9 @@ def replayed(spark: SparkSession, paths: str) -> DataFrame:
 def losses_as_tables(found: DataFrame) -> dict[str, DataFrame]:
     """The tables of `downgrade` from what was `replayed`."""
     return {
-        "downgrade_losses": found.where("record_type is not null").select("cluster", *_LOSS_COLUMNS),
-        "downgrade_analysed": found.where("record_type is null").select("cluster", "level", "end_offset", "faults"),
+        "downgrade_losses": found.where("part = 'loss'").select("cluster", *_LOSS_COLUMNS),
+        "downgrade_verdicts": found.where("part = 'verdict'").select("cluster", *_VERDICT_COLUMNS),
+        "downgrade_analysed": found.where("part = 'cluster'").select("cluster", *_CLUSTER_COLUMNS),
     }
 
 
@@ -220,35 +246,57 @@ def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             plan = replay_plan(cluster_log(row["cluster"], files))
             faults: list[Found] = []
             image = lossy_state(plan, faults)
-            empty: dict[str, object] = dict.fromkeys(_LOSSES.names)
+            level = image.features.get(_METADATA)
+            common = {
+                **dict.fromkeys(_LOSSES.names),
+                "cluster": row["cluster"],
+                "level": level,
+                "level_name": None if level is None else level_name(_METADATA, level),
+            }
             analysed: dict[str, object] = {
-                "level": image.features.get("metadata.version"),
+                "part": "cluster",
                 "end_offset": plan.end,
                 "faults": len(faults),
                 "first_faults": [str(each) for each in faults[:_TOLD]],
             }
-            found: list[dict[str, object]] = [
-                {
-                    "target": loss.target,
-                    "target_name": LEVELS[loss.target],
-                    "record_type": loss.record_type,
-                    "effect": loss.effect.value,
-                    "what": loss.what,
-                    "count": loss.count,
-                    "examples": list(loss.examples),
-                }
-                for loss in all_losses(image)
-            ]
-            rows = [{**empty, "cluster": row["cluster"], **each} for each in (analysed, *found)]
+            rows = [{**common, **each} for each in (analysed, *_rows_of(image, len(faults)))]
             yield pa.RecordBatch.from_pylist(rows, schema=_LOSSES)
+
+
+def _rows_of(image: Image, faults: int) -> Iterator[dict[str, object]]:
+    """The losses and the verdicts of one cluster."""
+    found = list(all_losses(image))
+    for loss in found:
+        yield {
+            "part": "loss",
+            "target": loss.target,
+            "target_name": LEVELS[loss.target],
+            "record_type": loss.record_type,
+            "effect": loss.effect.value,
+            "what": loss.what,
+            "count": loss.count,
+            "examples": list(loss.examples),
+        }
+    counts = Counter(loss.target for loss in found)
+    for each in verdicts(image, faults=faults):
+        yield {
+            "part": "verdict",
+            "target": each.target,
+            "target_name": level_name(_METADATA, each.target),
+            "verdict": {True: "accepted", False: "refused", None: None}[each.accepted],
+            "reason": each.reason,
+            "losses": counts[each.target],
+        }
 
 
 _TOLD = 20
 """The text of no more faults of a cluster is kept."""
 _LOSSES = pa.schema(
     [
+        ("part", pa.string()),
         ("cluster", pa.string()),
         ("level", pa.int32()),
+        ("level_name", pa.string()),
         ("end_offset", pa.int64()),
         ("faults", pa.int64()),
         ("first_faults", pa.list_(pa.string())),
@@ -259,5 +307,8 @@ _LOSSES = pa.schema(
         ("what", pa.string()),
         ("count", pa.int64()),
         ("examples", pa.list_(pa.string())),
+        ("verdict", pa.string()),
+        ("reason", pa.string()),
+        ("losses", pa.int64()),
     ]
 )

@@ -4,10 +4,17 @@ An observation is one look at one quorum (`schemas/observation-v1.json`). A look
 but never for longer than `MAX_GAP_S`: time without a look is unknown, and unknown never counts as available.
 """
 
+from functools import reduce
+from operator import add
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.columns import QUORUM_KEY as KEY
+from quorum_history.levels import named
 from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
+from quorum_history.outages import LEADER_LOST, MAJORITY_LOST, ROLL, UNKNOWN, explained, rolls
+from quorum_history.trends import lag_drift
 
 MAX_GAP_S = 150
 """Observations come at least once a minute; if two are missing, nothing is known."""
@@ -21,7 +28,6 @@ SCHEMA = (
     f" nodes array<struct<nodeID:int,kafkaVersion:string,features:array<{_FEATURE_RANGE}>>>,"
     " features array<struct<name:string,finalized:int>>, _corrupt string"
 )
-KEY = ("clusterID", "namespace", "name")
 
 
 def distinct(observations: DataFrame) -> DataFrame:
@@ -56,7 +62,7 @@ def _majority() -> Column:
 
 def _cause() -> Column:
     """What an unavailable quorum lacks; if the voters are unknown, it is still known that there is no leader."""
-    return f.when(f.col("quorum.voters").isNotNull() & ~_majority(), "majority lost").otherwise("leader lost")
+    return f.when(f.col("quorum.voters").isNotNull() & ~_majority(), MAJORITY_LOST).otherwise(LEADER_LOST)
 
 
 def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -65,14 +71,17 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
     The last look of a quorum counts for no time at all: nothing shows how long its state lasted.
     """
     return (
-        _joined(_pieces(observations, max_gap_s))
+        _joined(_pieces(observations, max_gap_s), "state")
         .withColumn("seconds", _seconds("since", "until"))
         .select(*KEY, "state", "since", "until", "seconds")
     )
 
 
 def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
-    """The time for which each look counts, and the gaps after it; `cause` says what an unavailable quorum lacked."""
+    """The time for which each look counts, and the gaps after it; `cause` says what an unavailable quorum lacked.
+
+    `looked` is the time of a look with a known state, `voters` how many voters it showed.
+    """
     if max_gap_s <= 0:
         raise ValueError(f"a look cannot speak for {max_gap_s} s")
     order = Window.partitionBy(*KEY).orderBy("observedAt")
@@ -80,28 +89,45 @@ def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
         distinct(observations)
         .withColumn("state", _state())
         .withColumn("cause", f.when(f.col("state") == "unavailable", _cause()))
+        .withColumn("looked", f.when(f.col("state") != "unknown", f.col("observedAt")))
+        .withColumn("voters", f.when(f.col("quorum.voters").isNotNull(), f.size("quorum.voters")))
         .withColumn("next", f.lead("observedAt").over(order))
         .where("next is not null")
         .withColumn("held", f.least("next", f.col("observedAt") + f.make_dt_interval(secs=f.lit(max_gap_s))))
     )
-    known = looks.select(*KEY, "state", "cause", f.col("observedAt").alias("since"), f.col("held").alias("until"))
+    columns = ("state", "cause", "looked", "voters")
+    known = looks.select(*KEY, *columns, f.col("observedAt").alias("since"), f.col("held").alias("until"))
+    nothing = {name: f.lit(None).cast(known.schema[name].dataType).alias(name) for name in columns}
+    nothing["state"] = f.lit("unknown").alias("state")
     gaps = looks.where("held < next").select(
-        *KEY,
-        f.lit("unknown").alias("state"),
-        f.lit(None).cast("string").alias("cause"),
-        f.col("held").alias("since"),
-        f.col("next").alias("until"),
+        *KEY, *nothing.values(), f.col("held").alias("since"), f.col("next").alias("until")
     )
     return known.unionByName(gaps)
 
 
-def _joined(pieces: DataFrame) -> DataFrame:
-    """Pieces that follow each other in the same state as one stretch: a quiet month is one row, not forty thousand."""
+def _joined(pieces: DataFrame, *alike: str) -> DataFrame:
+    """Pieces that follow each other and are alike as one stretch: a quiet month is one row, not forty thousand."""
     order = Window.partitionBy(*KEY).orderBy("since")
-    goes_on = (f.lag("state").over(order) == f.col("state")) & (f.lag("until").over(order) == f.col("since"))
+    goes_on = f.lag("until").over(order) == f.col("since")
+    for name in alike:
+        goes_on &= f.lag(name).over(order).eqNullSafe(f.col(name))
     number = f.sum(f.when(goes_on, 0).otherwise(1)).over(order.rowsBetween(Window.unboundedPreceding, 0))
-    numbered = pieces.withColumn("_stretch", number)
-    return numbered.groupBy(*KEY, "state", "_stretch").agg(f.min("since").alias("since"), f.max("until").alias("until"))
+    return (
+        pieces.withColumn("_stretch", number)
+        .groupBy(*KEY, *alike, "_stretch")
+        .agg(
+            f.min("since").alias("since"),
+            f.max("until").alias("until"),
+            f.max("looked").alias("looked"),
+            f.min_by("voters", "since").alias("voters"),
+        )
+    )
+
+
+def _explained(observations: DataFrame, max_gap_s: int) -> DataFrame:
+    """Stretches with the outage to which each belongs, and its cause."""
+    stretches = _joined(_pieces(observations, max_gap_s), "state", "cause")
+    return explained(stretches, rolls(distinct(observations), max_gap_s), max_gap_s)
 
 
 def _seconds(start: str, end: str) -> Column:
@@ -147,22 +173,36 @@ OBJECTIVE = 0.999
 """The target share of the known time for which a quorum is available."""
 
 
+_SPENT_ON = {
+    "leader_lost_s": LEADER_LOST,
+    "majority_lost_s": MAJORITY_LOST,
+    "roll_s": ROLL,
+    "unknown_cause_s": UNKNOWN,
+}
+"""Unavailable time by its cause: these columns add up to all of it."""
+
+
 def service_levels(observations: DataFrame, max_gap_s: int = MAX_GAP_S, objective: float = OBJECTIVE) -> DataFrame:
     """Per quorum and month: how much of its error budget is spent, and on what.
 
-    The budget is a share of the known time: unknown time neither spends it nor adds to it.
+    The budget is a share of the known time: unknown time neither spends it nor adds to it. Time of an outage during a
+    change of release, or of an unknown cause, is counted there, and all other time by what the quorum lacked.
     """
-    days = _by_day(_pieces(observations, max_gap_s)).withColumn("month", f.trunc("day", "month"))
+    of_outage = f.when(f.col("outage_cause").isin(ROLL, UNKNOWN), f.col("outage_cause")).otherwise(f.col("cause"))
+    stretches = _explained(observations, max_gap_s).withColumn("spent_on", of_outage)
+    days = _by_day(stretches).withColumn("month", f.trunc("day", "month"))
+    unavailable = {
+        name: (f.col("state") == "unavailable") & (f.col("spent_on") == cause) for name, cause in _SPENT_ON.items()
+    }
     conditions = {
         "available_s": f.col("state") == "available",
-        "leader_lost_s": f.col("cause") == "leader lost",
-        "majority_lost_s": f.col("cause") == "majority lost",
+        **unavailable,
         "unknown_s": f.col("state") == "unknown",
     }
     totals = days.groupBy(*KEY, "month").agg(
         *(f.sum(f.when(held, f.col("seconds")).otherwise(0.0)).alias(name) for name, held in conditions.items())
     )
-    down = f.col("leader_lost_s") + f.col("majority_lost_s")
+    down = reduce(add, map(f.col, _SPENT_ON))
     known = f.col("available_s") + down
     budget = known * f.lit(1.0 - objective)
     return totals.select(
@@ -204,15 +244,23 @@ def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataF
     return joined.withColumn("changes_per_hour", rate).select(*KEY, "leader_changes", "known_hours", "changes_per_hour")
 
 
-def lag_percentiles(observations: DataFrame) -> DataFrame:
-    """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
+def lags(observations: DataFrame) -> DataFrame:
+    """Per look and replica: how many records it was behind the leader, where that is known."""
     replicas = f.explode(f.concat(_with_role("voters", "voter"), _with_role("observers", "observer")))
     rows = distinct(observations).where("quorum is not null").withColumn("r", replicas)
     rows = rows.where("r.lagRecords is not null and r.nodeID <> quorum.leaderID")
-    quantiles = f.percentile_approx("r.lagRecords", [0.5, 0.95, 0.99], 10000)
+    return rows.select(
+        *KEY, "observedAt", f.col("r.nodeID").alias("node_id"), "r.role", f.col("r.lagRecords").alias("lag")
+    )
+
+
+def lag_percentiles(observations: DataFrame) -> DataFrame:
+    """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
+    quantiles = f.percentile_approx("lag", [0.5, 0.95, 0.99], 10000)
     return (
-        rows.groupBy(*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.role").alias("role"))
-        .agg(quantiles.alias("q"), f.max("r.lagRecords").alias("max_lag_records"), f.count("*").alias("looks"))
+        lags(observations)
+        .groupBy(*KEY, "node_id", "role")
+        .agg(quantiles.alias("q"), f.max("lag").alias("max_lag_records"), f.count("*").alias("looks"))
         .select(
             *KEY,
             "node_id",
@@ -240,40 +288,34 @@ def _with_role(column: str, role: str) -> Column:
 
 
 def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
-    """Every outage: from the first unavailable stretch until the next available one; `cause`: what was lost first.
+    """Every outage: from the first unavailable stretch until the next available one, with its cause.
 
     `unknown_s` of it had no look; `until` null means that it lasts, as far as is known.
     """
-    order = Window.partitionBy(*KEY).orderBy("since")
-    upto = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    marked = (
-        spans(observations, max_gap_s)
-        .withColumn("group", f.sum(f.when(f.col("state") == "available", 1).otherwise(0)).over(upto))
-        .withColumn("end", f.lead("since").over(order))
-    )
-    unavailable_since = f.min(f.when(f.col("state") == "unavailable", f.col("since")))
+    seconds = f.when(f.col("state") == "unknown", _seconds("since", "until")).otherwise(0.0)
+    begun = f.min(f.when(f.col("state") == "unavailable", f.col("since"))).over(Window.partitionBy(*KEY, "outage"))
     down = (
-        marked.where("state <> 'available'")
-        .withColumn("begun", unavailable_since.over(Window.partitionBy(*KEY, "group")))
+        _explained(observations, max_gap_s)
+        .where("state <> 'available'")
+        .withColumn("begun", begun)
         .where("since >= begun")  # unknown time before the outage is no part of it
-        .groupBy(*KEY, "group")
-        .agg(
-            f.min("since").alias("since"),
-            f.max_by("end", "since").alias("until"),
-            f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
-        )
+        .groupBy(*KEY, "outage", "outage_cause")
+        .agg(f.min("since").alias("first"), f.max_by("end", "since").alias("until"), f.sum(seconds).alias("unknown_s"))
+        .withColumnRenamed("first", "since")
     )
-    first = _pieces(observations, max_gap_s).where("state = 'unavailable'").select(*KEY, "since", "cause")
-    rows = down.join(first, on=[*KEY, "since"], how="left")
-    return rows.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
-        *KEY, "since", "until", "recovery_s", "unknown_s", "cause"
+    return down.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
+        *KEY, "since", "until", "recovery_s", "unknown_s", f.col("outage_cause").alias("cause")
     )
 
 
 def stale_voters(observations: DataFrame) -> DataFrame:
     """Voters that were not live in the last look with a known quorum, and since when no look has shown them as live."""
     seen = distinct(observations).where("quorum is not null").withColumn("r", f.explode("quorum.voters"))
-    replica = (*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.directoryID").alias("directory_id"))
+    replica: tuple[str | Column, ...] = (
+        *KEY,
+        f.col("r.nodeID").alias("node_id"),
+        f.col("r.directoryID").alias("directory_id"),
+    )
     last = Window.partitionBy(*KEY)
     rows = seen.withColumn("newest", f.max("observedAt").over(last))
     grouped = rows.groupBy(*replica).agg(
@@ -328,8 +370,11 @@ def upgrade_readiness(observations: DataFrame) -> DataFrame:
         f.col("observedAt").alias("as_of"),
         "feature",
         "finalized",
+        named("finalized").alias("finalized_name"),
         "highest_common",
+        named("highest_common").alias("highest_common_name"),
         "highest_anywhere",
+        named("highest_anywhere").alias("highest_anywhere_name"),
         f.array_sort(blocking).alias("held_back_by"),
         "unknown_nodes",
         ready.alias("ready"),
@@ -345,6 +390,7 @@ def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, Da
         "service_levels": service_levels(observations, max_gap_s),
         "leader_changes": leader_changes(observations, max_gap_s),
         "lag_percentiles": lag_percentiles(observations),
+        "lag_drift": lag_drift(lags(observations)),
         "recoveries": recoveries(observations, max_gap_s),
         "stale_voters": stale_voters(observations),
         "upgrade_readiness": upgrade_readiness(observations),

@@ -58,6 +58,7 @@ _ABSENT = {
     "until": "still",
     "availability": "unknown",
     "ready": "unknown",
+    "verdict": "unknown",
     "last_live": "never",
     "worst_known_day": "unknown",
 }

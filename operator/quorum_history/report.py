@@ -13,7 +13,7 @@ from typing import Any
 from quorum_history import svg
 from quorum_history.concerns import LOG_TABLES, Row, Tables, clusters_of, names_of
 from quorum_history.downgrade import level_name
-from quorum_history.fleet import DETAILED, overview
+from quorum_history.fleet import DETAILED, named, overview
 from quorum_history.page import Page
 
 _ROWS_OF_ONE = 200
@@ -169,6 +169,8 @@ def _cluster(page: Page, anchor: str, cluster: str, tables: Tables, chosen: svg.
     page.figure(title, svg.voters_and_leaders(title, of("voter_sets"), of("leaders"), chosen))
     page.table("Voters added and removed", of("voter_changes"), "offset", "timestamp", "change", "node_id",
                "directory_id", "previous_directory_id", shown=_ROWS_OF_ONE)  # fmt: skip
+    page.table("Changes of voters by month", of("voter_churn"), "month", "added", "removed", "replaced",
+               shown=_ROWS_OF_ONE)  # fmt: skip
     page.table("Leader epochs", of("leaders"), "leader_epoch", "leader_id", "since", "until", "start_offset", "voters",
                shown=_ROWS_OF_ONE)  # fmt: skip
     page.heading(3, "Features")
@@ -177,12 +179,37 @@ def _cluster(page: Page, anchor: str, cluster: str, tables: Tables, chosen: svg.
     page.figure(title, svg.feature_steps(title, levels, lambda row: str(row["level_name"]), chosen))
     page.table("Steps of features", levels, "offset", "timestamp", "feature", "previous_level", "level_name",
                shown=_ROWS_OF_ONE)  # fmt: skip
+    page.table("Upgrade readiness by the registrations in the log", [_ready(row) for row in of("log_readiness")],
+               "feature", "finalized", "highest_common", "highest_anywhere", "held_back_by", "unknown_nodes", "ready",
+               shown=_ROWS_OF_ONE)  # fmt: skip
     page.heading(3, "What a downgrade would lose")
     for said in _downgrade(tables, cluster, of("downgrade_losses")):
         page.paragraph(said, "unknown-box")
     if losses := of("downgrade_losses"):
         page.table("Losses by target", _grouped(losses), "targets", "record_type", "effect", "what", "count",
                    "examples", shown=_ROWS_OF_ONE)  # fmt: skip
+    if verdicts := of("downgrade_verdicts"):
+        page.table("Kafka's answer to a safe downgrade", _answers(verdicts), "targets", "verdict", "reason",
+                   shown=_ROWS_OF_ONE)  # fmt: skip
+
+
+def _ready(row: Row) -> Row:
+    """A row of `log_readiness` for people."""
+    texts = {
+        name: [f"{node['role']} {node['node_id']}" for node in row[name]] for name in ("held_back_by", "unknown_nodes")
+    }
+    return {**named(row), **texts}
+
+
+def _answers(verdicts: Sequence[Row]) -> list[Row]:
+    """Successive targets with the same verdict and reason as one row, the highest target first."""
+    shown: list[dict[str, Any]] = []
+    for row in sorted(verdicts, key=lambda row: -row["target"]):
+        if shown and (shown[-1]["verdict"], shown[-1]["reason"]) == (row["verdict"], row["reason"]):
+            shown[-1]["targets"] = f"{row['target_name']} to {shown[-1]['last']}"
+        else:
+            shown.append({**row, "targets": row["target_name"], "last": row["target_name"]})
+    return list(shown)
 
 
 def _downgrade(tables: Tables, cluster: str, losses: Sequence[Row]) -> Iterator[str]:

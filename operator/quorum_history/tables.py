@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.levels import named
+
 _ENDPOINT = "struct<name:string,host:string,port:int>"
 _VOTERS = (
     f"struct<voters:array<struct<voterId:int,voterDirectoryId:string,endpoints:array<{_ENDPOINT}>,"
@@ -213,7 +215,7 @@ def feature_levels(records: DataFrame) -> DataFrame:
     return (
         rows.withColumn("previous_level", f.lag("level").over(order))
         .where("previous_level is null or previous_level <> level")
-        .select(*_PLACE, "feature", "level", "previous_level")
+        .select(*_PLACE, "feature", "level", "previous_level", named("level").alias("level_name"))
     )
 
 

@@ -1,7 +1,7 @@
 """Observations for tests: one line a look."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,15 @@ def look(
                   {"nodeID": 2, "kafkaVersion": None, "features": other}],
         "features": [{"name": "metadata.version", "finalized": 21}],
     }  # fmt: skip
+
+
+def running(observation: Mapping[str, Any], releases: Mapping[int, str | None], voters: int = 3) -> dict[str, Any]:
+    """The same look at nodes of these releases, and at the first of the voters only."""
+    quorum = observation["quorum"]
+    fewer = quorum and {**quorum, "voters": quorum["voters"][:voters]}
+    ranges = observation["nodes"][0]["features"]
+    nodes = [{"nodeID": node, "kafkaVersion": each, "features": ranges} for node, each in releases.items()]
+    return {**observation, "quorum": fewer, "nodes": nodes}
 
 
 def write(path: Path, observations: Iterable[dict[str, Any]]) -> Path:

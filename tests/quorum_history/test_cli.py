@@ -29,6 +29,7 @@ _TABLES = {
     "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes",
     "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "downgrade_losses", "downgrade_analysed",
     "last_looks", "quality", "service_levels", "endpoint_changes", "migration_states", "changes_compared",
+    "lag_drift", "log_readiness", "voter_churn", "downgrade_verdicts",
 }  # fmt: skip
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kraftlog.record_samples import SAMPLES
+from tests.live.feature_answers import LOSSY
 from tests.live.jars import ensure_kafka
 
 from kraftlog import catalog
 from kraftlog.writer import NewBatch, batch_of, record_of
-from quorum_history.downgrade import LEVELS, all_losses, losses
+from quorum_history.downgrade import CHANGED, LEVELS, all_losses, losses, verdicts
 from quorum_history.files import find_files
 from quorum_history.image import MIGRATING, Image
 from quorum_history.lossy import lossy_image
@@ -115,13 +116,84 @@ def test_only_levels_below_the_finalized_one_are_targets() -> None:
     assert {loss.target for loss in all_losses(image)} == {7, 8}
 
 
+_RANGES = [{"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 33}]
+
+
+def _at_level(level: int, *records: tuple[str, dict[str, Any]]) -> Image:
+    return _image(*records, ("FEATURE_LEVEL_RECORD", {"name": "metadata.version", "featureLevel": level}))
+
+
+def _said(image: Image, faults: int = 0) -> dict[int, tuple[bool | None, str]]:
+    return {each.target: (each.accepted, each.reason) for each in verdicts(image, faults=faults)}
+
+
+def test_a_level_that_changed_metadata_cannot_be_lowered() -> None:
+    """Kafka accepts a target only above the last level that changed metadata, whether or not anything is lost."""
+    found = _said(_at_level(25, _broker(1, features=_RANGES)))
+    assert [target for target, (accepted, _) in found.items() if accepted] == [23, 24]
+    assert found[22] == (False, "the format of metadata changed with 4.0-IV1 (23)")
+    assert found[16] == (False, "the format of metadata changed with 3.7-IV2 (17), 4.0-IV1 (23)")
+    assert set(found) == set(range(7, 25))
+
+
+def test_a_registered_node_decides_too() -> None:
+    """A registered node that does not support the target, or that has no range, makes Kafka refuse it."""
+    newer = [{**_RANGES[0], "minSupportedVersion": 24}]
+    image = _at_level(25, _broker(1, features=_RANGES), ("REGISTER_CONTROLLER_RECORD",
+                      {"controllerId": 7, "features": newer}))  # fmt: skip
+    assert _said(image)[23] == (False, "not supported by controller 7")
+    assert _said(image)[24][0] is True
+    assert _said(_at_level(25, _broker(1, features=[])))[24] == (False, "not supported by broker 1")
+
+
+def test_a_verdict_without_its_facts_is_unknown() -> None:
+    """A level that is unset or of a later release, and a log with faults, never give an accepted downgrade."""
+    assert {accepted for accepted, _ in _said(Image()).values()} == {None}
+    later = _said(_at_level(40))
+    assert (later[33][0], later[29][0]) == (None, False)
+    assert "levels 34 to 40" in later[33][1]
+    damaged = _said(_at_level(25), faults=1)
+    assert (damaged[24][0], damaged[22][0]) == (None, False)
+
+
+@pytest.mark.parametrize(("state", "accepted"), [(0, True), (1, False), (2, False), (3, True)])
+def test_no_level_changes_during_a_migration(state: int, accepted: bool) -> None:  # noqa: FBT001 -- a test's table
+    """Kafka refuses every change while a migration from ZooKeeper is in progress."""
+    image = _at_level(21, ("ZK_MIGRATION_STATE_RECORD", {"zkMigrationState": state}))
+    assert _said(image)[20][0] is accepted
+
+
+def test_the_changed_levels_are_those_of_real_controllers() -> None:
+    """The levels that changed metadata are those from which real controllers refuse a downgrade by one."""
+    assert CHANGED == LOSSY
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_every_pair_of_levels_against_kafka() -> None:
+    """For all pairs of levels, a downgrade is accepted exactly if Kafka finds no changed metadata between them."""
+    theirs = {}
+    for line in _java("Verdicts.java").splitlines():
+        present, target, changed = line.split("\t")
+        if int(target) in LEVELS:
+            theirs[int(present), int(target)] = changed == "false"
+    mine = {
+        (present, target): accepted for present in LEVELS for target, (accepted, _) in _said(_at_level(present)).items()
+    }
+    assert mine == theirs
+    assert len(mine) == len(LEVELS) * (len(LEVELS) - 1) / 2
+
+
+def _java(source: str, *arguments: str) -> str:
+    """The output of a program with Kafka's classes."""
+    kafka = ensure_kafka("4.4.0")
+    command = [kafka.java, "-cp", f"{kafka.libs}/*", str(Path(__file__).with_name(source)), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+
+
 def _oracle(paths: Sequence[Path]) -> Counter[tuple[int, str]]:
     """How often Kafka's loss handler was called, by level and loss; names in losses are cut off."""
-    kafka = ensure_kafka("4.4.0")
-    source = str(Path(__file__).with_name("Losses.java"))
-    command = [kafka.java, "-cp", f"{kafka.libs}/*", source, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    rows = (line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2)
+    rows = (line.split("\t") for line in _java("Losses.java", *map(str, paths)).splitlines() if line.count("\t") == 2)
     return Counter({(int(level), loss.split("(")[0]): int(count) for level, count, loss in rows})
 
 

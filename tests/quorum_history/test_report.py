@@ -102,6 +102,37 @@ def _quiet(**last_look: Any) -> dict[str, list[dict[str, Any]]]:  # noqa: ANN401
     return {"last_looks": [look], "availability": [day], "spans": tables["spans"][:1]}
 
 
+def _drift(*, first: float, last: float, days: int = 9) -> dict[str, Any]:
+    return {**_QUORUM, "node_id": 2, "role": "voter", "known_days": days, "first_p95_lag_records": first,
+            "last_p95_lag_records": last, "drift_lag_records": last - first,
+            "slope_records_per_day": (last - first) / days}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"lag_drift": [_drift(first=40.0, last=120.0)]},
+        {"lag_drift": [_drift(first=4000.0, last=4200.0)]},
+        {"lag_drift": [_drift(first=400.0, last=40.0)]},
+        {"lag_drift": [_drift(first=0.0, last=900.0, days=6)]},
+        {"lag_drift": [{**_drift(first=0.0, last=0.0, days=1), "slope_records_per_day": None}]},
+        {"voter_churn": [{"cluster": "c", "month": _START.date(), "added": 9, "removed": 9, "replaced": 3}]},
+    ],
+)
+def test_small_drifts_and_usual_churn_are_no_warning(tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Lag that grew little, by less than double, or within a few days is no warning; nor are three replacements."""
+    assert concerns(_quiet() | tables, _NOW) == []
+
+
+def test_a_verdict_stands_beside_the_losses(tmp_path: Path) -> None:
+    """The page of a cluster has Kafka's answers by target, its readiness by the log, and its changes by month."""
+    text = _words(report.write(fleets.troubled(), tmp_path, lambda: fleets.NOW).read_text())
+    assert "4.1-IV0 (21) to 4.2-IV0 (22)" in text
+    assert "controller 3001" in text
+    assert "Changes of voters by month" in text
+    assert "4.4-IV2 (33)" in text
+
+
 def test_all_is_well_only_where_it_is_known(tmp_path: Path) -> None:
     """Only if the quorum was observed until now, without unknown time, is there nothing to warn about."""
     text = report.write(_quiet(), tmp_path, lambda: _NOW).read_text()
@@ -125,8 +156,14 @@ def test_all_is_well_only_where_it_is_known(tmp_path: Path) -> None:
          timedelta(), "has a voter, 2, with a lag of 5,000 records (95 %)"),
         (_quiet() | {"service_levels": [{**_QUORUM, "month": _START.date(), "availability": 0.99, "objective": 0.999,
                                          "budget_s": 60.0, "budget_spent": 10.0, "leader_lost_s": 600.0,
-                                         "majority_lost_s": 0.0, "unknown_s": 0.0}]},
+                                         "majority_lost_s": 0.0, "roll_s": 0.0, "unknown_cause_s": 0.0,
+                                         "unknown_s": 0.0}]},
          timedelta(), "spent 10.0 times its error budget of 2026-01 (99.9%)"),
+        (_quiet() | {"lag_drift": [_drift(first=40.0, last=200.0)]}, timedelta(),
+         "has a voter, 2, whose lag grows: from 40 to 200 records (95 %) in 9 known days"),
+        (_quiet() | {"voter_churn": [{"cluster": "c", "month": _START.date(), "added": 4, "removed": 4,
+                                      "replaced": 4}]},
+         timedelta(), "replaced the disks of voters 4 times in 2026-01"),
         (_quiet() | {"rejected_lines": [{"file": "f", "position": 0, "reason": "no JSON"}]}, timedelta(),
          "Files of observations hold lines that are no observations"),
         (_quiet() | {"downgrade_analysed": [{"cluster": "abc", "level": 30, "end_offset": 9, "faults": 2}]},

@@ -12,7 +12,7 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tests.kraftlog.record_samples import SAMPLES
-from tests.quorum_history import clusters, looks
+from tests.quorum_history import clusters, fleets, looks
 from tests.quorum_history.looks import look
 
 from kraftlog import archives, places
@@ -178,3 +178,13 @@ def test_a_page_at_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["report", "--target", store.place, "--output", output]) == 0
     assert capsys.readouterr().out == f"{output}/index.html\n"
     assert "<html" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_a_page_of_tables_of_an_earlier_version(tmp_path: Path) -> None:
+    """A table that an earlier version wrote without a column is shown, and the column is empty."""
+    store = Store(str(tmp_path / "tables"))
+    for name, missing in (("last_looks", ()), ("service_levels", ("roll_s", "unknown_cause_s"))):
+        rows = [{key: value for key, value in row.items() if key not in missing} for row in fleets.one()[name]]
+        write_small(store, name, rows, pa.Table.from_pylist(rows).schema)
+    assert main(["report", "--target", store.place, "--output", str(tmp_path / "page")]) == 0
+    assert "unknown cause (s)" in (tmp_path / "page" / "index.html").read_text()
