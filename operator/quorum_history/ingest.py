@@ -14,23 +14,24 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kraftlog import Options
-from quorum_history import index, lines
+from quorum_history import index, keys, lines, quality, verdicts
 from quorum_history.damage import within_a_batch
 from quorum_history.executor import Executor
 from quorum_history.files import FileKind, LogFile, Stored, find_files
 from quorum_history.index import Part, Plan
 from quorum_history.progress import Progress
+from quorum_history.quality import Verdict
 from quorum_history.rows import Wrong, read_rows
 from quorum_history.sink import (
     OBSERVATIONS,
     RECORDS,
     ROW_GROUP_ROWS,
     SCHEMAS,
-    TABLE_FILE,
     Sink,
     Written,
+    published,
     write_bins,
-    write_small,
+    write_numbered,
 )
 from quorum_history.source import SourceOptions
 from quorum_history.state import Batch, ClusterState, Found, State, StateError, commit, load
@@ -70,7 +71,7 @@ def ingest(store: Store, request: Request, executor: Executor, now: datetime | N
     if changed != state or before is None:
         state = commit(store, changed)
     state = _compact(store, state)
-    _publish(store, state)
+    summary.failed = tuple(str(each) for each in _publish(store, state) if not each.passed)
     summary.account(before, state)
     return summary
 
@@ -129,8 +130,16 @@ def _records(store: Store, state: State, request: Request, executor: Executor, n
     clusters = dict(state.clusters)
     for plan in plans:
         faults = {path: found for path, found in written.found.items() if path in plan.state.files}
-        clusters[plan.cluster] = index.with_record_faults(plan.state, faults)
+        kept, doubled = _keys(state.clusters.get(plan.cluster), plan, written)
+        clusters[plan.cluster] = replace(index.with_record_faults(plan.state, faults), kept=kept, doubled=doubled)
     return _with_batch(replace(state, clusters=clusters), RECORDS, number, written)
+
+
+def _keys(before: ClusterState | None, plan: Plan, written: Written) -> tuple[keys.Ranges, tuple[str, ...]]:
+    """The keys of a cluster's rows in `records` after this run, and those that are there twice."""
+    new = {part.file.path: written.ranges.get(part.file.path, []) for part in plan.parts}
+    kept, doubled = keys.joined(before.kept if before else {}, new)
+    return kept, tuple(dict.fromkeys((*(before.doubled if before else ()), *doubled)))
 
 
 _Work = tuple[str, list[LogFile], ClusterState | None]
@@ -267,11 +276,14 @@ _FAULTS = pa.schema(
      ("fault", pa.string())]
 )  # fmt: skip
 _REJECTED = pa.schema([("file", pa.string()), ("position", pa.int64()), ("reason", pa.string())])
-_COMMIT = b"quorum-history.commit"
 
 
-def _publish(store: Store, state: State) -> None:
-    """Write the faults as tables, as of the last commit."""
+def _piecewise(content: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    yield from content.select(list(names)).to_batches()
+
+
+def _publish(store: Store, state: State) -> list[Verdict]:
+    """Write the faults, and the checks of the tables of `ingest`, as of the last commit; returns the checks."""
     faults = [
         {"cluster": cluster, "file": each.file, "position": each.position, "offset": each.offset, "fault": each.text}
         for cluster, each in state.found()
@@ -281,15 +293,11 @@ def _publish(store: Store, state: State) -> None:
         for file in state.lines.values()
         for each in file.rejected
     ]
+    checks = quality.of_state(state)
     for table, rows, schema in (("faults", faults, _FAULTS), ("rejected_lines", rejected, _REJECTED)):
-        numbered = schema.with_metadata({_COMMIT: str(state.number)})
-        if _published(store, table) != state.number:
-            write_small(store, table, rows, numbered)
-
-
-def _published(store: Store, table: str) -> int:
-    """The number of the commit to which an existing table belongs, alone in its folder; -1 for none."""
-    if store.names(table) != (TABLE_FILE,):
-        return -1
-    kept = parquet.read_schema(store.path(table, TABLE_FILE), filesystem=store.filesystem).metadata or {}
-    return int(kept.get(_COMMIT, -1))
+        content = pa.Table.from_pylist(rows, schema)
+        checks.append(quality.of_key(table, partial(_piecewise, content)))
+        if published(store, table) != state.number:
+            write_numbered(store, table, content, state.number)
+    verdicts.replace_some(store, state, checks)
+    return checks

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from quorum_history.keys import Ranges
 from quorum_history.replicas import Epochs
 from quorum_history.store import Store
 
@@ -73,7 +74,8 @@ class FileState:
 class ClusterState:
     """`end`: after the last offset that was read; `waiting`: there is more, past the given high watermark.
 
-    `read`: the ranges of offsets that were read, ends excluded.
+    `read`: the ranges of offsets that were read, ends excluded. `kept`: the keys of the rows in `records`; `doubled`:
+    those that were written twice.
     """
 
     end: int = 0
@@ -82,6 +84,8 @@ class ClusterState:
     read: tuple[tuple[int, int], ...] = ()
     files: Mapping[str, FileState] = field(default_factory=dict)
     found: tuple[Found, ...] = ()
+    kept: Ranges = field(default_factory=dict)
+    doubled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +189,11 @@ def _cluster(written: Mapping[str, Any]) -> ClusterState:
         read=_pairs(written["read"]),
         files={name: _file(each) for name, each in written["files"].items()},
         found=_found(written["found"]),
+        kept={
+            file: tuple((epoch, first, last) for epoch, first, last in ranges)
+            for file, ranges in written.get("kept", {}).items()
+        },
+        doubled=tuple(written.get("doubled", ())),
     )
 
 

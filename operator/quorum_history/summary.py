@@ -23,6 +23,8 @@ class Summary:
     waiting: int = 0
     found: list[str] = field(default_factory=list)
     new_found: list[str] = field(default_factory=list)
+    failed: tuple[str, ...] = ()
+    """The failed checks of the tables that `ingest` writes."""
     newly_damaged: bool = False
     """Whether there is a new fault, apart from those of files that may still be written."""
 
@@ -53,6 +55,7 @@ class Summary:
             yield f"not read: what lies past the high watermark, of {self.waiting} clusters"
         if self.rejected_lines:
             yield f"not read: {self.rejected_lines:,} lines that are no observations (table rejected_lines)"
+        yield from (f"failed check: {each} (table quality)" for each in self.failed)
         if not self.found:
             yield "faults: none"
             return

@@ -22,7 +22,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
+from pyspark.sql.pandas.types import from_arrow_schema
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.killed import Killed, dying
 from tests.quorum_history.looks import look
@@ -31,8 +32,7 @@ from tests.quorum_history.test_report import _tables as tables_of_a_page
 from quorum_history import delta, jobs
 from quorum_history.__main__ import main
 from quorum_history.catalogue import BY_NAME
-from quorum_history.ingest import _published as published
-from quorum_history.sink import OBSERVATIONS, RECORDS
+from quorum_history.sink import OBSERVATIONS, RECORDS, published
 from quorum_history.state import load
 from quorum_history.store import RETIRED, STAGED, Store
 
@@ -374,10 +374,17 @@ class Frame:
         """Takes the rows of a table."""
         self._rows = rows
         self.write = self
+        self.schema = from_arrow_schema(rows.schema)
 
-    def toArrow(self) -> pa.Table:  # noqa: N802 -- Spark's name
+    def mapInArrow(self, function: Any, _: str) -> Self:  # noqa: ANN401, N802 -- as Spark has it
+        """The rows of a task over these, one batch each."""
+        made = function(iter(self._rows.to_batches(max_chunksize=1)))
+        return type(self)(pa.Table.from_batches(list(made)))
+
+    def collect(self) -> list[dict[str, Any]]:
         """Every row."""
-        return self._rows
+        rows: list[dict[str, Any]] = self._rows.to_pylist()
+        return rows
 
     def coalesce(self, _: int) -> Self:
         """One file."""
@@ -449,8 +456,8 @@ def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
 def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
     """Files that no version of a Delta table names are deleted by a later run, when they are old enough."""
     store, names = Store(str(tmp_path)), [f"part-00000-{number}-c000.zstd.parquet" for number in range(2)]
-    delta.write(store, "leaders", _table(1, 2), ("cluster", "offset"))
-    delta.write(store, "leaders", _table(1, 3), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 2)), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 3)), ("cluster", "offset"))
     kept = {name for name in store.names("leaders") if name.endswith(".parquet")}
     for name in names:
         (tmp_path / "leaders" / name).write_bytes(b"torn")
@@ -459,13 +466,13 @@ def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         _die_after([3], patched)  # at the merge itself
         with pytest.raises(Killed):
-            delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
-    delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
+            delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
     left = set(store.names("leaders"))
     assert names[0] not in left
     assert names[1] in left, "it may be one that another run is about to commit"
     assert kept <= left, "earlier versions stay"
     os.utime(tmp_path / "leaders" / names[1], (long_ago, long_ago))
-    delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
     assert names[1] not in store.names("leaders")
     assert delta.opened(store, "leaders").version() == 2
