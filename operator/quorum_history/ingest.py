@@ -2,7 +2,7 @@
 
 A run checks every file's size and time, plans each cluster that has changed (`index`) and reads the parts that are new.
 It writes them as a few Parquet files into a folder of their own (`sink`), and commits (`state`). Until then nothing
-counts, so the next run replaces everything that a killed run leaves. Small batches are merged when there are many.
+counts, so the next run replaces everything that a killed run leaves. Many batches become few (`compaction`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from kraftlog import Options
 from quorum_history import index, keys, lines, quality, verdicts
+from quorum_history.compaction import clean, compacted
 from quorum_history.damage import within_a_batch
 from quorum_history.executor import Executor
 from quorum_history.files import FileKind, LogFile, Stored, find_files
@@ -25,9 +25,6 @@ from quorum_history.rows import Wrong, read_rows
 from quorum_history.sink import (
     OBSERVATIONS,
     RECORDS,
-    ROW_GROUP_ROWS,
-    SCHEMAS,
-    Sink,
     Written,
     published,
     write_bins,
@@ -39,11 +36,7 @@ from quorum_history.store import Store
 from quorum_history.summary import Summary
 
 _TASK_BYTES = 64 << 20
-_BATCHES = 12
-_FILES = 48
-"""Up to this many batches, and files, of a table are left as they are; then the small batches become one."""
 _BINS_PER_CORE = 4
-_SMALL_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +50,7 @@ class Request:
 
 def ingest(store: Store, request: Request, executor: Executor, now: datetime | None = None) -> Summary:
     """Append what is new; the tables' folder must be `locked` (NoLogsError, StateError, OSError)."""
-    before = load(store)
+    before, now = load(store), now or datetime.now(UTC)
     state = before or State(types=_types(request.options))
     _check_types(store, state, request.options)
     clean(store, state)
@@ -67,10 +60,10 @@ def ingest(store: Store, request: Request, executor: Executor, now: datetime | N
     if request.logs:
         changed = _records(store, changed, request, executor, number, summary)
     if request.observations:
-        changed = _observations(store, changed, request, executor, number, summary, now or datetime.now(UTC))
+        changed = _observations(store, changed, request, executor, number, summary, now)
     if changed != state or before is None:
         state = commit(store, changed)
-    state = _compact(store, state)
+    state = compacted(store, state, now)
     summary.failed = tuple(str(each) for each in _publish(store, state) if not each.passed)
     summary.account(before, state)
     return summary
@@ -91,15 +84,6 @@ def _check_types(store: Store, state: State, options: SourceOptions) -> None:
             f"{store.place}: did not add {kinds}: earlier runs kept {', '.join(state.types)} alone and have read past"
             f" the rest; name a new --target for more"
         )
-
-
-def clean(store: Store, state: State) -> None:
-    """Remove what a run wrote that was killed before its commit."""
-    for table in (RECORDS, OBSERVATIONS):
-        live = {batch.folder for batch in state.live(table)}
-        for name in store.names(table):
-            if name.startswith("batch=") and name not in live:
-                store.delete(table, name)
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -246,29 +230,6 @@ def _with_batch(state: State, table: str, number: int, written: Written) -> Stat
 
 
 # --- afterwards -------------------------------------------------------------------------------------------------------
-
-
-def _compact(store: Store, state: State) -> State:
-    """Merge the small batches of a table when there are many."""
-    for table in (RECORDS, OBSERVATIONS):
-        files = {batch: len(store.names(table, batch.folder)) for batch in state.live(table)}
-        small = [batch for batch in files if batch.size_bytes < _SMALL_BYTES]
-        many = len(files) > _BATCHES or sum(files.values()) > _FILES
-        if not many or sum(files[batch] for batch in small) <= 1:
-            continue
-        number = state.number + 1
-        with Sink(store, SCHEMAS[table], table, f"batch={number}", "part-00000.parquet") as sink:
-            for batch in small:
-                for name in store.names(table, batch.folder):
-                    path = store.path(table, batch.folder, name)
-                    with parquet.ParquetFile(path, filesystem=store.filesystem) as file:
-                        for rows in file.iter_batches(ROW_GROUP_ROWS):
-                            sink.add(rows)
-        kept = tuple(batch for batch in state.live(table) if batch not in small)
-        merged = Batch(number=number, rows=sink.rows, size_bytes=sink.size_bytes)
-        state = commit(store, replace(state, batches={**state.batches, table: (merged, *kept)}))
-        clean(store, state)
-    return state
 
 
 _FAULTS = pa.schema(

@@ -44,7 +44,8 @@ class Sink:
         """Nothing is created until there are rows."""
         self._store, self._schema, self._names = store, schema, names
         self._waiting: list[pa.RecordBatch] = []
-        self._held = 0
+        self.held = 0
+        """The rows that wait to be written."""
         self._writer: parquet.ParquetWriter | None = None
         self.rows = self.size_bytes = 0
 
@@ -55,13 +56,14 @@ class Sink:
     def add(self, batch: pa.RecordBatch) -> None:
         """Rows to write, now or with the next ones."""
         self._waiting.append(batch)
-        self._held += batch.num_rows
+        self.held += batch.num_rows
         self.rows += batch.num_rows
-        if self._held >= ROW_GROUP_ROWS:
-            self._flush()
+        if self.held >= ROW_GROUP_ROWS:
+            self.flush()
 
-    def _flush(self) -> None:
-        if not self._held:
+    def flush(self) -> None:
+        """Write the waiting rows as a row group."""
+        if not self.held:
             return
         if self._writer is None:
             self._store.folder(*self._names[:-1])
@@ -69,12 +71,12 @@ class Sink:
                 self._store.path(*self._names), self._schema, filesystem=self._store.filesystem, compression="zstd"
             )
         self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
-        self._waiting, self._held = [], 0
+        self._waiting, self.held = [], 0
 
     def __exit__(self, *error: object) -> None:
         """Store the whole file on its disk."""
         if error[0] is None:
-            self._flush()
+            self.flush()
         if self._writer is not None:
             self._writer.close()
             path = self._store.path(*self._names)

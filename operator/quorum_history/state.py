@@ -102,16 +102,20 @@ class LinesState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that one commit added, or that a compaction merged."""
+    """Rows that one commit added, or that a compaction merged.
+
+    `period`: the day or month (UTC) of all of them, as `2026-01-31` or `2026-01`; empty for no single one.
+    """
 
     number: int
     rows: int
     size_bytes: int
+    period: str = ""
 
     @property
     def folder(self) -> str:
         """Their folder, below that of their table."""
-        return f"batch={self.number}"
+        return f"batch={self.number}{f'-{self.period}' if self.period else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

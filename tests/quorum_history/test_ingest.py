@@ -503,15 +503,17 @@ def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureF
     assert tables.rows("observations") == []
 
 
-def test_old_observations_are_removed_once_a_day(tables: Tables) -> None:
-    """Old observations are removed only when a whole day is too old, because the others are then rewritten."""
+def test_old_observations_are_removed_by_whole_days(tables: Tables) -> None:
+    """Old observations are removed a whole day (UTC) at a time, however often a schedule runs it."""
     assert retention.keep(tables.store, 2, looks.START) == 0, "nothing was ingested yet"
     looks.write(tables.looks / "a.jsonl", [look(0), look(60), look(86_400), look(3 * 86_400)])
     tables.ingest()
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3)) == 0
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, seconds=30)) == 3
-    assert [row["observedAt"] for row in tables.rows("observations")] == [looks.START + timedelta(days=3)]
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=4)) == 0
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, seconds=-1)) == 0
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3)) == 2
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, hours=23)) == 0
+    assert [row["observedAt"] for row in tables.rows("observations")] == [
+        looks.START + timedelta(days=1), looks.START + timedelta(days=3)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", tz="UTC")], ids=str)
