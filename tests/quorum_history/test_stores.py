@@ -194,14 +194,16 @@ def test_a_table_of_several_batches_passes_through_no_process(
     monkeypatch.setattr(delta, "_BATCH_ROWS", 1000)
     store = Store(str(tmp_path))
     store.local = False
-    for rows in (0, 5000, 4000):
-        made = spark.range(rows).selectExpr("'c' cluster", "id offset", "timestamp_seconds(id) at", "array(id) ids")
+    for count in (0, 5000, 4000):
+        made = spark.range(count).selectExpr(
+            "'c' cluster", "id offset", "cast(id as int) leader_epoch", "timestamp_seconds(id) at", "array(id) ids"
+        )
         jobs.write_tables({"leaders": made}, store, form, lambda _: None)
         source = jobs.stored(store, "leaders")
         assert source is not None
         batches = list(source(None))
         assert max((len(batch) for batch in batches), default=0) <= 1000
-        assert sorted(row["offset"] for batch in batches for row in batch.to_pylist()) == list(range(rows))
+        assert sorted(row["offset"] for batch in batches for row in batch.to_pylist()) == list(range(count))
         assert batches == [] or batches[0].schema.field("at").type == pa.timestamp("us", tz="UTC")
     assert {name for name in store.names() if name.startswith("_")} == set()
     if form == "delta":
