@@ -295,10 +295,11 @@ TABLES = (
     Table(
         name="quality",
         row="expectation that was checked",
-        command="timeline, observe, downgrade",
+        command="ingest, timeline, observe, downgrade",
         key=("check", "table"),
         columns=(
-            Column("check", "string", "`key`: no two rows share it; `gaps`: every missing offset is a fault;"
+            Column("check", "string", "`key`: no two rows share it (of `records`: no file's offsets of an epoch twice);"
+                   " `gaps`: every missing offset is a fault;"
                    " `holes`: spans follow each other; `unknown`: days add up to spans, unknown time included"),
             Column("table", "string", "that was checked"),
             Column("passed", "boolean", "whether all of it was as it should be"),

@@ -243,7 +243,7 @@ def _told(summary: Summary) -> int:
     """Print what was done and what is wrong; returns the exit code."""
     for line in summary.lines(_SHOWN):
         _say(line)
-    return DAMAGED if summary.newly_damaged else DONE
+    return DAMAGED if summary.newly_damaged or summary.failed else DONE
 
 
 def _prune(chosen: argparse.Namespace) -> int:
@@ -262,7 +262,7 @@ def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
     _say(f"{len(tables)} tables in {chosen.target.place}: {', '.join(sorted(tables))}")
     wrong = [each for each in jobs.checked(chosen.target) if not each.passed]
     for each in wrong:
-        _complain(f"{each.table}: {each.check}: {each.wrong} wrong, first: {each.example}", DAMAGED)
+        _complain(each, DAMAGED)
     return DAMAGED if wrong else DONE
 
 

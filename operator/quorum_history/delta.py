@@ -5,15 +5,16 @@ itself, with credentials from the same places as everything else. A run that is 
 that no version names, and a mark. Because of the mark a later run removes these files.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import dataset
 
 from kraftlog.places import canonical, s3_endpoint
+from quorum_history import quality
 from quorum_history.store import STAGED, Store
 
 if TYPE_CHECKING:
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 
 _MARK = "_writing"
 _LOG = "_delta_log"
+_BATCH_ROWS = 1 << 16
 _ORPHANED = timedelta(days=1)
 """A file that no version names may be about to be committed by another run, unless it is older than this."""
 
 
-def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None:
-    """Make the table `name` these rows. Without a unique key, or with another schema, it is replaced as a whole."""
+def write(store: Store, name: str, rows: dataset.Dataset, key: tuple[str, ...]) -> None:
+    """Make the table `name` these rows. Without a unique key, or with another schema, it is replaced as a whole.
+
+    The rows are read a batch at a time, more than once. delta-rs holds of a merge what its join needs.
+    """
     if not is_delta(store, name):
         _create(store, name, rows)
         return
@@ -41,7 +46,7 @@ def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None
         store.delete(name, _MARK)
 
 
-def _create(store: Store, name: str, rows: pa.Table) -> None:
+def _create(store: Store, name: str, rows: dataset.Dataset) -> None:
     """Make the table at another place first: without its log, a reader would read it as Parquet."""
     store.retire(name)  # of another format: computed again from the same records
     if store.local:
@@ -52,12 +57,16 @@ def _create(store: Store, name: str, rows: pa.Table) -> None:
         _overwrite(store, name, rows)
 
 
-def _overwrite(store: Store, name: str, rows: pa.Table) -> None:
+def _overwrite(store: Store, name: str, rows: dataset.Dataset) -> None:
     from deltalake import write_deltalake  # noqa: PLC0415 -- an extra
 
     with _failing_as_files_do(store, name):
         write_deltalake(
-            canonical(store.url(name)), rows, mode="overwrite", schema_mode="overwrite", storage_options=_options()
+            canonical(store.url(name)),
+            _reader(rows),
+            mode="overwrite",
+            schema_mode="overwrite",
+            storage_options=_options(),
         )
 
 
@@ -74,11 +83,29 @@ def _swept(store: Store, name: str) -> bool:
     return not young
 
 
-def read(store: Store, name: str) -> pa.Table:
+def read(store: Store, name: str) -> dataset.Dataset:
     """The rows of the latest version."""
     table = opened(store, name)
     with _failing_as_files_do(store, name):
-        return table.to_pyarrow_table()
+        return table.to_pyarrow_dataset()
+
+
+def piecewise(rows: dataset.Dataset, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Rows in batches, with these columns or all, and without reading far ahead."""
+    yield from _scanner(rows, columns).to_batches()
+
+
+def _scanner(rows: dataset.Dataset, columns: Sequence[str] | None) -> dataset.Scanner:
+    return rows.scanner(
+        columns=None if columns is None else list(columns),
+        batch_size=_BATCH_ROWS,
+        batch_readahead=1,
+        fragment_readahead=1,
+    )
+
+
+def _reader(rows: dataset.Dataset) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(rows.schema, piecewise(rows))
 
 
 def opened(store: Store, name: str) -> "DeltaTable":
@@ -110,19 +137,18 @@ def _failing_as_files_do(store: Store, name: str) -> Iterator[None]:
         raise OSError(f"{store.url(name)}: the Delta table cannot be read or written: {error}") from error
 
 
-def _merge(table: "DeltaTable", rows: pa.Table, key: tuple[str, ...]) -> None:
+def _merge(table: "DeltaTable", rows: dataset.Dataset, key: tuple[str, ...]) -> None:
     same = " AND ".join(f'(target."{name}" IS NOT DISTINCT FROM source."{name}")' for name in key)
-    others = [name for name in rows.column_names if name not in key]
+    others = [name for name in rows.schema.names if name not in key]
     differs = " OR ".join(f'(target."{name}" IS DISTINCT FROM source."{name}")' for name in others)
-    merge = table.merge(source=rows, predicate=same, source_alias="source", target_alias="target")
+    merge = table.merge(source=_reader(rows), predicate=same, source_alias="source", target_alias="target")
     if others:
         merge = merge.when_matched_update_all(predicate=differs)
     merge.when_not_matched_insert_all().when_not_matched_by_source_delete().execute()
 
 
-def _is_unique(rows: pa.Table, key: tuple[str, ...]) -> bool:
-    counted = rows.group_by(list(key)).aggregate([([], "count_all")])
-    return not len(counted) or compute.max(counted.column("count_all")).as_py() == 1
+def _is_unique(rows: dataset.Dataset, key: tuple[str, ...]) -> bool:
+    return not any(True for _ in quality.doubles(key, lambda columns: piecewise(rows, columns)))
 
 
 def _schema(table: "DeltaTable") -> Any:  # noqa: ANN401 -- pyarrow has no types

@@ -2,7 +2,7 @@
 
 A run checks every file's size and time, plans each cluster that has changed (`index`) and reads the parts that are new.
 It writes them as a few Parquet files into a folder of their own (`sink`), and commits (`state`). Until then nothing
-counts, so the next run replaces everything that a killed run leaves. Small batches are merged when there are many.
+counts, so the next run replaces everything that a killed run leaves. Many batches become few (`compaction`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,26 +11,24 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from kraftlog import Options
-from quorum_history import index, lines
+from quorum_history import index, keys, lines, quality, verdicts
+from quorum_history.compaction import clean, compacted
 from quorum_history.damage import within_a_batch
 from quorum_history.executor import Executor
 from quorum_history.files import FileKind, LogFile, Stored, find_files
 from quorum_history.index import Part, Plan
 from quorum_history.progress import Progress
+from quorum_history.quality import Verdict
 from quorum_history.rows import Wrong, read_rows
 from quorum_history.sink import (
     OBSERVATIONS,
     RECORDS,
-    ROW_GROUP_ROWS,
-    SCHEMAS,
-    TABLE_FILE,
-    Sink,
     Written,
+    published,
     write_bins,
-    write_small,
+    write_numbered,
 )
 from quorum_history.source import SourceOptions
 from quorum_history.state import ADDED_TYPES, Batch, ClusterState, Found, State, StateError, commit, load
@@ -38,11 +36,7 @@ from quorum_history.store import Store
 from quorum_history.summary import Summary
 
 _TASK_BYTES = 64 << 20
-_BATCHES = 12
-_FILES = 48
-"""Up to this many batches, and files, of a table are left as they are; then the small batches become one."""
 _BINS_PER_CORE = 4
-_SMALL_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +50,7 @@ class Request:
 
 def ingest(store: Store, request: Request, executor: Executor, now: datetime | None = None) -> Summary:
     """Append what is new; the tables' folder must be `locked` (NoLogsError, StateError, OSError)."""
-    before = load(store)
+    before, now = load(store), now or datetime.now(UTC)
     state = before or State(types=_types(request.options))
     summary = Summary(skipped_types=_skipped_types(store, state, request.options))
     clean(store, state)
@@ -65,11 +59,11 @@ def ingest(store: Store, request: Request, executor: Executor, now: datetime | N
     if request.logs:
         changed = _records(store, changed, request, executor, number, summary)
     if request.observations:
-        changed = _observations(store, changed, request, executor, number, summary, now or datetime.now(UTC))
+        changed = _observations(store, changed, request, executor, number, summary, now)
     if changed != state or before is None:
         state = commit(store, changed)
-    state = _compact(store, state)
-    _publish(store, state)
+    state = compacted(store, state, now)
+    summary.failed = tuple(str(each) for each in _publish(store, state) if not each.passed)
     summary.account(before, state)
     return summary
 
@@ -91,15 +85,6 @@ def _skipped_types(store: Store, state: State, options: SourceOptions) -> tuple[
             f" the rest; name a new --target for more"
         )
     return tuple(sorted(missing))
-
-
-def clean(store: Store, state: State) -> None:
-    """Remove what a run wrote that was killed before its commit."""
-    for table in (RECORDS, OBSERVATIONS):
-        live = {batch.folder for batch in state.live(table)}
-        for name in store.names(table):
-            if name.startswith("batch=") and name not in live:
-                store.delete(table, name)
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -130,8 +115,16 @@ def _records(store: Store, state: State, request: Request, executor: Executor, n
     clusters = dict(state.clusters)
     for plan in plans:
         faults = {path: found for path, found in written.found.items() if path in plan.state.files}
-        clusters[plan.cluster] = index.with_record_faults(plan.state, faults)
+        kept, doubled = _keys(state.clusters.get(plan.cluster), plan, written)
+        clusters[plan.cluster] = replace(index.with_record_faults(plan.state, faults), kept=kept, doubled=doubled)
     return _with_batch(replace(state, clusters=clusters), RECORDS, number, written)
+
+
+def _keys(before: ClusterState | None, plan: Plan, written: Written) -> tuple[keys.Ranges, tuple[str, ...]]:
+    """The keys of a cluster's rows in `records` after this run, and those that are there twice."""
+    new = {part.file.path: written.ranges.get(part.file.path, []) for part in plan.parts}
+    kept, doubled = keys.joined(before.kept if before else {}, new)
+    return kept, tuple(dict.fromkeys((*(before.doubled if before else ()), *doubled)))
 
 
 _Work = tuple[str, list[LogFile], ClusterState | None]
@@ -240,39 +233,19 @@ def _with_batch(state: State, table: str, number: int, written: Written) -> Stat
 # --- afterwards -------------------------------------------------------------------------------------------------------
 
 
-def _compact(store: Store, state: State) -> State:
-    """Merge the small batches of a table when there are many."""
-    for table in (RECORDS, OBSERVATIONS):
-        files = {batch: len(store.names(table, batch.folder)) for batch in state.live(table)}
-        small = [batch for batch in files if batch.size_bytes < _SMALL_BYTES]
-        many = len(files) > _BATCHES or sum(files.values()) > _FILES
-        if not many or sum(files[batch] for batch in small) <= 1:
-            continue
-        number = state.number + 1
-        with Sink(store, SCHEMAS[table], table, f"batch={number}", "part-00000.parquet") as sink:
-            for batch in small:
-                for name in store.names(table, batch.folder):
-                    path = store.path(table, batch.folder, name)
-                    with parquet.ParquetFile(path, filesystem=store.filesystem) as file:
-                        for rows in file.iter_batches(ROW_GROUP_ROWS):
-                            sink.add(rows)
-        kept = tuple(batch for batch in state.live(table) if batch not in small)
-        merged = Batch(number=number, rows=sink.rows, size_bytes=sink.size_bytes)
-        state = commit(store, replace(state, batches={**state.batches, table: (merged, *kept)}))
-        clean(store, state)
-    return state
-
-
 _FAULTS = pa.schema(
     [("cluster", pa.string()), ("file", pa.string()), ("position", pa.int64()), ("offset", pa.int64()),
      ("fault", pa.string())]
 )  # fmt: skip
 _REJECTED = pa.schema([("file", pa.string()), ("position", pa.int64()), ("reason", pa.string())])
-_COMMIT = b"quorum-history.commit"
 
 
-def _publish(store: Store, state: State) -> None:
-    """Write the faults as tables, as of the last commit."""
+def _piecewise(content: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    yield from content.select(list(names)).to_batches()
+
+
+def _publish(store: Store, state: State) -> list[Verdict]:
+    """Write the faults, and the checks of the tables of `ingest`, as of the last commit; returns the checks."""
     faults = [
         {"cluster": cluster, "file": each.file, "position": each.position, "offset": each.offset, "fault": each.text}
         for cluster, each in state.found()
@@ -282,15 +255,11 @@ def _publish(store: Store, state: State) -> None:
         for file in state.lines.values()
         for each in file.rejected
     ]
+    checks = quality.of_state(state)
     for table, rows, schema in (("faults", faults, _FAULTS), ("rejected_lines", rejected, _REJECTED)):
-        numbered = schema.with_metadata({_COMMIT: str(state.number)})
-        if _published(store, table) != state.number:
-            write_small(store, table, rows, numbered)
-
-
-def _published(store: Store, table: str) -> int:
-    """The number of the commit to which an existing table belongs, alone in its folder; -1 for none."""
-    if store.names(table) != (TABLE_FILE,):
-        return -1
-    kept = parquet.read_schema(store.path(table, TABLE_FILE), filesystem=store.filesystem).metadata or {}
-    return int(kept.get(_COMMIT, -1))
+        content = pa.Table.from_pylist(rows, schema)
+        checks.append(quality.of_key(table, partial(_piecewise, content)))
+        if published(store, table) != state.number:
+            write_numbered(store, table, content, state.number)
+    verdicts.replace_some(store, state, checks)
+    return checks

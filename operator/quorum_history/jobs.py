@@ -4,7 +4,7 @@ Tables that follow from others are computed again from all of them, so late data
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from importlib.util import find_spec
@@ -17,11 +17,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kraftlog.places import filesystem_of
-from quorum_history import delta, quality, rows
+from quorum_history import delta, quality, rows, verdicts
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
 from quorum_history.changes import compared
-from quorum_history.downgrade import LEVELS, all_losses, level_name, verdicts
+from quorum_history.downgrade import LEVELS, all_losses, level_name
+from quorum_history.downgrade import verdicts as verdicts_of
 from quorum_history.files import FileKind, LogFile, find_files
 from quorum_history.image import Image
 from quorum_history.lossy import lossy_state
@@ -29,9 +30,9 @@ from quorum_history.quality import Verdict
 from quorum_history.readiness import log_readiness
 from quorum_history.replay import replay_plan
 from quorum_history.replicas import cluster_log
-from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
+from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, Sink, write_whole
 from quorum_history.state import ADDED_TYPES, Found, load
-from quorum_history.store import RETIRED, STAGED, Store
+from quorum_history.store import RETIRED, STAGED, STAGED_ROWS, Store
 from quorum_history.tables import timelines
 from quorum_history.trends import voter_churn
 
@@ -46,6 +47,8 @@ _CLUSTER_COLUMNS = ("level", "level_name", "end_offset", "faults")
 _METADATA = "metadata.version"
 
 
+Stored = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
+"""The rows of a stored table in batches."""
 _LOG_FILE = ",".join(f"{each.name}:{'bigint' if each.type is int else 'string'}" for each in fields(LogFile))
 
 
@@ -95,16 +98,26 @@ def _file_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator
 
 def derived(store: Store, name: str) -> list[dict[str, object]] | None:
     """The rows of a table that a command computed, None if it did not (JobError for one that cannot be read)."""
+    source = stored(store, name)
+    return None if source is None else [row for batch in source(None) for row in batch.to_pylist()]
+
+
+def stored(store: Store, name: str) -> Stored | None:
+    """The rows of such a table in batches, with these columns or all; None and JobError as above."""
     if not store.exists(name):
         return None
     if delta.is_delta(store, name):
         table_format("delta")
-        return list(_in_utc(delta.read(store, name)).to_pylist())
+        return partial(_batches, delta.read(store, name))
     files = [store.path(name, file) for file in _parquet_files(store, name)]
     if not files:
         return None  # a run that computes it ended before its first row
-    table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
-    return list(_in_utc(table).to_pylist())
+    return partial(_batches, dataset.dataset(files, format="parquet", filesystem=store.filesystem))
+
+
+def _batches(rows: dataset.Dataset, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    for batch in delta.piecewise(rows, columns):
+        yield _in_utc(batch)
 
 
 def complete(name: str, rows: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -117,58 +130,50 @@ def _parquet_files(store: Store, *folder: str) -> list[str]:
     return [file for file in store.names(*folder) if file.endswith(".parquet") and not file.startswith(("_", "."))]
 
 
-def _in_utc(table: pa.Table) -> pa.Table:
+def _in_utc(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Every time with its zone, also if a version of Spark wrote it without one."""
-    for place, field in enumerate(table.schema):
+    for place, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type):
-            times = table.column(place).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
+            times = batch.column(place).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
             aware = times if field.type.tz else compute.assume_timezone(times, "UTC")
-            table = table.set_column(place, field.name, aware)
-    return table
+            batch = batch.set_column(place, field.name, aware)
+    return batch
 
 
 def checked(store: Store) -> list[Verdict]:
     """Check the existing tables, and write the results as the table `quality`."""
-    tables = {name: derived(store, name) for name in BY_NAME if name not in {RECORDS, OBSERVATIONS, "quality"}}
-    verdicts = quality.check({name: rows for name, rows in tables.items() if rows is not None}, load(store))
-    write_small(store, "quality", [each.row() for each in verdicts], _QUALITY)
-    return verdicts
-
-
-_QUALITY = pa.schema(
-    [("check", pa.string()), ("table", pa.string()), ("passed", pa.bool_()), ("wrong", pa.int64()),
-     ("example", pa.string())]
-)  # fmt: skip
+    state = load(store)
+    tables = {name: stored(store, name) for name in BY_NAME if name not in {RECORDS, OBSERVATIONS, verdicts.QUALITY}}
+    found = quality.check({name: rows for name, rows in tables.items() if rows is not None}, state)
+    verdicts.replace_all(store, state, found)
+    return found
 
 
 def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
     """Write each table again, in one file each, which suits tables of this size; Delta's are merged.
 
-    Spark writes to a disk, Arrow to an object store: then the rows of one table pass through this process. Whenever
-    this ends, each table is the earlier one or the new one: readers never find a part of it.
+    A task of Spark writes the file beside the table, and this process moves it into its place: no process holds the
+    rows of a table. Whenever this ends, each table is the earlier one or the new one: readers never find a part of it.
     """
     for name, table in tables.items():
+        staged = f"{STAGED_ROWS}{name}"
+        for left in (staged, f"{STAGED}{name}"):
+            store.delete(left)  # by a killed run
         if form == "delta":
-            delta.write(store, name, table.toArrow(), BY_NAME[name].key)
-        elif not store.local:
-            _write_remotely(store, name, table.toArrow())
+            schema = _write_with_arrow(table, store, staged)
+            delta.write(store, name, _one_file(store, staged, schema), BY_NAME[name].key)
         else:
-            _write_parquet(table, store, name)
+            if store.local:
+                table.coalesce(1).write.mode("overwrite").parquet(store.url(staged))
+            else:
+                _write_with_arrow(table, store, staged)
+            _move(store, staged, name)
+        store.delete(staged)
         done(name)
 
 
-def _write_remotely(store: Store, name: str, content: pa.Table) -> None:
-    if delta.is_delta(store, name):
-        store.delete(name)  # computed again from the same records
-    write_whole(store, name, content)
-
-
-def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
-    """Let Spark write the file beside the table, where a killed run may have left some, and move it into its place."""
-    staged = f"{STAGED}{name}"
-    store.delete(staged)
+def _move(store: Store, staged: str, name: str) -> None:
     store.delete(f"{RETIRED}{name}")
-    table.coalesce(1).write.mode("overwrite").parquet(store.url(staged))
     written = _parquet_files(store, staged)
     if len(written) != 1:
         raise JobError(f"{store.url(staged)}: Spark wrote {len(written)} files, where one was asked for")
@@ -176,7 +181,31 @@ def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
         store.retire(name)  # of another format
     store.folder(name)
     store.replace((staged, written[0]), (name, TABLE_FILE))
-    store.delete(staged)
+
+
+def _write_with_arrow(table: DataFrame, store: Store, folder: str) -> pa.Schema:
+    """Let one task write the rows with Arrow, which needs no connector of Spark's, a batch at a time."""
+    schema = to_arrow_schema(table.schema, timezone="UTC")
+    task = partial(_written_rows, place=store.place, folder=folder, schema=schema)
+    written = table.coalesce(1).mapInArrow(task, "rows bigint").collect()
+    if not sum(row["rows"] for row in written):
+        write_whole(store, folder, schema.empty_table())
+    return schema
+
+
+def _written_rows(
+    batches: Iterable[pa.RecordBatch], place: str, folder: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Write rows to a file; their number."""
+    with Sink(Store(place), schema, folder, TABLE_FILE) as sink:
+        for batch in batches:
+            sink.add(batch.cast(schema))
+    yield pa.RecordBatch.from_pydict({"rows": pa.array([sink.rows], pa.int64())})
+
+
+def _one_file(store: Store, folder: str, schema: pa.Schema) -> dataset.Dataset:
+    path = store.path(folder, TABLE_FILE)
+    return dataset.dataset(path, schema=schema, format="parquet", filesystem=store.filesystem)
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
@@ -278,7 +307,7 @@ def _rows_of(image: Image, faults: int) -> Iterator[dict[str, object]]:
             "examples": list(loss.examples),
         }
     counts = Counter(loss.target for loss in found)
-    for each in verdicts(image, faults=faults):
+    for each in verdicts_of(image, faults=faults):
         yield {
             "part": "verdict",
             "target": each.target,

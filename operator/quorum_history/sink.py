@@ -8,7 +8,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyarrow import parquet
 
-from quorum_history import lines, rows
+from quorum_history import keys, lines, rows
 from quorum_history.executor import Executor
 from quorum_history.lines import Piece
 from quorum_history.progress import Progress
@@ -18,6 +18,7 @@ from quorum_history.store import Store
 RECORDS, OBSERVATIONS = "records", "observations"
 SCHEMAS: Mapping[str, pa.Schema] = {RECORDS: rows.ARROW, OBSERVATIONS: lines.ARROW}
 ROW_GROUP_ROWS = 200_000
+_COMMIT = b"quorum-history.commit"
 TABLE_FILE = "part-00000.parquet"
 """The one file of a table that is always written as a whole."""
 
@@ -27,12 +28,13 @@ Rows = Callable[[Any], Iterator[pa.RecordBatch | Found | Piece]]
 
 @dataclass(slots=True)
 class Written:
-    """What a task wrote, and the faults of the files that it read, by file."""
+    """What a task wrote; by file, the faults of what it read, and the keys of the records."""
 
     rows: int = 0
     size_bytes: int = 0
     found: dict[str, list[Found]] = field(default_factory=dict)
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    ranges: dict[str, list[keys.Range]] = field(default_factory=dict)
 
 
 class Sink:
@@ -42,7 +44,8 @@ class Sink:
         """Nothing is created until there are rows."""
         self._store, self._schema, self._names = store, schema, names
         self._waiting: list[pa.RecordBatch] = []
-        self._held = 0
+        self.held = 0
+        """The rows that wait to be written."""
         self._writer: parquet.ParquetWriter | None = None
         self.rows = self.size_bytes = 0
 
@@ -53,13 +56,14 @@ class Sink:
     def add(self, batch: pa.RecordBatch) -> None:
         """Rows to write, now or with the next ones."""
         self._waiting.append(batch)
-        self._held += batch.num_rows
+        self.held += batch.num_rows
         self.rows += batch.num_rows
-        if self._held >= ROW_GROUP_ROWS:
-            self._flush()
+        if self.held >= ROW_GROUP_ROWS:
+            self.flush()
 
-    def _flush(self) -> None:
-        if not self._held:
+    def flush(self) -> None:
+        """Write the waiting rows as a row group."""
+        if not self.held:
             return
         if self._writer is None:
             self._store.folder(*self._names[:-1])
@@ -67,12 +71,12 @@ class Sink:
                 self._store.path(*self._names), self._schema, filesystem=self._store.filesystem, compression="zstd"
             )
         self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
-        self._waiting, self._held = [], 0
+        self._waiting, self.held = [], 0
 
     def __exit__(self, *error: object) -> None:
         """Store the whole file on its disk."""
         if error[0] is None:
-            self._flush()
+            self.flush()
         if self._writer is not None:
             self._writer.close()
             path = self._store.path(*self._names)
@@ -95,6 +99,19 @@ def write_whole(store: Store, table: str, content: pa.Table) -> None:
             store.delete(table, other)
 
 
+def write_numbered(store: Store, table: str, content: pa.Table, number: int) -> None:
+    """The same, of the commit with this number."""
+    write_whole(store, table, content.replace_schema_metadata({_COMMIT: str(number)}))
+
+
+def published(store: Store, table: str) -> int:
+    """The number of the commit to which an existing table belongs, alone in its folder; -1 for none."""
+    if store.names(table) != (TABLE_FILE,):
+        return -1
+    kept = parquet.read_schema(store.path(table, TABLE_FILE), filesystem=store.filesystem).metadata or {}
+    return int(kept.get(_COMMIT, -1))
+
+
 def write_bins(
     store: Store, table: str, number: int, bins: Sequence[Sequence[object]], read: Rows, executor: Executor
 ) -> Written:
@@ -107,6 +124,8 @@ def write_bins(
             total.size_bytes += written.size_bytes
             total.found |= {path: [*total.found.get(path, []), *found] for path, found in written.found.items()}
             total.pieces |= written.pieces
+            for path, ranges in written.ranges.items():
+                total.ranges.setdefault(path, []).extend(ranges)
             progress.step()
     return total
 
@@ -119,6 +138,9 @@ def _write_bin(place: str, table: str, number: int, read: Rows, work: tuple[int,
             for found in read(item):
                 if isinstance(found, pa.RecordBatch):
                     sink.add(found)
+                    if table == RECORDS and found.num_rows:
+                        path = found.column("file")[0].as_py()
+                        keys.appended(written.ranges.setdefault(path, []), keys.ranges_of(found))
                 elif isinstance(found, Found):
                     written.found.setdefault(found.file, []).append(found)
                 else:

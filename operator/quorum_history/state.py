@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from quorum_history.keys import Ranges
 from quorum_history.replicas import Epochs
 from quorum_history.store import Store
 
@@ -75,7 +76,8 @@ class FileState:
 class ClusterState:
     """`end`: after the last offset that was read; `waiting`: there is more, past the given high watermark.
 
-    `read`: the ranges of offsets that were read, ends excluded.
+    `read`: the ranges of offsets that were read, ends excluded. `kept`: the keys of the rows in `records`; `doubled`:
+    those that were written twice.
     """
 
     end: int = 0
@@ -84,6 +86,8 @@ class ClusterState:
     read: tuple[tuple[int, int], ...] = ()
     files: Mapping[str, FileState] = field(default_factory=dict)
     found: tuple[Found, ...] = ()
+    kept: Ranges = field(default_factory=dict)
+    doubled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +104,20 @@ class LinesState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that one commit added, or that a compaction merged."""
+    """Rows that one commit added, or that a compaction merged.
+
+    `period`: the day or month (UTC) of all of them, as `2026-01-31` or `2026-01`; empty for no single one.
+    """
 
     number: int
     rows: int
     size_bytes: int
+    period: str = ""
 
     @property
     def folder(self) -> str:
         """Their folder, below that of their table."""
-        return f"batch={self.number}"
+        return f"batch={self.number}{f'-{self.period}' if self.period else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +199,11 @@ def _cluster(written: Mapping[str, Any]) -> ClusterState:
         read=_pairs(written["read"]),
         files={name: _file(each) for name, each in written["files"].items()},
         found=_found(written["found"]),
+        kept={
+            file: tuple((epoch, first, last) for epoch, first, last in ranges)
+            for file, ranges in written.get("kept", {}).items()
+        },
+        doubled=tuple(written.get("doubled", ())),
     )
 
 

@@ -21,8 +21,8 @@ from kraftlog.places import filesystem_of, join
 _LOCK = ".lock"
 _UNFINISHED = "_unfinished-"
 """The prefix of a file that is being written. Spark and Arrow read no file whose name begins like this."""
-STAGED, RETIRED = "_staged-", "_retired-"
-"""The prefixes of a table that is being written, and of one that is being removed."""
+STAGED, STAGED_ROWS, RETIRED = "_staged-", "_staged-rows-", "_retired-"
+"""The prefixes of a table that is being written, of its rows alone, and of a table that is being removed."""
 
 
 class BusyError(Exception):

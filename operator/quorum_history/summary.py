@@ -25,6 +25,8 @@ class Summary:
     """Record types that are not kept, because an earlier version made the tables."""
     found: list[str] = field(default_factory=list)
     new_found: list[str] = field(default_factory=list)
+    failed: tuple[str, ...] = ()
+    """The failed checks of the tables that `ingest` writes."""
     newly_damaged: bool = False
     """Whether there is a new fault, apart from those of files that may still be written."""
 
@@ -58,6 +60,7 @@ class Summary:
             yield f"not kept: {kinds}: an earlier version made these tables; a new --target has them"
         if self.rejected_lines:
             yield f"not read: {self.rejected_lines:,} lines that are no observations (table rejected_lines)"
+        yield from (f"failed check: {each} (table quality)" for each in self.failed)
         if not self.found:
             yield "faults: none"
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 from pyspark.sql import SparkSession
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
@@ -37,7 +38,7 @@ _LATER: tuple[Any, ...] = (("a", 1, _AT, ["x"], [{"node_id": 2}]), ("b", None, N
 
 
 def _stored(store: Store) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = delta.read(store, "table").sort_by("cluster").to_pylist()
+    rows: list[dict[str, Any]] = delta.read(store, "table").to_table().sort_by("cluster").to_pylist()
     return rows
 
 
@@ -45,7 +46,7 @@ def test_a_merge_holds_what_has_changed(tmp_path: Path) -> None:
     """A merge inserts, updates and deletes only what changed; a missing part of the key is a valid key."""
     store = Store(str(tmp_path))
     for rows in (_FIRST, _LATER):
-        delta.write(store, "table", _rows(*rows), _KEY)
+        delta.write(store, "table", dataset.dataset(_rows(*rows)), _KEY)
         assert _stored(store) == _rows(*rows).to_pylist()
     metrics = delta.opened(store, "table").history(1)[0]["operationMetrics"]
     counted = {kind: metrics[f"num_target_rows_{kind}"] for kind in ("inserted", "updated", "deleted", "copied")}
@@ -56,7 +57,7 @@ def test_the_same_rows_make_no_version(tmp_path: Path) -> None:
     """The same rows cause no new version."""
     store = Store(str(tmp_path))
     for _ in range(3):
-        delta.write(store, "table", _rows(*_FIRST), _KEY)
+        delta.write(store, "table", dataset.dataset(_rows(*_FIRST)), _KEY)
     assert delta.opened(store, "table").version() == 0
 
 
@@ -66,7 +67,7 @@ def test_without_a_key_a_table_is_replaced(tmp_path: Path, key: tuple[str, ...])
     store = Store(str(tmp_path))
     twice: tuple[Any, ...] = (*_FIRST, ("a", 9, _AT, [], []))
     for rows in (_FIRST, twice, twice):
-        delta.write(store, "table", _rows(*rows), key)
+        delta.write(store, "table", dataset.dataset(_rows(*rows)), key)
     assert sorted(map(str, _stored(store))) == sorted(map(str, _rows(*twice).to_pylist()))
 
 
@@ -74,7 +75,7 @@ def test_columns_of_a_later_version(tmp_path: Path) -> None:
     """A table with other columns replaces the earlier one."""
     store, more = Store(str(tmp_path)), _rows(*_FIRST).append_column("more", pa.array([1, 2, 3]))
     for rows in (_rows(*_FIRST), more):
-        delta.write(store, "table", rows, _KEY)
+        delta.write(store, "table", dataset.dataset(rows), _KEY)
     assert _stored(store) == more.to_pylist()
 
 
@@ -82,7 +83,7 @@ def test_no_rows(tmp_path: Path) -> None:
     """A table may be empty, and can be filled and emptied again."""
     store = Store(str(tmp_path))
     for rows in ((), _FIRST, ()):
-        delta.write(store, "table", _rows(*rows), _KEY)
+        delta.write(store, "table", dataset.dataset(_rows(*rows)), _KEY)
         assert _stored(store) == _rows(*rows).to_pylist()
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ from tests.quorum_history.killed import Killed, dying
 from tests.quorum_history.looks import look
 
 from kraftlog import places
-from quorum_history import index, jobs, lines, quality, replicas, retention
+from quorum_history import index, jobs, keys, lines, quality, replicas, retention, verdicts
 from quorum_history.__main__ import main
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
 from quorum_history.ingest import Request, ingest
+from quorum_history.sink import TABLE_FILE
 from quorum_history.source import checked_options
 from quorum_history.state import ADDED_TYPES, Found, State, StateError, load
 from quorum_history.store import Store
@@ -53,7 +55,13 @@ class Tables:
         options = checked_options({"path": str(self.logs), **self.options})
         seen = str(self.looks) if self.looks.is_dir() else None
         request = Request(logs=logs, observations=seen, options=options)
-        return ingest(self.store, request, executor or Threads(), NOW)
+        summary = ingest(self.store, request, executor or Threads(), NOW)
+        assert (summary.failed == ()) == all(row["passed"] for row in self.quality())
+        return summary
+
+    def quality(self) -> list[dict[str, Any]]:
+        """The `quality` table."""
+        return list(parquet.read_table(self.store.path("quality")).to_pylist())
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The relevant columns of a table."""
@@ -496,15 +504,17 @@ def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureF
     assert tables.rows("observations") == []
 
 
-def test_old_observations_are_removed_once_a_day(tables: Tables) -> None:
-    """Old observations are removed only when a whole day is too old, because the others are then rewritten."""
+def test_old_observations_are_removed_by_whole_days(tables: Tables) -> None:
+    """Old observations are removed a whole day (UTC) at a time, however often a schedule runs it."""
     assert retention.keep(tables.store, 2, looks.START) == 0, "nothing was ingested yet"
     looks.write(tables.looks / "a.jsonl", [look(0), look(60), look(86_400), look(3 * 86_400)])
     tables.ingest()
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3)) == 0
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, seconds=30)) == 3
-    assert [row["observedAt"] for row in tables.rows("observations")] == [looks.START + timedelta(days=3)]
-    assert retention.keep(tables.store, 2, looks.START + timedelta(days=4)) == 0
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, seconds=-1)) == 0
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3)) == 2
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, hours=23)) == 0
+    assert [row["observedAt"] for row in tables.rows("observations")] == [
+        looks.START + timedelta(days=1), looks.START + timedelta(days=3)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", tz="UTC")], ids=str)
@@ -515,6 +525,99 @@ def test_times_of_computed_tables_have_a_zone(tmp_path: Path, kind: Any) -> None
     parquet.write_table(pa.table({"since": pa.array([0], kind)}), store.path("spans", "part-0.parquet"))
     assert jobs.derived(store, "spans") == [{"since": datetime.fromtimestamp(0, UTC)}]
     assert jobs.derived(store, "leaders") is None
+
+
+# --- quality ----------------------------------------------------------------------------------------------------------
+
+
+def test_each_ingest_checks_its_tables(tables: Tables) -> None:
+    """After an ingest `quality` has a row of each check of its tables; rows of other tables stay."""
+    clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
+    other = {"check": "key", "table": "spans", "passed": True, "wrong": 0, "example": None}
+    stale = {"check": "key", "table": "records", "passed": False, "wrong": 1, "example": "of an earlier run"}
+    tables.store.folder("quality")
+    kinds = [("check", pa.string()), ("table", pa.string()), ("passed", pa.bool_()), ("wrong", pa.int64())]
+    schema = pa.schema([*kinds, ("example", pa.string())])
+    parquet.write_table(pa.Table.from_pylist([other, stale], schema), tables.store.path("quality", TABLE_FILE))
+    tables.ingest()
+    found = {(row["check"], row["table"]): row["passed"] for row in tables.quality()}
+    assert found == dict.fromkeys(
+        [("key", "records"), ("gaps", "records"), ("key", "faults"), ("key", "rejected_lines"), ("key", "spans")], True
+    )
+
+
+def test_an_ingest_with_nothing_new_writes_nothing(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ingest with nothing new writes no file, starts no task, and reads no row."""
+    clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
+    looks.write(tables.looks / "a.jsonl", [look(0)])
+    tables.ingest()
+    before = {path: path.stat().st_mtime_ns for path in Path(tables.store.place).rglob("*")}
+    monkeypatch.setattr(verdicts, "_rows", None)
+
+    class Idle(Threads):
+        """Threads that get no work."""
+
+        def run(self, function: Any, items: Any) -> Any:  # noqa: ANN401 -- as in the base class
+            assert not items
+            return super().run(function, items)
+
+    tables.ingest(Idle())
+    assert {path: path.stat().st_mtime_ns for path in Path(tables.store.place).rglob("*")} == before
+
+
+def _reading(monkeypatch: pytest.MonkeyPatch, *bounds: tuple[int, int]) -> None:
+    """Lets the next ingest read these byte ranges of the first file of each plan."""
+    original = index.plan
+
+    def again(*arguments: Any, **named: Any) -> index.Plan:  # noqa: ANN401 -- as in the original
+        plan = original(*arguments, **named)
+        file = arguments[1][0]
+        return replace(plan, parts=tuple(index.Part(file=file, start=start, stop=stop) for start, stop in bounds))
+
+    monkeypatch.setattr(index, "plan", again)
+
+
+@pytest.mark.parametrize("types", [None, "TOPIC_RECORD"])
+def test_records_that_are_written_twice_are_found(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], types: str | None
+) -> None:
+    """Records that a run writes again, or that an earlier run wrote, break the key, and stay reported."""
+    tables.options = {} if types is None else {"types": types}
+    path = clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 10, 1))
+    tables.ingest()
+    size = path.stat().st_size
+    path.write_bytes(clusters.run(0, 20, 1))
+    with monkeypatch.context() as patched:
+        _reading(patched, (size - size // 10, -1))
+        failed = tables.ingest().failed
+    assert failed == (f"records: key: 1 wrong, first: cluster c: {path}: offsets 9 to 9 of epoch 1 are there twice",)
+    path.write_bytes(clusters.run(0, 30, 1))
+    with monkeypatch.context() as patched:
+        _reading(patched, (2 * size, -1), (2 * size, -1))
+        assert "records: key: 2 wrong" in tables.ingest().failed[0]
+    assert "records: key: 2 wrong" in tables.ingest().failed[0], "an ingest with nothing new reports it as well"
+    assert main(["ingest", "--all-types", "--logs", str(tables.logs), "--target", tables.store.place]) == (
+        3 if types is None else 1
+    )
+    assert ("failed check: records: key: 2 wrong" in capsys.readouterr().out) == (types is None)
+
+
+def test_rows_of_one_file_within_a_batch() -> None:
+    """A range ends where the epoch changes, and where an offset is there again."""
+
+    def rows(*offsets: tuple[int, int]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict(
+            {"offset": [offset for offset, _ in offsets], "leader_epoch": [epoch for _, epoch in offsets]}
+        )
+
+    ranges: list[keys.Range] = []
+    for batch in (rows((0, 1), (2, 1)), rows(), rows((3, 1), (4, 2), (4, 2))):
+        keys.appended(ranges, keys.ranges_of(batch))
+    assert ranges == [(1, 0, 3), (2, 4, 4), (2, 4, 4)]
+    assert keys.joined({}, {"f": ranges}) == (
+        {"f": ((1, 0, 3), (2, 4, 4))},
+        ("f: offsets 4 to 4 of epoch 2 are there twice",),
+    )
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -622,7 +725,7 @@ def test_a_gap_behind_a_tail_that_was_replaced_is_explained(tables: Tables) -> N
     state = load(tables.store)
     assert state is not None
     assert state.clusters["c"].read == ((0, 6), (20, 24))
-    assert [each.passed for each in quality.check({}, state)] == [True]
+    assert [(each.check, each.passed) for each in quality.check({}, state)] == [("key", True), ("gaps", True)]
 
 
 def test_node_ids_that_are_none_are_unknown(tables: Tables) -> None:

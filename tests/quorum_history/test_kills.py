@@ -22,7 +22,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
+from pyspark.sql.pandas.types import from_arrow_schema
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.killed import Killed, dying
 from tests.quorum_history.looks import look
@@ -31,8 +32,7 @@ from tests.quorum_history.test_report import _tables as tables_of_a_page
 from quorum_history import delta, jobs
 from quorum_history.__main__ import main
 from quorum_history.catalogue import BY_NAME
-from quorum_history.ingest import _published as published
-from quorum_history.sink import OBSERVATIONS, RECORDS
+from quorum_history.sink import OBSERVATIONS, RECORDS, published
 from quorum_history.state import load
 from quorum_history.store import RETIRED, STAGED, Store
 
@@ -201,7 +201,13 @@ def _check_kills(command: Command, home: Path, rng: random.Random, kills: int, *
         assert _snapshot(target) == command.expected
         if form == "parquet":
             assert _files(target) == command.expected_files, "nothing is left of the killed runs"
+    _check_struck(struck, begun)
+
+
+def _check_struck(struck: int, begun: int) -> None:
+    """At least one of ten runs was killed before its end; otherwise the test shows nothing."""
     print(f"{struck} of {begun} runs were killed before their end")  # noqa: T201 -- what the test is worth
+    assert struck or begun < _MANY, "no run was killed before its end: repeat it with another KILLS_SEED"
 
 
 # --- commands without Spark -------------------------------------------------------------------------------------------
@@ -272,14 +278,15 @@ def test_prune(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> No
 @pytest.mark.parametrize("kills", _SHARES)
 def test_a_running_ingest(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> None:
     """A continuous ingest is killed while the logs grow, started again, and ended by a signal."""
-    arguments = [*_ingest(tmp_path)(base), "--continuous", "0.2"]
+    arguments, struck = [*_ingest(tmp_path)(base), "--continuous", "0.2"], 0
     for number in range(kills):
         _grow(tmp_path, 400 + 50 * number, 450 + 50 * number)
         before = _written(base)
         with Running(arguments) as running:
             if number % 2 == 0:
                 running.until(lambda before=before: _written(base) != before)  # type: ignore[misc]
-            running.wait(rng.uniform(0.0, 1.5))
+            struck += running.wait(rng.uniform(0.0, 1.5))
+    _check_struck(struck, kills)
     end = 400 + 50 * kills + 10
     _grow(tmp_path, end - 10, end)
     with Running(arguments) as running:
@@ -310,19 +317,21 @@ def test_report(tmp_path: Path, rng: random.Random, kills: int) -> None:
         assert running.ended() == 0
     takes_s, expected = time.monotonic() - begun, pages(tmp_path / "undisturbed")
     assert [name.partition("-")[0] for name in sorted(expected)] == ["cluster", "cluster", "index.html"]
-    disturbed = tmp_path / "disturbed"
+    disturbed, struck = tmp_path / "disturbed", 0
     for _ in range(kills):
         shutil.rmtree(disturbed, ignore_errors=True)
         with Running(arguments(disturbed)) as running:
             if rng.random() < 0.5:
                 running.until(disturbed.exists)
+                struck += running.wait(0.0)
             else:
-                running.wait(rng.uniform(0.0, takes_s))
+                struck += running.wait(rng.uniform(0.0, takes_s))
         for name, page in pages(disturbed).items():
             assert page == expected[name]
         assert main(arguments(disturbed)) == 0
         assert pages(disturbed) == expected
         assert {path.name for path in disturbed.iterdir()} == set(expected)
+    _check_struck(struck, kills)
 
 
 @pytest.mark.timeout(1800)
@@ -364,6 +373,56 @@ def test_a_command_on_spark(base: Path, tmp_path: Path, rng: random.Random, name
     _check_kills(command, tmp_path, rng, kills, form=form)
 
 
+def _page(target: Path) -> Path:
+    """The folder of the page that belongs to these tables."""
+    return target.parent / f"{target.name}-page"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kills", [_FEW, _MANY])
+@pytest.mark.usefixtures("spark")
+def test_refresh(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> None:
+    """All tables and the page, from logs and looks that have grown since the last run."""
+    sources = ["--logs", str(tmp_path / "logs"), "--observations", str(tmp_path / "looks")]
+
+    def arguments(target: Path) -> list[str]:
+        return ["refresh", *sources, "--target", str(target), "--output", str(_page(target))]
+
+    base = tmp_path / "refreshed"
+    assert main(arguments(base)) in {0, 3}
+    _grow(tmp_path, 400, 420)
+    command = _prepared(tmp_path, arguments, base, timed=kills > _FEW, codes=(0, 3))
+    assert {"records", "leaders", "spans", "downgrade_analysed", "quality"} <= set(command.expected)
+    _check_kills(command, tmp_path, rng, kills)
+    for page in (path / "index.html" for path in tmp_path.glob("disturbed-*-page")):
+        undisturbed = _WRITTEN_AT.sub(b"", (_page(tmp_path / "undisturbed") / "index.html").read_bytes())
+        assert _WRITTEN_AT.sub(b"", page.read_bytes()) == undisturbed
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kills", [_FEW, _MANY])
+@pytest.mark.usefixtures("spark")
+def test_demo(tmp_path: Path, rng: random.Random, kills: int) -> None:
+    """A killed demonstration has whole tables, is not mixed with another one, and is completed by `refresh`."""
+    struck = 0
+    for number in range(kills):
+        output = tmp_path / str(number)
+        with Running(["demo", "--output", str(output)]) as running:
+            running.until(lambda output=output: (output / "tables").exists())  # type: ignore[misc]
+            struck += running.wait(rng.uniform(0.0, 40.0))
+        _snapshot(output / "tables")
+        assert main(["demo", "--output", str(output)]) == 2
+        sources = ["--logs", str(output / "logs"), "--observations", str(output / "observations")]
+        results = ["--target", str(output / "tables"), "--output", str(output / "page")]
+        assert main(["refresh", *sources, *results]) == 0
+        tables = _snapshot(output / "tables")
+        assert (len(tables["last_looks"]), len(tables["downgrade_analysed"])) == (3, 3)
+        assert (output / "page" / "index.html").read_text().endswith("</html>\n")
+    _check_struck(struck, kills)
+
+
 # --- every step of writing a table ------------------------------------------------------------------------------------
 
 
@@ -374,10 +433,17 @@ class Frame:
         """Takes the rows of a table."""
         self._rows = rows
         self.write = self
+        self.schema = from_arrow_schema(rows.schema)
 
-    def toArrow(self) -> pa.Table:  # noqa: N802 -- Spark's name
+    def mapInArrow(self, function: Any, _: str) -> Self:  # noqa: ANN401, N802 -- as Spark has it
+        """The rows of a task over these, one batch each."""
+        made = function(iter(self._rows.to_batches(max_chunksize=1)))
+        return type(self)(pa.Table.from_batches(list(made)))
+
+    def collect(self) -> list[dict[str, Any]]:
         """Every row."""
-        return self._rows
+        rows: list[dict[str, Any]] = self._rows.to_pylist()
+        return rows
 
     def coalesce(self, _: int) -> Self:
         """One file."""
@@ -449,8 +515,8 @@ def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
 def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
     """Files that no version of a Delta table names are deleted by a later run, when they are old enough."""
     store, names = Store(str(tmp_path)), [f"part-00000-{number}-c000.zstd.parquet" for number in range(2)]
-    delta.write(store, "leaders", _table(1, 2), ("cluster", "offset"))
-    delta.write(store, "leaders", _table(1, 3), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 2)), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 3)), ("cluster", "offset"))
     kept = {name for name in store.names("leaders") if name.endswith(".parquet")}
     for name in names:
         (tmp_path / "leaders" / name).write_bytes(b"torn")
@@ -459,13 +525,13 @@ def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         _die_after([3], patched)  # at the merge itself
         with pytest.raises(Killed):
-            delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
-    delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
+            delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
     left = set(store.names("leaders"))
     assert names[0] not in left
     assert names[1] in left, "it may be one that another run is about to commit"
     assert kept <= left, "earlier versions stay"
     os.utime(tmp_path / "leaders" / names[1], (long_ago, long_ago))
-    delta.write(store, "leaders", _table(1, 4), ("cluster", "offset"))
+    delta.write(store, "leaders", dataset.dataset(_table(1, 4)), ("cluster", "offset"))
     assert names[1] not in store.names("leaders")
     assert delta.opened(store, "leaders").version() == 2

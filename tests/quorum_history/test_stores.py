@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import clusters, fleets, looks
 from tests.quorum_history.looks import look
 
 from kraftlog import archives, places
 from kraftlog.__main__ import main as kraftlog
-from quorum_history import commands, jobs, rows
+from quorum_history import commands, delta, jobs, rows
 from quorum_history.__main__ import main
 from quorum_history.sink import write_small
 from quorum_history.store import Store
@@ -188,3 +188,34 @@ def test_a_page_of_tables_of_an_earlier_version(tmp_path: Path) -> None:
         write_small(store, name, rows, pa.Table.from_pylist(rows).schema)
     assert main(["report", "--target", store.place, "--output", str(tmp_path / "page")]) == 0
     assert "unknown cause (s)" in (tmp_path / "page" / "index.html").read_text()
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_a_table_of_several_batches_passes_through_no_process(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """A table larger than one batch is written by a task, batch by batch, and read and replaced in several batches."""
+
+    def whole(_: object) -> None:
+        raise AssertionError("the driver holds the table")
+
+    monkeypatch.setattr(DataFrame, "toArrow", whole)
+    monkeypatch.setattr(delta, "_BATCH_ROWS", 1000)
+    store = Store(str(tmp_path))
+    store.local = False
+    for count in (0, 5000, 4000):
+        made = spark.range(count).selectExpr(
+            "'c' cluster", "id offset", "cast(id as int) leader_epoch", "timestamp_seconds(id) at", "array(id) ids"
+        )
+        jobs.write_tables({"leaders": made}, store, form, lambda _: None)
+        source = jobs.stored(store, "leaders")
+        assert source is not None
+        batches = list(source(None))
+        assert max((len(batch) for batch in batches), default=0) <= 1000
+        assert sorted(row["offset"] for batch in batches for row in batch.to_pylist()) == list(range(count))
+        assert batches == [] or batches[0].schema.field("at").type == pa.timestamp("us", tz="UTC")
+    assert {name for name in store.names() if name.startswith("_")} == set()
+    if form == "delta":
+        metrics = delta.opened(store, "leaders").history(1)[0]["operationMetrics"]
+        assert (metrics["num_target_rows_deleted"], metrics["num_target_rows_updated"]) == (1000, 0)
