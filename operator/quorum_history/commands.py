@@ -48,13 +48,12 @@ but something that ingest read for the first time, or that `at` or `downgrade` r
 observation, or a table fails a check of its quality"""
 _SHOWN = 20
 _DAYS_MAX = 36_500
-_RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)
-"""The end of a traceback."""
+_RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)  # the end of a traceback
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
-    "last_looks", "downgrade_analysed", "service_levels", "changes_compared",
-    "downgrade_verdicts", "log_readiness", "lag_drift", "voter_churn",
+    "last_looks", "downgrade_analysed", "service_levels", "changes_compared", "downgrade_verdicts", "log_readiness",
+    "lag_drift", "voter_churn",
 )  # fmt: skip
 
 
