@@ -10,7 +10,7 @@ from demo import RELEASE
 from harness.quorum import Quorum
 from harness.shell import Json, holds_for, kubectl, wait_until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(420)]
 
 _NOTICED_S = 150.0
 """Three passes that end in errors, with the pauses between them."""
