@@ -6,6 +6,8 @@ from pyspark.sql import functions as f
 from quorum_history.levels import named
 
 _NODE = "struct<role:string,node_id:int>"
+_FEATURES_MAX = 50
+"""Kafka 4.4 has seven features. Of a cluster with more than this, the others are left out: each costs a row a node."""
 
 
 def log_readiness(registrations: DataFrame, feature_levels: DataFrame) -> DataFrame:
@@ -16,11 +18,23 @@ def log_readiness(registrations: DataFrame, feature_levels: DataFrame) -> DataFr
     """
     nodes = _registered(registrations)
     finalized = _finalized(feature_levels)
-    supported = nodes.select("cluster", f.explode("ranges.name").alias("feature"))
-    features = finalized.select("cluster", "feature").union(supported).distinct()
     keys = ["cluster", "feature"]
+    features = _features(finalized, nodes.select("cluster", f.explode("ranges.name").alias("feature")))
     found = features.join(nodes, on="cluster", how="left").join(finalized, on=keys, how="left")
     return _named(found.withColumn("max", _highest()).groupBy(*keys, "finalized").agg(*_summary()))
+
+
+def _features(finalized: DataFrame, supported: DataFrame) -> DataFrame:
+    """The features of each cluster: the finalized ones first, then by name, and no more than the bound."""
+    last = f.lit(1).alias("last")
+    found = finalized.select("cluster", "feature", f.lit(0).alias("last")).union(supported.select("*", last))
+    each = found.groupBy("cluster", "feature").agg(f.min("last").alias("last"))
+    order = Window.partitionBy("cluster").orderBy("last", "feature")
+    return (
+        each.withColumn("number", f.row_number().over(order))
+        .where(f.col("number") <= _FEATURES_MAX)
+        .drop("number", "last")
+    )
 
 
 def _registered(registrations: DataFrame) -> DataFrame:

@@ -57,3 +57,16 @@ def test_readiness_from_logs(spark: SparkSession) -> None:
     assert (fine["highest_common"], fine["ready"]) == (33, True)
     group = found["old", "group.version"]
     assert (group["finalized_name"], group["highest_common"], group["held_back_by"]) == ("1", 0, [])
+
+
+def test_features_are_bounded(spark: SparkSession) -> None:
+    """Of a cluster with more features than Kafka could have, fifty are told: a finalized one is among them."""
+    ranges = [(f"feature-{number:03d}", 0, 1) for number in range(60)]
+    registered = [("many", "segment", 1, 1, "broker", 1, "registered", ranges)]
+    frame = spark.createDataFrame(
+        registered, _PLACE + f"role string, registered_id int, change string, features {_RANGES}"
+    )
+    finalized = [("many", "segment", 0, 0, "feature-059", 1)]
+    levels = spark.createDataFrame(finalized, _PLACE + "feature string, level int")
+    found = {row["feature"] for row in log_readiness(frame, levels).collect()}
+    assert found == {f"feature-{number:03d}" for number in (*range(49), 59)}
