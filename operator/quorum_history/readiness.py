@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from quorum_history.levels import named
+from quorum_history.tables import in_order
 
 _NODE = "struct<role:string,node_id:int>"
 _FEATURES_MAX = 50
@@ -43,8 +44,7 @@ def _registered(registrations: DataFrame) -> DataFrame:
     in_checkpoint = f.col("kind") == "checkpoint"
     begin = f.max(f.when(in_checkpoint, f.col("at_offset"))).over(whole)
     standing = begin.isNull() | (f.col("at_offset") >= begin)
-    place = f.struct("at_offset", (~in_checkpoint).cast("int"), "offset").desc()
-    latest = Window.partitionBy("cluster", "role", "registered_id").orderBy(place)
+    latest = Window.partitionBy("cluster", "role", "registered_id").orderBy(in_order().desc())
     rows = registrations.withColumn("standing", standing).where("standing")
     last = rows.withColumn("number", f.row_number().over(latest)).where("number = 1 and change = 'registered'")
     node = f.struct("role", f.col("registered_id").alias("node_id")).alias("node")
@@ -54,8 +54,7 @@ def _registered(registrations: DataFrame) -> DataFrame:
 
 def _finalized(feature_levels: DataFrame) -> DataFrame:
     """The last level of each feature."""
-    place = f.struct("at_offset", (f.col("kind") != "checkpoint").cast("int"), "offset").desc()
-    latest = Window.partitionBy("cluster", "feature").orderBy(place)
+    latest = Window.partitionBy("cluster", "feature").orderBy(in_order().desc())
     rows = feature_levels.withColumn("number", f.row_number().over(latest)).where("number = 1")
     return rows.select("cluster", "feature", f.col("level").alias("finalized"))
 

@@ -107,7 +107,7 @@ def _state_end() -> Column:
     return f.coalesce(end, f.lit(-1))
 
 
-def _in_order() -> Column:
+def in_order() -> Column:
     """A checkpoint's state comes before the log that continues it, even if the log has a gap before that."""
     return f.struct("at_offset", (f.col("kind") != "checkpoint").cast("int").alias("log"), "offset")
 
@@ -141,7 +141,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
 
     Changes within a gap are known from the checkpoint after it, and have its offset.
     """
-    order = Window.partitionBy("cluster").orderBy(_in_order())
+    order = Window.partitionBy("cluster").orderBy(in_order())
     keys = f.transform("voters", lambda voter: f.struct(voter["node_id"], voter["directory_id"]))
     steps = (
         sets.withColumn("keys", keys)
@@ -167,7 +167,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
         f.col("c.key.node_id").alias("node_id"),
         f.col("c.key.directory_id").alias("directory_id"),
     )
-    of_node = Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
+    of_node = Window.partitionBy("cluster", "node_id").orderBy(in_order()).rowsBetween(Window.unboundedPreceding, -1)
     previous = f.when(f.col("change") == "added", f.last("directory_id", ignorenulls=True).over(of_node))
     return flat.withColumn("previous_directory_id", previous).select(
         "cluster",
@@ -210,7 +210,7 @@ def feature_levels(records: DataFrame) -> DataFrame:
         .withColumn("level", f.col("d.kRaftVersion"))
         .withColumn("d", f.struct(f.lit("kraft.version").alias("name"), f.col("level").alias("featureLevel")))
     )
-    order = Window.partitionBy("cluster", "feature").orderBy(_in_order())
+    order = Window.partitionBy("cluster", "feature").orderBy(in_order())
     rows = plain.unionByName(kraft).withColumn("feature", f.col("d.name"))
     return (
         rows.withColumn("previous_level", f.lag("level").over(order))
@@ -259,7 +259,7 @@ def endpoint_changes(records: DataFrame) -> DataFrame:
                 *_PLACE, f.lit(role).alias("role"), f.col(f"d.{role}Id").alias("node_id"), endpoints.alias("endpoints")
             )
         )
-    order = Window.partitionBy("cluster", "role", "node_id").orderBy(_in_order())
+    order = Window.partitionBy("cluster", "role", "node_id").orderBy(in_order())
     return (
         found.withColumn("after", f.array_sort("endpoints"))
         .withColumn("before", f.lag("after").over(order))
@@ -282,7 +282,7 @@ def _named(number: Column, names: Mapping[int, str]) -> Column:
 def migration_states(records: DataFrame) -> DataFrame:
     """Every state of a migration from ZooKeeper that a cluster came to; a state that is written again is no step."""
     rows = _decoded(records, ["ZK_MIGRATION_STATE_RECORD"], "struct<zkMigrationState:int>")
-    order = Window.partitionBy("cluster").orderBy(_in_order())
+    order = Window.partitionBy("cluster").orderBy(in_order())
     return (
         rows.withColumn("number", f.col("d.zkMigrationState"))
         .withColumn("state", _named(f.col("number"), _MIGRATION))
