@@ -7,6 +7,7 @@ What no look shows is null, never fine. A roll that keeps the release, such as o
 from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as f
 
+from quorum_history.columns import LAG_ACCURACY
 from quorum_history.columns import QUORUM_KEY as KEY
 from quorum_history.observations import MAX_GAP_S, distinct, spans
 
@@ -14,7 +15,6 @@ STRETCH_S = 3600
 """The stretches before and after a change are not longer than this."""
 _CHANGE = (*KEY, "kind", "until", "after")
 _PARTS = ("before", "during", "after")
-_ACCURACY = 10_000
 
 
 def compared(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -211,7 +211,7 @@ def _lags(stretches: DataFrame, looks: DataFrame) -> DataFrame:
     voters = looks.withColumn("v", f.explode("quorum.voters"))
     voters = voters.where("v.lagRecords is not null and v.nodeID <> quorum.leaderID")
     seen = voters.select(*KEY, _micros("observedAt").alias("_at"), f.col("v.lagRecords").alias("lag"))
-    return _within(stretches, seen).agg(f.percentile_approx("lag", 0.95, _ACCURACY).alias("p95_lag"))
+    return _within(stretches, seen).agg(f.percentile_approx("lag", 0.95, LAG_ACCURACY).alias("p95_lag"))
 
 
 def _within(stretches: DataFrame, seen: DataFrame) -> GroupedData:

@@ -42,3 +42,5 @@ ENDPOINTS = "array<struct<name:string,host:string,port:int>>"
 LISTENERS = "array<struct<name:string,host:string,port:int,security_protocol:string>>"
 RANGES = "array<struct<name:string,minSupportedVersion:int,maxSupportedVersion:int>>"
 REPLICAS = "array<struct<nodeID:int,directoryID:string,live:boolean,lagRecords:bigint>>"
+LAG_ACCURACY = 10_000
+"""Of the percentiles of a lag, as Spark takes it: the error of a rank is one divided by this."""

@@ -10,6 +10,7 @@ from operator import add
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.columns import LAG_ACCURACY
 from quorum_history.columns import QUORUM_KEY as KEY
 from quorum_history.levels import named
 from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
@@ -256,7 +257,7 @@ def lags(observations: DataFrame) -> DataFrame:
 
 def lag_percentiles(observations: DataFrame) -> DataFrame:
     """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
-    quantiles = f.percentile_approx("lag", [0.5, 0.95, 0.99], 10000)
+    quantiles = f.percentile_approx("lag", [0.5, 0.95, 0.99], LAG_ACCURACY)
     return (
         lags(observations)
         .groupBy(*KEY, "node_id", "role")

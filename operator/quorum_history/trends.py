@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.columns import LAG_ACCURACY
 from quorum_history.columns import QUORUM_KEY as KEY
 
 _END_DAYS = 7
@@ -16,7 +17,7 @@ def lag_drift(lags: DataFrame) -> DataFrame:
     """
     replica = (*KEY, "node_id", "role")
     days = lags.groupBy(*replica, f.to_date("observedAt").alias("day")).agg(
-        f.percentile_approx("lag", 0.95, 10000).cast("double").alias("p95")
+        f.percentile_approx("lag", 0.95, LAG_ACCURACY).cast("double").alias("p95")
     )
     of_replica = Window.partitionBy(*replica)
     end = f.least(f.lit(_END_DAYS), f.floor(f.col("known_days") / 2))
