@@ -1,0 +1,1 @@
+"""The resource `KafkaBrokerPool`: brokers that follow a quorum."""

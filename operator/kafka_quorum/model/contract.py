@@ -1,0 +1,55 @@
+"""The broker contract: what a quorum requires of every broker now (row B1). The quorum publishes it, brokers follow it.
+
+It is stored in the ConfigMap `NAME-brokers`. Two kinds of brokers follow it: those of a `KafkaBrokerPool`, and those
+that others manage. `revision` goes up when a setting changes in a way that a running broker must follow.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_quorum.model.ids import ClusterID, NodeID
+
+
+class Match(Enum):
+    """How a broker's running setting is compared with the contract's."""
+
+    EQUALS = "equals"
+    """The same value."""
+    SOME = "some"
+    """A list that has at least one element in common: a first contact, such as the bootstrap servers."""
+    HAS = "has"
+    """A list, or a map, that has every element of the contract's, and may have others."""
+    UNSET = "unset"
+    """Not set: the contract has no value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One server property that the contract rules."""
+
+    key: str
+    value: str
+    match: Match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """The contract as the ConfigMap holds it.
+
+    `release` and `image` are what brokers of a pool shall run now: the quorum moves them after its controllers, and on
+    the way back before them. `image` is empty if the operator's template decides. `controllers` are the addresses
+    (`host:port`) at which the controllers answer, `controller_ids` the node ids that no broker may have. `secrets`
+    are names of Secrets to mount. `next_step` is a sentence for a person: what the quorum waits for, or does next.
+    """
+
+    cluster_id: ClusterID
+    release: str
+    image: str
+    revision: int
+    settings: tuple[Setting, ...]
+    controllers: tuple[str, ...]
+    controller_ids: tuple[NodeID, ...]
+    secrets: tuple[str, ...] = ()
+    next_step: str = ""
+    resource_version: str = ""
+    """Of the ConfigMap that it was read from; empty for one that is not stored yet."""
