@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import Claim, Pod, TokenView
+from kafka_brokers.model.observed import Claim, Pod
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
     FormatBroker,
@@ -26,6 +26,7 @@ from kafka_quorum.model.brokers import ConfigChange, Move, TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.permit import Permit, required
 from kafka_quorum.model.quorum import Endpoint
+from kit.token import Token
 
 NEVER: Final = float("-inf")
 """The stamp of an action that no look has allowed."""
@@ -78,6 +79,13 @@ _GUARDS: Final = {
     RecordChange.EMPTY: LeaveEmpty,
     RecordChange.REMOVED: LeaveEmpty,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the last accepted one, beside the record of this resource version."""
+
+    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +178,15 @@ class DeleteClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFormatter:
-    """Create the pod that formats the volumes of a broker that are not formatted yet."""
+    """Create the pod that formats the volumes of a broker that are not formatted yet.
+
+    `avoid_nodes` are Kubernetes nodes that hold volumes of other brokers of the pool.
+    """
 
     node_id: NodeID
     revision: BrokerRevision
     config_name: str
+    avoid_nodes: tuple[str, ...]
     permit: Permit[FormatBroker]
 
     def __post_init__(self) -> None:
@@ -251,14 +263,14 @@ class MarkPod:
 class TakeToken:
     """Take the disruption token of the quorum, which was free as `seen` shows it."""
 
-    seen: TokenView
+    seen: Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveToken:
     """Give the disruption token back."""
 
-    seen: TokenView
+    seen: Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +332,7 @@ class ElectPreferred:
 
 Action: TypeAlias = (
     WriteRecord
+    | KeepSpec
     | ApplyService
     | DeleteService
     | ApplyBudget

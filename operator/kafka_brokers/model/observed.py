@@ -20,6 +20,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.pods import ContainerState, DiskFound, Running
 from kafka_quorum.model.quorum import Endpoint
+from kit.token import Token
 
 _NOT_ASKED = Unknown(reason="it was not asked")
 
@@ -206,14 +207,6 @@ class ClusterView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenView:
-    """Who holds the disruption token of the quorum; `holder` is empty if nobody does."""
-
-    holder: str
-    resource_version: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BlankDisk:
     """Two moments (monotonic seconds) at which scripts of one pod found a volume empty: the first and the last one."""
 
@@ -260,7 +253,7 @@ class Observed:
     pods: tuple[Pod, ...]
     support: tuple[Support, ...]
     revisions: tuple[BrokerRevision, ...]
-    token: Knowable[TokenView]
+    token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
     leader: Knowable[Leader] = _NOT_ASKED
@@ -273,6 +266,8 @@ class Observed:
     later: tuple[str, ...] = ()
     accept_loss: frozenset[NodeID] = frozenset()
     """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
+    spec_kept: bool = True
+    """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
     looked_at_s: float = 0.0
     uid: str = ""
 

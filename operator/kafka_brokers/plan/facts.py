@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.observed import ClusterView, Leader, Observed
-from kafka_brokers.model.revision import BrokerRevision, inputs_hash
 from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.revision import BrokerRevision, inputs_hash
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 

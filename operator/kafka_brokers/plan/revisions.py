@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.model.actions import Action, CreateConfig, CreateRevision, DeleteConfig, DeleteRevision
+from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.model.plan import Part, Severity, waits
+from kafka_brokers.model.revision import BrokerRevision, inputs_hash
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.resources import objects
 from kafka_quorum.model.known import Known
