@@ -101,9 +101,7 @@ class PoolReconciler:
         self._settings = settings
         self._may_act = may_act
         acting, ruling = leased_kube(kube, may_act), leased(brokers, _READS, may_act)
-        self._executor = Executor(
-            acting, ruling, clock, look_max_age_s=settings.look_max_age_s, may_act=may_act
-        )
+        self._executor = Executor(acting, ruling, clock, look_max_age_s=settings.look_max_age_s, may_act=may_act)
         events = Events(acting, clock, ids, POOLS, component=FIELD_MANAGER, instance=settings.holder)
         self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *subscribers))
         self._reporter = Reporter(acting, clock, may_act)
@@ -251,9 +249,7 @@ class PoolReconciler:
             spec_replicas=replicas if type(replicas) is int else 0,
         )
 
-    async def _refused(
-        self, draft: PoolDraft, taken: Snapshot, changes: int, judged: Judged
-    ) -> PassResult:
+    async def _refused(self, draft: PoolDraft, taken: Snapshot, changes: int, judged: Judged) -> PassResult:
         """Report that nothing can be done: the quorum has no contract yet, or there never was a valid spec."""
         observed = unasked(taken)
         waits: tuple[Wait, ...] = ()

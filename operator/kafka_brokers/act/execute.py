@@ -190,7 +190,9 @@ class Executor:
                     ended=force or pod.finished,
                 )
             case actions.EvictPod(pod=pod):
-                await self._kube.evict(namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version, dry_run=True)
+                await self._kube.evict(
+                    namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version, dry_run=True
+                )
                 self._fresh(action.judged_at_s)
                 await self._kube.evict(namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version)
             case actions.MarkPod(pod=pod, gate=gate, message=message):

@@ -56,7 +56,10 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.DeleteClaim(message=message):
             return "ClaimReleased", message
         case actions.CreateFormatter(node_id=node_id):
-            return "FormatterCreated", f"a formatter pod examines the volumes of broker {node_id}, and formats empty ones"
+            return (
+                "FormatterCreated",
+                f"a formatter pod examines the volumes of broker {node_id}, and formats empty ones",
+            )
         case actions.CreatePod(node_id=node_id, revision=revision):
             return "PodCreated", f"broker {node_id} starts from revision {revision.name}"
         case actions.GiveLate(pod=pod):

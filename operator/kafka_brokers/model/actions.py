@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import Claim, Pod
+from kafka_brokers.model.observed import Claim, Pod, Revision
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
     FormatBroker,
@@ -21,7 +21,6 @@ from kafka_brokers.model.permit import (
     RunBroker,
     StopBroker,
 )
-from kafka_brokers.model.revision import BrokerRevision
 from kafka_quorum.model.brokers import ConfigChange, Move, TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.permit import Permit, required
@@ -116,7 +115,7 @@ class ApplyBudget:
 class CreateRevision:
     """Store what pods are made from."""
 
-    revision: BrokerRevision
+    revision: Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +131,7 @@ class CreateConfig:
     """Create the immutable config map of a revision."""
 
     name: str
-    revision: BrokerRevision
+    revision: Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +183,7 @@ class CreateFormatter:
     """
 
     node_id: NodeID
-    revision: BrokerRevision
+    revision: Revision
     config_name: str
     avoid_nodes: tuple[str, ...]
     permit: Permit[FormatBroker]
@@ -199,7 +198,7 @@ class CreatePod:
     """Create the pod that runs a broker on its volumes, with the identity that its script must find there."""
 
     node_id: NodeID
-    revision: BrokerRevision
+    revision: Revision
     config_name: str
     permit: Permit[RunBroker]
 

@@ -6,7 +6,7 @@ If a look could not list its Kubernetes objects, there is no `Observed`: the pas
 from dataclasses import dataclass, field
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.revision import BrokerRevision
+from kafka_brokers.model.pool import BrokerRuntime
 from kafka_quorum.model.brokers import (
     ConfigEntry,
     LogDirectory,
@@ -137,6 +137,17 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What pods are made from, by its name. It never changes. `image` is resolved, `number` counts revisions."""
+
+    name: str
+    number: int
+    image: str
+    inputs_hash: str
+    runtime: BrokerRuntime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
     """A node of Kubernetes; one that does not exist is not ready. `labels` are those that may name a rack."""
 
@@ -252,7 +263,7 @@ class Observed:
     claims: tuple[Claim, ...]
     pods: tuple[Pod, ...]
     support: tuple[Support, ...]
-    revisions: tuple[BrokerRevision, ...]
+    revisions: tuple[Revision, ...]
     token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
@@ -284,7 +295,7 @@ class Observed:
         this = (node_id, index, generation)
         return next((one for one in self.claims if (one.node_id, one.index, one.generation) == this), None)
 
-    def revision(self, name: str | None) -> BrokerRevision | None:
+    def revision(self, name: str | None) -> Revision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)
 

@@ -88,7 +88,9 @@ async def _details(brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Obse
     if record is None or isinstance(seen.cluster, Unknown):
         return seen
     unfenced = [one.node_id for one in record.brokers if seen.fenced(one.node_id) is False]
-    leaving = [one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)]
+    leaving = [
+        one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)
+    ]
     configs, log_dirs = await asyncio.gather(
         kafka.configs(brokers, servers, unfenced), kafka.log_dirs(brokers, servers, leaving)
     )
@@ -124,9 +126,7 @@ async def _node(kube: KubeApi, name: str) -> Knowable[KubeNode]:
     return Known(value=KubeNode(name=name, ready=False) if item is None else kube_node_from(item))
 
 
-async def _placed(
-    kube: KubeApi, claims: tuple[Claim, ...], suspects: frozenset[NodeID]
-) -> tuple[Claim, ...]:
+async def _placed(kube: KubeApi, claims: tuple[Claim, ...], suspects: frozenset[NodeID]) -> tuple[Claim, ...]:
     """The claims; those of suspects get the only Kubernetes node that can reach their volume, if that is certain."""
 
     async def one(claim: Claim) -> Claim:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kafka_quorum.resources.contract import contract_from
+
 from kafka_brokers.api.validation import quorum_of
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import Claim, Pod, Support, Unreadable
-from kafka_brokers.model.revision import BrokerRevision
+from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_brokers.resources.meta import foreign_controller
 from kafka_brokers.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
@@ -19,7 +20,6 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
 from kit.errors import KubeError
@@ -44,7 +44,7 @@ class Snapshot:
     pods: tuple[Pod, ...]
     peers: tuple[Pod, ...]
     support: tuple[Support, ...]
-    revisions: tuple[BrokerRevision, ...]
+    revisions: tuple[Revision, ...]
     specs: tuple[tuple[str, Json], ...]
     token: Knowable[token.Token]
     taken_ids: tuple[tuple[NodeID, str], ...]

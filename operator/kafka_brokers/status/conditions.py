@@ -1,5 +1,8 @@
 """The conditions of a pool: SpecAccepted, Ready, Available, Progressing, Degraded. Pure."""
 
+from collections.abc import Iterator, Sequence
+
+from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.plan import Severity
 from kafka_brokers.status.finding import Pass, sentence
 from kafka_quorum.model.ids import NodeID
@@ -38,26 +41,31 @@ def _not_ready(done: Pass) -> tuple[str, str]:
     """The reason and the sentence; an empty reason if nothing speaks against it."""
     if done.faults:
         return "InvalidSpec", "The spec is not valid: see the condition SpecAccepted"
-    waits = done.plan.waits
-    if done.observed.record is None or done.desired is None:
-        first = waits[0] if waits else None
+    record = done.observed.record
+    if record is None or done.desired is None:
+        first = next(iter(done.plan.waits), None)
         return (first.reason, first.message) if first is not None else ("Starting", "The pool begins")
-    if isinstance(done.observed.cluster, Unknown) and all(broker.ran for broker in done.brokers) and done.brokers:
+    if isinstance(done.observed.cluster, Unknown) and done.brokers and all(broker.ran for broker in done.brokers):
         return "Unknown", f"The state of the brokers is not known: {done.observed.cluster.reason}"
-    missing = [node_id for node_id in done.requested if done.observed.record.broker(NodeID(node_id)) is None]
+    return next(_against(done, record), ("", ""))
+
+
+def _against(done: Pass, record: PoolRecord) -> Iterator[tuple[str, str]]:
+    missing = [node_id for node_id in done.requested if record.broker(NodeID(node_id)) is None]
     if missing:
-        return "Starting", f"Brokers {_ids(missing)} are not made yet"
+        yield "Starting", f"Brokers {_ids(missing)} are not made yet"
     for broker in done.brokers:
         if broker.node_id not in done.requested:
-            return "RemovingBroker", f"Broker {broker.node_id} leaves the pool"
+            yield "RemovingBroker", f"Broker {broker.node_id} leaves the pool"
         is_, why = done.back(broker)
         if not is_:
-            return "BrokerNotBack", f"Waiting: {why}"
+            yield "BrokerNotBack", f"Waiting: {why}"
     outdated = [broker.node_id for broker in done.brokers if not done.current(broker)]
     if outdated:
-        return "Rolling", f"Brokers {_ids(outdated)} run from an earlier revision"
-    blocking = [wait for wait in waits if wait.severity is not Severity.PROGRESS and wait.reason != "Paused"]
-    return (blocking[0].reason, blocking[0].message) if blocking else ("", "")
+        yield "Rolling", f"Brokers {_ids(outdated)} run from an earlier revision"
+    for wait in done.plan.waits:
+        if wait.severity is not Severity.PROGRESS and wait.reason != "Paused":
+            yield wait.reason, wait.message
 
 
 def available(done: Pass) -> Finding:
@@ -103,9 +111,7 @@ def progressing(done: Pass) -> Finding:
         return Finding(type="Progressing", truth=Truth.TRUE, reason=moving[0].reason, message=sentence(same))
     degraded_ = done.of(Severity.DEGRADED)
     if degraded_:
-        return Finding(
-            type="Progressing", truth=Truth.FALSE, reason=degraded_[0].reason, message=degraded_[0].message
-        )
+        return Finding(type="Progressing", truth=Truth.FALSE, reason=degraded_[0].reason, message=degraded_[0].message)
     return Finding(type="Progressing", truth=Truth.FALSE, reason="Done", message="Nothing is left to do")
 
 
@@ -121,5 +127,5 @@ def degraded(done: Pass) -> Finding:
     return Finding(type="Degraded", truth=Truth.FALSE, reason="Healthy", message="Nothing is lost or broken")
 
 
-def _ids(node_ids: list[int]) -> str:
+def _ids(node_ids: Sequence[int]) -> str:
     return ", ".join(map(str, node_ids))
