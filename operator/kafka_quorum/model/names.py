@@ -123,6 +123,21 @@ def record_name(quorum: str) -> str:
     return f"{quorum}-identity"
 
 
+def contract_name(quorum: str) -> str:
+    """The ConfigMap that holds what the quorum requires of brokers."""
+    return f"{quorum}-brokers"
+
+
+def token_name(quorum: str) -> str:
+    """The Lease that whoever stops a running server of this quorum, or of its pools, holds."""
+    return f"{quorum}-disruption"
+
+
+def token_holder(quorum: str) -> str:
+    """The quorum, as a holder of that Lease."""
+    return f"quorum/{quorum}"
+
+
 def host_label(member: Member) -> str:
     """A controller's host name within the service."""
     return f"{member.pool}-{member.node_id}"

@@ -283,4 +283,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         unreadable=taken.unreadable,
         later=taken.later,
         spec_kept=taken.spec_kept,
+        contract=taken.contract,
     )
