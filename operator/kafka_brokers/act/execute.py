@@ -147,8 +147,8 @@ class Executor:
         ),
     ) -> None:
         match action:
-            case actions.AlterConfig(leader=leader, node_id=node_id, changes=changes):
-                await self._brokers.alter_broker_config(leader, node_id, changes)
+            case actions.AlterConfig(broker=broker, node_id=node_id, changes=changes):
+                await self._brokers.alter_broker_config(broker, node_id, changes)
             case actions.MovePartitions(leader=leader, moves=moves) | actions.CancelMoves(leader=leader, moves=moves):
                 refused = await self._brokers.reassign(leader, moves)
                 if refused:

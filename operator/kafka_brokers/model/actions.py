@@ -274,9 +274,9 @@ class GiveToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfig:
-    """Change dynamic settings of one broker, at the leader."""
+    """Change dynamic settings of one broker, at that broker: the leader alone cannot check all of them (measured)."""
 
-    leader: Endpoint
+    broker: Endpoint
     node_id: NodeID
     changes: tuple[ConfigChange, ...]
     message: str

@@ -10,6 +10,7 @@ from kafka_brokers.observe import kafka
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
+from kafka_brokers.plan.facts import endpoint_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
@@ -79,7 +80,7 @@ def accepted_losses(taken: Snapshot) -> frozenset[NodeID]:
 def _servers(taken: Snapshot) -> dict[NodeID, Endpoint]:
     """The brokers that can be asked: those of this pool, and those of the other pools of the same quorum."""
     pods = (*taken.peers, *taken.pods)
-    return {pod.node_id: kafka.endpoint_of(pod.node_id, pod.ip) for pod in pods if pod.serves and pod.ip}
+    return {pod.node_id: endpoint_of(pod.node_id, pod.ip) for pod in pods if pod.serves and pod.ip}
 
 
 async def _details(brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Observed) -> Observed:

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from kafka_brokers.model.names import REPLICATION_PORT
 from kafka_brokers.model.observed import ClusterView, Leader
 from kafka_brokers.observe.quorum import leader_of
 from kafka_quorum.errors import KafkaError, KafkaRefused
@@ -42,11 +41,6 @@ def controllers_of(contract: Contract) -> dict[NodeID, Endpoint]:
         if host and port.isascii() and port.isdigit():
             found[node_id] = Endpoint(node_id=node_id, host=host, port=int(port))
     return found
-
-
-def endpoint_of(node_id: NodeID, ip: str) -> Endpoint:
-    """The listener of a broker that the operator asks."""
-    return Endpoint(node_id=node_id, host=ip, port=REPLICATION_PORT)
 
 
 async def ask(

@@ -8,6 +8,7 @@ from kafka_brokers.model.observed import ClusterView, Leader, Observed, Revision
 from kafka_brokers.model.pool import PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,11 @@ class Situation:
         """The partitions, if they are known."""
         return self.observed.cluster.value if isinstance(self.observed.cluster, Known) else None
 
+    def endpoint(self, node_id: NodeID) -> Endpoint | None:
+        """Where a running broker of this pool is asked; None if it does not run."""
+        pod = self.observed.broker_pod(node_id)
+        return endpoint_of(node_id, pod.ip) if pod is not None and pod.serves and pod.ip else None
+
     @property
     def target(self) -> str:
         """The name of the revision that every pod shall be made from."""
@@ -57,6 +63,11 @@ class Situation:
                 return Known(value=row is None or row.fenced)
             case Unknown(reason=reason):
                 return Unknown(reason=reason)
+
+
+def endpoint_of(node_id: NodeID, ip: str) -> Endpoint:
+    """The listener of a broker that the operator asks."""
+    return Endpoint(node_id=node_id, host=ip, port=names.REPLICATION_PORT)
 
 
 def target_name(desired: PoolDesired) -> str:
