@@ -118,7 +118,8 @@ class Volumes:
         self.bind(claim, node)
         volume = self.by_claim[claim["metadata"]["uid"]]
         self._serials += 1
-        volume.disk = replace(copied, serial=self._serials, log=list(copied.log))
+        replicas = {at: log.copy() for at, log in copied.replicas.items()}
+        volume.disk = replace(copied, serial=self._serials, log=list(copied.log), replicas=replicas)
 
     def of_quorum(self, namespace: str, quorum: str) -> list[Volume]:
         """The volumes of one quorum, by claim."""
