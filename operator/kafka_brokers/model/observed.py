@@ -6,7 +6,7 @@ If a look could not list its Kubernetes objects, there is no `Observed`: the pas
 from dataclasses import dataclass, field
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.pool import BrokerRuntime
+from kafka_brokers.model.revision import BrokerRevision
 from kafka_quorum.model.brokers import (
     ConfigEntry,
     LogDirectory,
@@ -117,7 +117,11 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """A service, a budget, a config map or a revision: what it is, and the facts of it that matter."""
+    """A service, a budget, a config map or a revision: what it is, and the facts of it that matter.
+
+    `node_ports` and `ingress` are where a service is reached from outside: its node port by port name, and the host or
+    address of its load balancer, empty if it has none yet.
+    """
 
     kind: str
     name: str
@@ -127,26 +131,8 @@ class Support:
     facts: str = ""
     foreign: bool = False
     """Something else controls it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """Where a service is reached from outside: its node port by port name, and the host of its load balancer."""
-
-    name: str
-    node_ports: tuple[tuple[str, int], ...]
-    ingress: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """What pods are made from. It never changes."""
-
-    name: str
-    number: int
-    image: str
-    inputs_hash: str
-    runtime: BrokerRuntime
+    node_ports: tuple[tuple[str, int], ...] = ()
+    ingress: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,8 +259,7 @@ class Observed:
     claims: tuple[Claim, ...]
     pods: tuple[Pod, ...]
     support: tuple[Support, ...]
-    reached: tuple[Reached, ...]
-    revisions: tuple[Revision, ...]
+    revisions: tuple[BrokerRevision, ...]
     token: Knowable[TokenView]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
@@ -304,7 +289,7 @@ class Observed:
         this = (node_id, index, generation)
         return next((one for one in self.claims if (one.node_id, one.index, one.generation) == this), None)
 
-    def revision(self, name: str | None) -> Revision | None:
+    def revision(self, name: str | None) -> BrokerRevision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)
 

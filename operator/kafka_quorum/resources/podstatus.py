@@ -1,4 +1,4 @@
-"""The status of a pod as the kubelet writes it, in the few values that decisions need. Pure; every kind's pods use it."""
+"""The status of a pod as the kubelet writes it, in the few values that decisions need. Pure, and for every kind."""
 
 from ipaddress import ip_address
 from typing import Final

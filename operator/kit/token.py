@@ -1,0 +1,110 @@
+"""The disruption token: who may stop running servers on purpose now, among several kinds of resources.
+
+It is a Lease object of Kubernetes that nothing renews: a holder has it until it gives it back. Every write compares the
+resource version, so of two that take it at the same moment one is refused (`KubeConflict`, `KubeAlreadyExists`). A
+holder is text such as `quorum/NAME`; the empty text means that the token is free. A Lease that does not exist is free,
+too.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kit import stamps
+from kit.clock import Clock
+from kit.kube.protocol import LEASES, Json, KubeApi
+from kit.parsing import INT32_MAX
+from kit.text import clean
+
+HOLDER_MAX_CHARS: Final = 300
+"""A name of Kubernetes has 253 characters at most, and the kind stands before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """The token as one look showed it.
+
+    `holder` is empty if it is free. `since` is when it was taken (RFC 3339), empty if that is not stored.
+    `resource_version` is that of the Lease; empty if there is none.
+    """
+
+    holder: str
+    since: str
+    resource_version: str
+
+    @property
+    def free(self) -> bool:
+        """Whether it can be taken."""
+        return not self.holder
+
+
+ABSENT: Final = Token(holder="", since="", resource_version="")
+"""There is no Lease: nobody ever took the token, or a person deleted it."""
+
+
+async def read(kube: KubeApi, namespace: str, name: str) -> Token:
+    """The token now. Raises `KubeError` if the Lease cannot be read: that is not the same as a free one."""
+    item = await kube.get(LEASES, namespace, name)
+    return ABSENT if item is None else token_from(item)
+
+
+def token_from(item: Json) -> Token:
+    """The token in a Lease, as the API server writes it. A spec of another form is a free one, as for an empty spec."""
+    found = item.get("spec")
+    spec = found if isinstance(found, dict) else {}
+    return Token(
+        holder=clean(str(spec.get("holderIdentity") or ""), max_chars=HOLDER_MAX_CHARS),
+        since=clean(str(spec.get("acquireTime") or ""), max_chars=HOLDER_MAX_CHARS),
+        resource_version=str(item["metadata"]["resourceVersion"]),
+    )
+
+
+async def take(
+    kube: KubeApi, clock: Clock, namespace: str, name: str, *, holder: str, seen: Token, metadata: Json | None = None
+) -> None:
+    """Take the token that was free when it was `seen`. To take it while holding it changes nothing.
+
+    `metadata` (labels, ownerReferences) is given to a Lease that is created. Raises `ValueError` if another holder was
+    seen, and `KubeError` if it was not taken, or perhaps not: `KubeConflict`, `KubeNotFound` and `KubeAlreadyExists`
+    say that the Lease changed since.
+    """
+    if seen.holder == holder:
+        return
+    if seen.holder:
+        raise ValueError(f"{seen.holder} holds the token: only its holder gives it back")
+    body = _body(namespace, name, holder, since=stamps.microsecond(clock.now()))
+    if seen.resource_version:
+        await _replace(kube, namespace, body, seen)
+    else:
+        body["metadata"] |= metadata or {}
+        await kube.create(LEASES, namespace, body)
+
+
+async def give_back(kube: KubeApi, namespace: str, name: str, *, holder: str, seen: Token) -> None:
+    """Give back the token that was held when it was `seen`; nothing is done if `holder` did not have it then.
+
+    Raises `KubeError` if it was not given back, or perhaps not.
+    """
+    if seen.holder == holder:
+        await _replace(kube, namespace, _body(namespace, name, "", since=""), seen)
+
+
+async def _replace(kube: KubeApi, namespace: str, body: Json, seen: Token) -> None:
+    """Write exactly over what was seen, with its labels and owners. One that is gone is refused by its version."""
+    present = await kube.get(LEASES, namespace, body["metadata"]["name"]) or {"metadata": {}}
+    metadata, before = present["metadata"], _transitions(present)
+    kept = {key: metadata[key] for key in ("labels", "annotations", "ownerReferences") if key in metadata}
+    body["metadata"] |= {**kept, "resourceVersion": seen.resource_version}
+    body["spec"]["leaseTransitions"] = min(before + bool(body["spec"]["holderIdentity"]), INT32_MAX)
+    await kube.replace(LEASES, namespace, body)
+
+
+def _transitions(item: Json) -> int:
+    spec = item.get("spec")
+    found = spec.get("leaseTransitions") if isinstance(spec, dict) else 0
+    return found if isinstance(found, int) and found > 0 else 0
+
+
+def _body(namespace: str, name: str, holder: str, *, since: str) -> Json:
+    spec: Json = {"holderIdentity": holder, **({"acquireTime": since, "renewTime": since} if since else {})}
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
