@@ -12,6 +12,7 @@ from kafka_quorum.act.narrate import narrate, notices
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import Action, RecordChange
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
@@ -19,6 +20,15 @@ from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVot
 
 POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
+CONTRACT = Contract(
+    cluster_id=bound().cluster_id,
+    release="4.4.0",
+    image="",
+    revision=3,
+    settings=(),
+    controllers=(),
+    controller_ids=(),
+)
 EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
     (
         act.MintIdentity(cluster_id=None, format=minted().format, initial=IDS, others=(), permit=permit(permits.Mint)),
@@ -163,6 +173,7 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         "GhostCured",
         "controller 3002 is unregistered",
     ),
+    (act.ApplyContract(name="alpha-brokers", contract=CONTRACT), "ContractPublished", ("alpha-brokers", "3", "4.4.0")),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]
 

@@ -22,6 +22,7 @@ PERMITTED = [kind for kind in get_args(actions.Action) if any(each.name == "perm
 NOT_DEMANDED = {
     "3-remove-leader": {"voters.changes.removal"},
     "7-image": {
+        "brokers.contract.contract",
         "releases.refused._moved",
         "releases.revisions._adopt_revision",
         "releases.revisions._correct_format",

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import Claim, Pod, TokenView
+from kafka_brokers.model.observed import Claim, Pod, Revision
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
     FormatBroker,
@@ -21,11 +21,11 @@ from kafka_brokers.model.permit import (
     RunBroker,
     StopBroker,
 )
-from kafka_brokers.model.revision import BrokerRevision
 from kafka_quorum.model.brokers import ConfigChange, Move, TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.permit import Permit, required
 from kafka_quorum.model.quorum import Endpoint
+from kit.token import Token
 
 NEVER: Final = float("-inf")
 """The stamp of an action that no look has allowed."""
@@ -81,6 +81,13 @@ _GUARDS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the last accepted one, beside the record of this resource version."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyService:
     """Apply the service of this name: the headless one, the one that clients begin at, or one for clients outside."""
 
@@ -108,7 +115,7 @@ class ApplyBudget:
 class CreateRevision:
     """Store what pods are made from."""
 
-    revision: BrokerRevision
+    revision: Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +131,7 @@ class CreateConfig:
     """Create the immutable config map of a revision."""
 
     name: str
-    revision: BrokerRevision
+    revision: Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +177,15 @@ class DeleteClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFormatter:
-    """Create the pod that formats the volumes of a broker that are not formatted yet."""
+    """Create the pod that formats the volumes of a broker that are not formatted yet.
+
+    `avoid_nodes` are Kubernetes nodes that hold volumes of other brokers of the pool.
+    """
 
     node_id: NodeID
-    revision: BrokerRevision
+    revision: Revision
     config_name: str
+    avoid_nodes: tuple[str, ...]
     permit: Permit[FormatBroker]
 
     def __post_init__(self) -> None:
@@ -187,7 +198,7 @@ class CreatePod:
     """Create the pod that runs a broker on its volumes, with the identity that its script must find there."""
 
     node_id: NodeID
-    revision: BrokerRevision
+    revision: Revision
     config_name: str
     permit: Permit[RunBroker]
 
@@ -251,14 +262,14 @@ class MarkPod:
 class TakeToken:
     """Take the disruption token of the quorum, which was free as `seen` shows it."""
 
-    seen: TokenView
+    seen: Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveToken:
     """Give the disruption token back."""
 
-    seen: TokenView
+    seen: Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +331,7 @@ class ElectPreferred:
 
 Action: TypeAlias = (
     WriteRecord
+    | KeepSpec
     | ApplyService
     | DeleteService
     | ApplyBudget

@@ -6,7 +6,7 @@ If a look could not list its Kubernetes objects, there is no `Observed`: the pas
 from dataclasses import dataclass, field
 
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.revision import BrokerRevision
+from kafka_brokers.model.pool import BrokerRuntime
 from kafka_quorum.model.brokers import (
     ConfigEntry,
     LogDirectory,
@@ -20,6 +20,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.pods import ContainerState, DiskFound, Running
 from kafka_quorum.model.quorum import Endpoint
+from kit.token import Token
 
 _NOT_ASKED = Unknown(reason="it was not asked")
 
@@ -136,6 +137,17 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What pods are made from, by its name. It never changes. `image` is resolved, `number` counts revisions."""
+
+    name: str
+    number: int
+    image: str
+    inputs_hash: str
+    runtime: BrokerRuntime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
     """A node of Kubernetes; one that does not exist is not ready. `labels` are those that may name a rack."""
 
@@ -206,14 +218,6 @@ class ClusterView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenView:
-    """Who holds the disruption token of the quorum; `holder` is empty if nobody does."""
-
-    holder: str
-    resource_version: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BlankDisk:
     """Two moments (monotonic seconds) at which scripts of one pod found a volume empty: the first and the last one."""
 
@@ -259,8 +263,8 @@ class Observed:
     claims: tuple[Claim, ...]
     pods: tuple[Pod, ...]
     support: tuple[Support, ...]
-    revisions: tuple[BrokerRevision, ...]
-    token: Knowable[TokenView]
+    revisions: tuple[Revision, ...]
+    token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
     leader: Knowable[Leader] = _NOT_ASKED
@@ -273,6 +277,8 @@ class Observed:
     later: tuple[str, ...] = ()
     accept_loss: frozenset[NodeID] = frozenset()
     """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
+    spec_kept: bool = True
+    """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
     looked_at_s: float = 0.0
     uid: str = ""
 
@@ -289,7 +295,7 @@ class Observed:
         this = (node_id, index, generation)
         return next((one for one in self.claims if (one.node_id, one.index, one.generation) == this), None)
 
-    def revision(self, name: str | None) -> BrokerRevision | None:
+    def revision(self, name: str | None) -> Revision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)
 

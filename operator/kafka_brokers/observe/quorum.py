@@ -1,4 +1,4 @@
-"""Who leads the quorum, by the controllers' own answers, and which brokers are caught up with its metadata log. Pure."""
+"""Who leads the quorum, by the controllers' answers, and which brokers are caught up with its metadata log. Pure."""
 
 from collections.abc import Mapping
 from typing import Final

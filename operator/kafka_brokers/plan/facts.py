@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
-from kafka_brokers.model.observed import ClusterView, Leader, Observed
-from kafka_brokers.model.revision import BrokerRevision, inputs_hash
+from kafka_brokers.model.observed import ClusterView, Leader, Observed, Revision
 from kafka_brokers.model.pool import PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -46,7 +45,7 @@ class Situation:
         """The node ids that the pool shall have."""
         return requested_ids(self.desired, self.record, self.observed)
 
-    def revision_of(self, broker: BrokerIdentity) -> BrokerRevision | None:
+    def revision_of(self, broker: BrokerIdentity) -> Revision | None:
         """The revision that this broker's pod is made from."""
         return self.observed.revision(broker.revision)
 
@@ -62,7 +61,7 @@ class Situation:
 
 def target_name(desired: PoolDesired) -> str:
     """The name of the revision of the present spec and contract."""
-    return names.revision_name(desired.name, inputs_hash(desired.runtime))
+    return names.revision_name(desired.name, names.inputs_hash(desired.runtime))
 
 
 def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) -> tuple[NodeID, ...]:

@@ -38,10 +38,23 @@ def formatting(situation: Situation) -> Part:
         verdicts.append(verdict)
         revision, config = situation.observed.revision(situation.target), config_of(situation)
         if isinstance(verdict, Permit) and revision is not None and config is not None:
-            new = CreateFormatter(node_id=broker.node_id, revision=revision, config_name=config, permit=verdict)
-            actions.append(new)
+            actions.append(
+                CreateFormatter(
+                    node_id=broker.node_id,
+                    revision=revision,
+                    config_name=config,
+                    avoid_nodes=_avoided(situation, broker),
+                    permit=verdict,
+                )
+            )
         waited.append(_progress(broker, f"Broker {broker.node_id} gets its volumes"))
     return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
+
+
+def _avoided(situation: Situation, broker: BrokerIdentity) -> tuple[str, ...]:
+    """Where volumes of other brokers are. The scheduler does not see pods that have ended, so it is told."""
+    claims = (claim for claim in situation.observed.claims if claim.node_id != broker.node_id and not claim.retired)
+    return tuple(sorted({claim.selected_node for claim in claims if claim.selected_node}))
 
 
 def _progress(broker: BrokerIdentity, message: str) -> Wait:

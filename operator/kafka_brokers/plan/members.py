@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kafka_brokers.model.actions import RecordChange, WriteRecord
+from kafka_brokers.model.actions import KeepSpec, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, changed, with_brokers, with_disk
 from kafka_brokers.model.observed import Claim, Observed
 from kafka_brokers.model.plan import Part, Severity, waits
@@ -64,6 +64,13 @@ def _from_claims(claims: list[Claim]) -> tuple[BrokerIdentity, ...]:
         ran = before.ran or claim.directory_id is not None
         found[claim.node_id] = replace(with_disk(before, disk), ran=ran)
     return tuple(found[node_id] for node_id in sorted(found))
+
+
+def kept(situation: Situation) -> Part:
+    """The present spec, which is valid, is stored as the last accepted one."""
+    if situation.observed.spec_kept:
+        return Part()
+    return Part(exclusive=KeepSpec(resource_version=situation.record.resource_version))
 
 
 def members(situation: Situation) -> Part:

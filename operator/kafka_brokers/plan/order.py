@@ -1,7 +1,7 @@
 """The order of the concerns of a pool, and what runs in its special states. Pure.
 
-*Upkeep* keeps record, volumes and pods as they shall be: independent actions go together, the first exclusive one stands
-alone. *Changes* act only if upkeep has nothing to do, or only what failed a moment ago; one of them acts at a time.
+*Upkeep* keeps record, volumes and pods as they shall be: independent actions go together, the first exclusive one
+stands alone. *Changes* act only if upkeep has nothing to do, or only what failed a moment ago; one of them at a time.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from kafka_brokers.plan.formatting import formatting
 from kafka_brokers.plan.leaders import preferred_leaders
 from kafka_brokers.plan.leaving import leaving
 from kafka_brokers.plan.lost import lost
-from kafka_brokers.plan.members import members
+from kafka_brokers.plan.members import kept, members
 from kafka_brokers.plan.objects import objects
 from kafka_brokers.plan.pods import pods
 from kafka_brokers.plan.revisions import old, revisions
@@ -34,6 +34,7 @@ class Concern:
 
 
 UPKEEP: Final = (
+    Concern(name="the accepted spec", part=kept, repairs=False),
     Concern(name="brokers that join and leave", part=members, repairs=False),
     Concern(name="revisions", part=revisions),
     Concern(name="volumes that are lost", part=lost),
@@ -79,7 +80,7 @@ def _one_by_one(parts: list[Part]) -> Part:
 
 
 def key_of(action: Action) -> str:
-    """What an action makes, keeps or deletes, without versions, so that it stays the same as long as the action does."""
+    """What an action makes, keeps or deletes, without versions: it stays the same as long as the action does."""
     parts = [type(action).__name__]
     for field in ("node_id", "index", "generation", "name", "listener"):
         value = getattr(action, field, None)

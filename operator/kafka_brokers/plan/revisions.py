@@ -2,8 +2,10 @@
 
 from typing import Final
 
-from kafka_brokers.model.contracted import first_contact
+from kafka_brokers.model import names
 from kafka_brokers.model.actions import Action, CreateConfig, CreateRevision, DeleteConfig, DeleteRevision
+from kafka_brokers.model.contracted import first_contact
+from kafka_brokers.model.observed import Revision
 from kafka_brokers.model.plan import Part, Severity, waits
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.resources import objects
@@ -25,8 +27,8 @@ def revisions(situation: Situation) -> Part:
             return Part()
         number = max((one.number for one in observed.revisions), default=0) + 1
         runtime = situation.desired.runtime
-        new = BrokerRevision(
-            name=target, number=number, image=situation.image, inputs_hash=inputs_hash(runtime), runtime=runtime
+        new = Revision(
+            name=target, number=number, image=situation.image, inputs_hash=names.inputs_hash(runtime), runtime=runtime
         )
         return Part(actions=(CreateRevision(revision=new),))
     return Part(actions=tuple(_missing_configs(situation)))
@@ -44,7 +46,7 @@ def _missing_configs(situation: Situation) -> list[Action]:
     ]
 
 
-def config_name(situation: Situation, revision: BrokerRevision) -> str:
+def config_name(situation: Situation, revision: Revision) -> str:
     """The config map of a revision for the present brokers and controllers."""
     return objects.config_name(situation.desired, revision, situation.record.node_ids, contact(situation))
 
@@ -55,7 +57,7 @@ def contact(situation: Situation) -> tuple[tuple[str, str], ...]:
     return first_contact(contract.value) if isinstance(contract, Known) else ()
 
 
-def config_of(situation: Situation, revision: BrokerRevision | None = None) -> str | None:
+def config_of(situation: Situation, revision: Revision | None = None) -> str | None:
     """The config map of a revision (the target's by default), if it exists."""
     revision = revision or situation.observed.revision(situation.target)
     if revision is None:
@@ -81,6 +83,6 @@ def old(situation: Situation) -> Part:
     return Part(actions=(*configs, *revisions_))
 
 
-def _in_use(situation: Situation, revision: BrokerRevision) -> bool:
+def _in_use(situation: Situation, revision: Revision) -> bool:
     used = {situation.target, *(broker.revision for broker in situation.record.brokers)}
     return revision.name in used | {pod.revision for pod in situation.observed.pods}

@@ -21,6 +21,7 @@ from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFeature
+from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import adoption, foreign_controller
@@ -105,6 +106,10 @@ class Executor:
                 await self._stop(action, context)
             case actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
                 await self._pod(action, context)
+            case actions.ApplyContract(contract=contract):
+                body = contracts.contract_object(context.desired, contract)
+                write = self._kube.replace if contract.resource_version else self._kube.create
+                await write(CONFIG_MAPS, context.desired.namespace, body)
             case _:
                 await self._object(action, context)
 

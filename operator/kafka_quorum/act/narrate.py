@@ -59,6 +59,9 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "ServiceApplied", "the headless service is up to date"
         case actions.ApplyBudget(min_available=count):
             return "BudgetApplied", f"the disruption budget keeps {count} voters available"
+        case actions.ApplyContract(name=name, contract=contract):
+            of = f"revision {contract.revision}, Kafka {contract.release}"
+            return "ContractPublished", f"ConfigMap {name} holds what brokers must have now: {of}"
         case actions.CreateRevision(name=name):
             return "RevisionCreated", f"revision {name} stores what pods are made from"
         case actions.DeleteRevision(name=name):

@@ -163,6 +163,19 @@ class SoakStatus(Model):
     seconds: int | None = Field(default=None, description="The time, in seconds, rounded down to steps of five.")
 
 
+class BrokerContractStatus(Model):
+    """The broker contract: what the quorum requires of every broker now."""
+
+    revision: int | None = Field(
+        default=None, description="It goes up when a running broker must be changed to follow the contract."
+    )
+    release: str | None = Field(
+        default=None, description="The Kafka release that brokers may run: this one, or an earlier one."
+    )
+    config_map: str | None = Field(default=None, description="The ConfigMap that holds the settings.")
+    next_step: str | None = Field(default=None, description="What the quorum does next, or waits for.")
+
+
 class KafkaQuorumStatus(Model):
     """What the operator last saw, and what it does about it."""
 
@@ -227,6 +240,9 @@ class KafkaQuorumStatus(Model):
     left_out: dict[str, int] | None = Field(
         default=None,
         description="By the name of a list here that is longer than 100: how many of its entries are not shown.",
+    )
+    broker_contract: BrokerContractStatus | None = Field(
+        default=None, description="What the quorum requires of every broker now."
     )
     soak: SoakStatus | None = Field(
         default=None, description="How far the soak of the present levels got, while another step waits for it."

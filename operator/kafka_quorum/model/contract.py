@@ -53,3 +53,17 @@ class Contract:
     next_step: str = ""
     resource_version: str = ""
     """Of the ConfigMap that it was read from; empty for one that is not stored yet."""
+    base: tuple[str, ...] = ()
+    """The addresses of the controllers when the revision last went up: a broker that follows it has one of these."""
+
+    def setting(self, key: str) -> Setting | None:
+        """The setting of this key, if the contract rules it."""
+        return next((setting for setting in self.settings if setting.key == key), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredContract:
+    """The contract as it is stored. `adrift`: the ConfigMap lacks its labels or its owner, and has to be repaired."""
+
+    contract: Contract
+    adrift: bool = False

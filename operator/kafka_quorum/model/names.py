@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
@@ -92,6 +93,8 @@ def without_defaults(value: "DataclassInstance") -> dict[str, Any]:
 def _json(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_json(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
     return without_defaults(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
@@ -118,6 +121,21 @@ def budget_name(quorum: str) -> str:
 def record_name(quorum: str) -> str:
     """The ConfigMap that holds the identity."""
     return f"{quorum}-identity"
+
+
+def contract_name(quorum: str) -> str:
+    """The ConfigMap that holds what the quorum requires of brokers."""
+    return f"{quorum}-brokers"
+
+
+def token_name(quorum: str) -> str:
+    """The Lease that whoever stops a running server of this quorum, or of its pools, holds."""
+    return f"{quorum}-disruption"
+
+
+def token_holder(quorum: str) -> str:
+    """The quorum, as a holder of that Lease."""
+    return f"quorum/{quorum}"
 
 
 def host_label(member: Member) -> str:

@@ -7,6 +7,7 @@ contrast, is often Unknown, and there are plans for that case.
 from dataclasses import dataclass, field
 
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
+from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
@@ -116,6 +117,8 @@ class RecordedStatus:
     open: Operation | None
     """The open operation, of any kind."""
     soak: Soak | None = None
+    contract_revision: int = 0
+    """The revision of the broker contract as it was reported last; 0 if there was none."""
 
     @property
     def operation(self) -> VoterOperation | None:
@@ -190,6 +193,7 @@ class Unreadable:
 
 
 _NOT_ASKED = Unknown(reason="the leader was not asked")
+_NOT_READ = Unknown(reason="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +232,8 @@ class Observed:
     """Other stored state that a later version of this operator wrote, a sentence each."""
     spec_kept: bool = True
     """Whether the resource's spec is the stored, last accepted one."""
+    contract: Knowable[StoredContract | None] = _NOT_READ
+    """The stored broker contract; Known None if there is none. Without a reason it was not looked for."""
     taken_at_s: float = 0.0
     """If no leader was found: when the last controller answered, in monotonic seconds of the operator's clock."""
 

@@ -143,6 +143,7 @@ def status_from(resource: Json) -> RecordedStatus:
         controllers=_controllers(status.get("controllers")),
         open=operation_from(status.get("operation")),
         soak=_soak(status.get("soak")),
+        contract_revision=_revision(object_of(status.get("brokerContract")).get("revision")),
     )
 
 
@@ -173,6 +174,11 @@ def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - any JSON that the status h
     if type(epoch) is not int or type(seconds) is not int or not 0 <= seconds <= INT32_MAX:
         return None
     return Soak(epoch=epoch, healthy_s=float(seconds))
+
+
+def _revision(found: object) -> int:
+    """A revision of the contract that we reported; 0 if it is none."""
+    return found if type(found) is int and 0 < found < INT32_MAX else 0
 
 
 def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:

@@ -8,15 +8,18 @@ from typing import Final
 
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import formats, names
+from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import Member
+from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.observed import Claim, Revision, Stranger, SupportObject
 from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.pods import Pod
 from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod, is_revision
 from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
+from kafka_quorum.resources.contract import stored_contract
 from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
@@ -25,6 +28,7 @@ from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SER
 
 PODS_MAX: Final = 200
 """Of one quorum. It has one or two for each controller; anybody can create pods with such names and labels."""
+_NO_CONTRACT: Final[Known[StoredContract | None]] = Known(value=None)
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum"
 
 
@@ -44,6 +48,8 @@ class Snapshot:
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
     unreadable: tuple[UnreadableObject, ...] = ()
+    contract: Knowable[StoredContract | None] = _NO_CONTRACT
+    """The broker contract, and whether it is there at all."""
     accepted: str = ""
     """The last accepted spec as it is stored; empty if none is."""
     accepted_spec: Json | None = None
@@ -78,6 +84,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
     record, fault = _record(stored)
     accepted = _accepted(stored)
+    published, later = await _contract(kube, namespace, name, config_maps)
     claims = await _confirmed(kube, namespace, name, record, claims)
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
@@ -114,7 +121,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         accepted=accepted.text,
         accepted_spec=accepted.spec,
         accepted_fault=accepted.fault,
-        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ())),
+        contract=published,
+        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
     )
 
 
@@ -149,6 +157,22 @@ def _accepted(stored: Json | None) -> _Accepted:
         return _Accepted(text=text, spec=accepted_from(text, f"ConfigMap {stored['metadata']['name']}"))
     except Unreadable as error:
         return _Accepted(text=text, fault=str(error), later=isinstance(error, LaterFormat))
+
+
+async def _contract(
+    kube: KubeApi, namespace: str, name: str, config_maps: list[Json]
+) -> tuple[Knowable[StoredContract | None], tuple[str, ...]]:
+    """The stored contract, by name if the list lacks it; and what a later version wrote there, as a sentence."""
+    wanted = names.contract_name(name)
+    item = next((item for item in config_maps if item["metadata"]["name"] == wanted), None)
+    if item is None:
+        item = await kube.get(CONFIG_MAPS, namespace, wanted)
+    if item is None:
+        return _NO_CONTRACT, ()
+    try:
+        return Known(value=stored_contract(item, name)), ()
+    except Unreadable as error:
+        return Unknown(reason=str(error)), (str(error),) if isinstance(error, LaterFormat) else ()
 
 
 def _later_status(resource: Json) -> tuple[str, ...]:

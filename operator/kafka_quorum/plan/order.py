@@ -21,6 +21,7 @@ from typing import Final
 
 from kafka_quorum.model.actions import Action, DeletePod, MarkPod, one_object, stops_kafka
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.brokers.contract import contract
 from kafka_quorum.plan.disks.claims import claims, growth
 from kafka_quorum.plan.disks.formatting import formatting
 from kafka_quorum.plan.disks.lost import lost
@@ -95,6 +96,7 @@ CONCERNS: Final = (
     Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
     Concern(name="claims", stage=_UPKEEP, part=claims),
     Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
+    Concern(name="the broker contract", stage=_UPKEEP, part=contract),
     Concern(name="the accepted spec", stage=_UPKEEP, part=accepted_spec, repairing=Runs.OFF),
     Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting),
     Concern(name="pods", stage=_UPKEEP, part=pods),

@@ -22,6 +22,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.available import available
+from kafka_quorum.status.brokers import broker_contract
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
@@ -56,7 +57,7 @@ _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "co
 _ROWS: Final = ("conditions", "waits", "controllers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
-    **dict.fromkeys(("operation", "quorum", "bootstrap"), dict),
+    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract"), dict),
 }
 """The required types of the fields that are read back."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits")
@@ -88,6 +89,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
+    status |= broker_contract(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown | _operation(done, old)

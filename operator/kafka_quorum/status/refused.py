@@ -12,7 +12,7 @@ from kit.conditions.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 
-_KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt")
+_KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt", "brokerContract")
 """The fields of the present status that are kept: an open intent, and what FeaturesSettled marks as unknown."""
 
 

@@ -14,6 +14,7 @@ from kafka_quorum.model.actions.objects import (
     AdoptConfig,
     AnnotateClaim,
     ApplyBudget,
+    ApplyContract,
     ApplyService,
     CreateClaim,
     CreateConfig,
@@ -58,6 +59,7 @@ __all__ = [
     "AdoptConfig",
     "AnnotateClaim",
     "ApplyBudget",
+    "ApplyContract",
     "ApplyService",
     "BeginFeatureStep",
     "BeginOperation",
@@ -97,6 +99,7 @@ Action: TypeAlias = (
     | KeepSpec
     | ApplyService
     | ApplyBudget
+    | ApplyContract
     | CreateRevision
     | CreateConfig
     | DeleteConfig
@@ -186,7 +189,7 @@ def one_object(action: Action) -> tuple[str, ...]:
             return "claim", claim.uid
         case CreateFormatter(node_id=node_id) | CreatePod(node_id=node_id):
             return "pod", str(node_id)
-        case CreateConfig(name=name) | DeleteConfig(name=name) | AdoptConfig(name=name):
+        case CreateConfig(name=name) | DeleteConfig(name=name) | AdoptConfig(name=name) | ApplyContract(name=name):
             return "config map", name
         case CreateRevision(name=name):
             return "revision", name

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kafka_quorum.model.actions.record import NEVER
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.observed import Claim, Revision
@@ -26,6 +27,14 @@ class ApplyBudget:
 
     min_available: int
     judged_at_s: float = NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyContract:
+    """Store the broker contract: created, or written over exactly the one that was read (its resource version)."""
+
+    name: str
+    contract: Contract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

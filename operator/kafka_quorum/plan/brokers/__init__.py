@@ -1,0 +1,1 @@
+"""What the quorum requires of brokers, and what it does when they have it."""

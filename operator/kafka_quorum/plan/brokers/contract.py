@@ -1,0 +1,37 @@
+"""The broker contract is published as soon as there is an identity, and kept up to date. Its revision never goes down.
+
+Pools format and run their brokers from it, and owners of other brokers read it.
+"""
+
+from typing import Final
+
+from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.names import contract_name
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.contract import due_contract
+from kafka_quorum.plan.guards.rule7_releases import may_run_image
+from kafka_quorum.plan.part import Part
+
+UNREADABLE: Final = "ContractUnreadable"
+
+
+def contract(situation: Situation) -> Part:
+    """Write the contract if it differs from what is stored. If what is stored is unknown, nothing is written."""
+    stored = situation.observed.contract
+    if isinstance(stored, Unknown):
+        return Part(waits=_unread(stored.reason))
+    present = None if stored.value is None else stored.value.contract
+    may_go_down = may_run_image(situation, situation.runtime.release).allowed
+    least = situation.observed.status.contract_revision + 1 if present is None else 1
+    due = due_contract(situation, present, may_go_down=may_go_down, least_revision=least)
+    if present == due and stored.value is not None and not stored.value.adrift:
+        return Part()
+    return Part(actions=(ApplyContract(name=contract_name(situation.desired.name), contract=due),))
+
+
+def _unread(why: str) -> tuple[Wait, ...]:
+    """Without a reason nothing was read, and nothing is to be said."""
+    text = f"Did not publish what brokers must have: {why}"
+    return (Wait(severity=Severity.HELD, reason=UNREADABLE, message=text),) if why else ()

@@ -1,0 +1,138 @@
+"""What the quorum requires of brokers now: the contract that shall be published, from the record and the spec.
+
+The settings follow the controllers that exist. The release follows them on the way up, and precedes them on the way
+down: so no broker is ever newer than a controller.
+"""
+
+from dataclasses import replace
+
+from kafka_quorum.model.contract import Contract, Match, Setting
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import host_name
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import release_numbers
+from kit.text import name
+
+BOOTSTRAP = "controller.quorum.bootstrap.servers"
+VOTERS = "controller.quorum.voters"
+_NOTHING_NEXT = "nothing. A broker that has these settings needs no change"
+
+
+def due_contract(situation: Situation, old: Contract | None, *, may_go_down: bool, least_revision: int = 1) -> Contract:
+    """The contract that shall be stored in place of `old`.
+
+    `may_go_down`: the levels allow the release of the spec if it is older than that of the contract. `least_revision`
+    is the lowest revision that a first contract may have.
+    """
+    record = situation.record
+    settings = _settings(situation)
+    made_from = _released(situation, old, may_go_down=may_go_down)
+    addresses = _addresses(situation)
+    due = Contract(
+        cluster_id=record.cluster_id,
+        release=name(made_from[0]),
+        image=name(made_from[1]),
+        revision=least_revision,
+        settings=settings,
+        controllers=addresses,
+        controller_ids=record.node_ids,
+        next_step=_next_step(situation, made_from[0]),
+        base=addresses,
+    )
+    if old is None:
+        return due
+    due = replace(due, resource_version=old.resource_version)
+    if _must_follow(old, due):
+        return replace(due, revision=max(old.revision + 1, least_revision))
+    return replace(due, revision=old.revision, base=old.base or old.controllers)
+
+
+def has_static_voters(situation: Situation) -> bool:
+    """Whether a controller may still need `controller.quorum.voters`, or runs with it: then brokers keep it, too."""
+    record = situation.record
+    used = (situation.observed.revision(pod.revision) for pod in situation.observed.pods)
+    made = (situation.revision_of(node) for node in record.nodes)
+    return record.static or any(revision.runtime.static_voters for revision in (*used, *made) if revision is not None)
+
+
+def _settings(situation: Situation) -> tuple[Setting, ...]:
+    listener = situation.runtime.listener
+    return (
+        *_found_by(situation),
+        Setting(key="controller.listener.names", value=listener.name, match=Match.HAS),
+        Setting(key="listener.security.protocol.map", value=f"{listener.name}:PLAINTEXT", match=Match.HAS),
+    )
+
+
+def _found_by(situation: Situation) -> tuple[Setting, ...]:
+    """How brokers find the controllers."""
+    record = situation.record
+    if has_static_voters(situation):
+        pairs = zip(record.node_ids, _addresses(situation), strict=True)
+        voters = ",".join(f"{node_id}@{address}" for node_id, address in pairs)
+        return (Setting(key=VOTERS, value=voters, match=Match.EQUALS),)
+    return (
+        Setting(key=BOOTSTRAP, value=",".join(_addresses(situation)), match=Match.SOME),
+        Setting(key=VOTERS, value="", match=Match.UNSET),
+    )
+
+
+def _addresses(situation: Situation) -> tuple[str, ...]:
+    desired, port = situation.desired, situation.runtime.listener.port
+    ids = situation.record.node_ids
+    return tuple(f"{host_name(desired.namespace, desired.member(node_id))}:{port}" for node_id in ids)
+
+
+def _released(situation: Situation, old: Contract | None, *, may_go_down: bool) -> tuple[str, str]:
+    """The release and the image that brokers shall run."""
+    wanted = situation.runtime
+    applied = situation.observed.revision(situation.record.applied_revision)
+    if old is None:
+        present = wanted if applied is None or everywhere(situation) else applied.runtime
+        return min((_pair(present), _pair(wanted)), key=_numbers) if may_go_down else _pair(present)
+    before = (old.release, old.image)
+    if everywhere(situation) or (may_go_down and _numbers(_pair(wanted)) < _numbers(before)):
+        return _pair(wanted)
+    return before
+
+
+def everywhere(situation: Situation) -> bool:
+    """Whether every controller is made from the target revision, runs, and is caught up."""
+    observed = situation.observed
+    if situation.older or not isinstance(observed.quorum, Known):
+        return False
+    view = observed.quorum.value
+    return all(node.key in view.caught_up and observed.serving(node.node_id) for node in situation.record.nodes)
+
+
+def _pair(runtime: Runtime) -> tuple[str, str]:
+    return runtime.release, runtime.image
+
+
+def _numbers(pair: tuple[str, str]) -> tuple[int, ...]:
+    return release_numbers(pair[0])
+
+
+def _must_follow(old: Contract, due: Contract) -> bool:
+    """Whether a running broker that follows the old contract has to be changed to follow the new one."""
+    exact = [{one for one in each.settings if one.match is not Match.SOME} for each in (old, due)]
+    first_contacts = [{one.key for one in each.settings if one.match is Match.SOME} for each in (old, due)]
+    unknown = not set(old.base or old.controllers) & set(due.controllers)
+    return old.cluster_id != due.cluster_id or exact[0] != exact[1] or first_contacts[0] != first_contacts[1] or unknown
+
+
+def _next_step(situation: Situation, release: str) -> str:
+    """One sentence that changes only when the contract is about to change."""
+    wanted = situation.runtime.release
+    if release_numbers(wanted) > release_numbers(release):
+        return f"Kafka {wanted}, when every controller runs it. Brokers must not run it before"
+    if situation.older and release_numbers(wanted) < _newest(situation):
+        return f"the controllers go back to Kafka {wanted}, when no broker runs a later release any more"
+    return _NOTHING_NEXT
+
+
+def _newest(situation: Situation) -> tuple[int, ...]:
+    """The newest release that a controller is made from."""
+    made = (situation.revision_of(node) for node in situation.record.nodes)
+    return max((release_numbers(each.runtime.release) for each in made if each is not None), default=())

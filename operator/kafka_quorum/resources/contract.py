@@ -1,0 +1,141 @@
+"""The broker contract as a ConfigMap: text that a person can paste, JSON for programs, and its strict reader.
+
+A `KafkaBrokerPool` reads it with `contract_from`. Owners of other brokers read `server.properties`.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from kafka_quorum.model import formats, names
+from kafka_quorum.model.contract import Contract, Match, Setting, StoredContract
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.formats import Unreadable
+from kafka_quorum.model.ids import parse_cluster_id
+from kafka_quorum.resources.meta import Json, foreign_controller, labels, owner
+from kit.parsing import INT32_MAX, Malformed, json_object, quoted
+from kit.text import is_clean
+
+CONTRACT_ROLE: Final = "broker-contract"
+JSON_KEY: Final = "contract.json"
+PROPERTIES_KEY: Final = "server.properties"
+REVISION_ANNOTATION: Final = f"{names.GROUP}/contract-revision"
+DEFAULT_PROTOCOLS: Final = ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL")
+"""The elements of Kafka's default `listener.security.protocol.map`."""
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
+_CONTRACT: Final = TypeAdapter(Contract)
+_ROWS_MAX: Final = 1000
+_TEXT_MAX_CHARS: Final = 64 * 1024
+
+
+def contract_object(desired: Desired, contract: Contract) -> Json:
+    """The ConfigMap of a contract. With a resource version it replaces exactly that one."""
+    body = _CONTRACT.dump_python(contract, mode="json")
+    del body["resource_version"]
+    text = json.dumps({"schemaVersion": formats.CONTRACT, **body}, indent=1)
+    metadata: Json = {
+        "name": names.contract_name(desired.name),
+        "namespace": desired.namespace,
+        "labels": labels(desired.name, **{names.LABEL_ROLE: CONTRACT_ROLE}),
+        "ownerReferences": owner(desired),
+        "annotations": {names.CLUSTER_ID: contract.cluster_id, REVISION_ANNOTATION: str(contract.revision)},
+    }
+    if contract.resource_version:
+        metadata["resourceVersion"] = contract.resource_version
+    data = {PROPERTIES_KEY: properties_text(desired.name, contract), JSON_KEY: text}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def properties_text(quorum: str, contract: Contract) -> str:
+    """The lines that a person puts into the `server.properties` of every broker, with comments for what to leave."""
+    ids = ", ".join(map(str, contract.controller_ids))
+    first = (
+        f"# What every broker of KafkaQuorum {quorum} must have now: contract revision {contract.revision}.",
+        f"# Cluster id {contract.cluster_id}. Kafka {contract.release} or earlier. No broker may have node.id {ids}.",
+        f"# Next: {contract.next_step}",
+        "process.roles=broker",
+    )
+    return "".join(f"{line}\n" for line in (*first, *(line for each in contract.settings for line in _lines(each))))
+
+
+def _lines(setting: Setting) -> Iterator[str]:
+    match setting.match:
+        case Match.EQUALS:
+            yield f"{setting.key}={setting.value}"
+        case Match.SOME:
+            yield f"# One of these addresses is enough; a broker needs no restart when the list changes: {setting.key}"
+            yield f"{setting.key}={setting.value}"
+        case Match.HAS if setting.key == PROTOCOL_MAP:
+            own = setting.value.split(",")
+            yield f"# Add the names of your own listeners to {setting.key}, if they have names of their own"
+            yield f"{setting.key}={','.join((*own, *(one for one in DEFAULT_PROTOCOLS if one not in own)))}"
+        case Match.HAS:
+            yield f"{setting.key}={setting.value}"
+        case Match.UNSET:
+            yield f"# {setting.key} must not be set"
+
+
+def contract_from(item: Json) -> Contract:
+    """The contract in a ConfigMap, as the API server wrote it.
+
+    Raises `Unreadable` if it is not one, `LaterFormat` if a later version wrote it.
+    """
+    where = f"ConfigMap {item['metadata']['name']}"
+    try:
+        body = json_object((item.get("data") or {})[JSON_KEY])
+        version = body.pop("schemaVersion")
+    except (KeyError, Malformed) as error:
+        why = f"it has no {JSON_KEY} that can be read"
+        raise Unreadable(f"{where} is no broker contract: {why} ({error})") from error
+    formats.check(version, formats.CONTRACT, where)
+    stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
+    try:
+        contract = _CONTRACT.validate_python(stored, strict=False)
+    except ValidationError as error:
+        raise Unreadable(f"{where} is no broker contract ({error.error_count()} faults)") from error
+    if (fault := _fault(contract)) is not None:
+        raise Unreadable(f"{where} is no valid broker contract: {fault}")
+    if field := formats.unknown_field(stored, _CONTRACT.dump_python(contract, mode="json")):
+        raise formats.LaterFormat(
+            f"{where} has the field {quoted(field)}, which this version of the operator cannot read. "
+            "Run the operator version that wrote it, or a later one"
+        )
+    return contract
+
+
+def stored_contract(item: Json, quorum: str) -> StoredContract:
+    """The contract of this quorum (`Unreadable`, `LaterFormat`), and whether labels or owner have to be repaired."""
+    metadata = item["metadata"]
+    where = f"ConfigMap {metadata['name']}"
+    found = labels(quorum, **{names.LABEL_ROLE: CONTRACT_ROLE})
+    present = metadata.get("labels") or {}
+    if present.get(names.LABEL_QUORUM, quorum) != quorum or foreign_controller(item) is not None:
+        raise Unreadable(
+            f"{where} exists, and is not this quorum's. Delete it, or create the quorum under another name"
+        )
+    if "deletionTimestamp" in metadata:
+        raise Unreadable(f"{where} is being deleted")
+    owners = metadata.get("ownerReferences") or ()
+    adrift = not found.items() <= present.items() or not any(one.get("controller") for one in owners)
+    return StoredContract(contract=contract_from(item), adrift=adrift)
+
+
+def _fault(contract: Contract) -> str | None:
+    """What makes a contract impossible: everybody who may edit a ConfigMap can write such text."""
+    try:
+        parse_cluster_id(contract.cluster_id)
+    except ValueError as error:
+        return str(error)
+    if not 1 <= contract.revision <= INT32_MAX:
+        return f"its revision is {quoted(contract.revision)}"
+    if any(not 0 <= node_id <= INT32_MAX for node_id in contract.controller_ids):
+        return "a controller has an impossible node id"
+    if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base)):
+        return f"it has more than {_ROWS_MAX} settings or addresses"
+    texts = (contract.release, contract.image, contract.next_step, *contract.controllers, *contract.secrets)
+    lines = (*texts, *(text for each in contract.settings for text in (each.key, each.value)))
+    if any(text and not is_clean(text, max_chars=_TEXT_MAX_CHARS) for text in lines):
+        return "a text in it has characters that are not visible"
+    return None
