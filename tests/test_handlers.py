@@ -14,7 +14,7 @@ from tests.kit.test_lease import LeaseStore, SharedClock, lease_of
 from tests.model.values import IDS, NAME, NAMESPACE, desired, node, revision, running
 
 from kafka_quorum import handlers
-from kafka_quorum.handlers import Edge
+from kafka_quorum.handlers import Edge, Served
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.probe import serve
 from kafka_quorum.resources import objects, pods
@@ -26,6 +26,7 @@ from kit.loops import Loops
 
 if TYPE_CHECKING:
     from kafka_quorum.observations.recorder import Recorder
+    from kit.sweep import Sweep
 
 
 class Closed:
@@ -88,11 +89,37 @@ async def test_a_stop_is_whole_although_a_step_fails() -> None:
         async def release(self) -> None:
             released.set()
 
-    edge._loops = cast("Loops", Stubborn())
+    edge._served = {"kafkaquorums": served(Stubborn())}
     edge._lease = cast("Any", Leased())
     await edge.stop()
     assert released.is_set()
     assert closed.closed
+
+
+def served(loops: object) -> Served:
+    """A kind with these loops."""
+    return Served(
+        resource=QUORUMS, label="kafkaquorum.io/quorum", loops=cast("Loops", loops), sweep=cast("Sweep", None)
+    )
+
+
+def test_a_contract_wakes_the_pools_of_its_namespace() -> None:
+    """A change of a quorum's contract wakes every pool of that namespace, and no other."""
+    edge = edge_of()
+    woken: list[ObjectKey] = []
+
+    class Pools:
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
+            assert (create, resource_version) == (False, "")
+            woken.append(key)
+
+        def keys(self) -> tuple[ObjectKey, ...]:
+            return (ObjectKey(namespace="ns", name="a"), ObjectKey(namespace="other", name="b"))
+
+    quorums = served(Pools())
+    edge._served = {"kafkabrokerpools": served(Pools())}
+    edge._part(quorums, {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/role": "broker-contract"}})
+    assert woken == [ObjectKey(namespace="ns", name="a")]
 
 
 def test_a_part_wakes_its_quorum() -> None:
@@ -105,9 +132,13 @@ def test_a_part_wakes_its_quorum() -> None:
             assert resource_version == ""
             woken.append((key, create))
 
-    edge._loops = cast("Loops", Noting())
+        def keys(self) -> tuple[ObjectKey, ...]:
+            return ()
+
+    quorums = served(Noting())
+    edge._served = {"kafkaquorums": quorums, "kafkabrokerpools": served(Noting())}
     for labels in ({"kafkaquorum.io/quorum": "demo"}, {"kafkaquorum.io/quorum": ""}, {}, None):
-        edge._part({"namespace": "ns", "name": "x", "labels": labels})
+        edge._part(quorums, {"namespace": "ns", "name": "x", "labels": labels})
     assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 

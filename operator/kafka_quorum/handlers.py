@@ -1,31 +1,37 @@
 """The only module that uses Kopf: watches that wake the loops. Kopf writes nothing on our resources.
 
 Kopf neither retries nor persists `on.event` handlers, so they do nothing but wake (measured in `docs/`). Kopf never
-restarts a watch that was refused once. So `sweep` searches for quorums as well, and tasks of our own watch what belongs
-to them. These tasks begin again after every error.
+restarts a watch that was refused once. So `sweep` searches for resources as well, and tasks of our own watch what
+belongs to them. These tasks begin again after every error.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import kopf
 
+from kafka_brokers.kind import POOLS
+from kafka_brokers.model.names import LABEL_POOL
+from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM
+from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.observations.recorder import Recorder
 from kafka_quorum.probe import Beat, Health, serve
 from kafka_quorum.reconcile import Reconciler
+from kafka_quorum.resources.contract import CONTRACT_ROLE
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
 from kit.kube.client import KubeClient, connect
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.kube.watch import Watch
 from kit.lease import Lease
 from kit.loops import Loops
@@ -33,13 +39,23 @@ from kit.supervise import supervised
 from kit.sweep import Sweep
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
-"""What a quorum cannot do without for two minutes: a deletion of one of these wakes the quorum at once."""
+"""What a resource cannot do without for two minutes: a deletion of one of these wakes the resource at once."""
 _BEAT_S: Final = 1.0
 GRACE_S: Final = 8.0
 """How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
 _LAST_LINES_S: Final = 8.0
 """How long an ending operator waits for its last observations to be stored."""
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A kind of resource that this operator serves. `label` is on its objects, and has the name of their resource."""
+
+    resource: ResourceType
+    label: str
+    loops: Loops
+    sweep: Sweep
 
 
 class Edge:
@@ -54,12 +70,12 @@ class Edge:
         self._clock = SystemClock()
         self._kube: KubeClient | None = None
         self._controllers: KafkaControllers | None = None
-        self._loops: Loops | None = None
+        self._brokers: KafkaBrokers | None = None
+        self._served: dict[str, Served] = {}
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._beat = Beat(last_s=self._clock.monotonic())
-        self._sweep: Sweep | None = None
 
     async def start(self) -> None:
         """Open the edges."""
@@ -72,7 +88,8 @@ class Edge:
             name=self.settings.lease_name,
             holder=self.settings.holder,
         )
-        reconciler = Reconciler(
+        self._brokers = KafkaBrokers()
+        quorums = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
             clock=self._clock,
@@ -81,17 +98,36 @@ class Edge:
             may_act=self._lease.held,
             subscribers=(self._observations,),
         )
-        self._loops = Loops(reconciler)
+        pools = PoolReconciler(
+            kube=self._kube,
+            brokers=self._brokers,
+            clock=self._clock,
+            ids=SystemIds(),
+            settings=self.settings,
+            may_act=self._lease.held,
+        )
+        self._serve(self._kube, QUORUMS, LABEL_QUORUM, Loops(quorums))
+        self._serve(self._kube, POOLS, LABEL_POOL, Loops(pools))
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
         self._begin("heartbeat", self._beats)
-        self._begin("lease", partial(self._lease.keep, self._loops.wake_all))
-        self._sweep = Sweep(self._kube, self._clock, QUORUMS, self.settings.namespaces, self._loops.keys, self._found)
-        self._begin("sweep", self._sweep.keep)
-        for namespace in self.settings.namespaces or ("",):
-            for resource in _WATCHED:
-                watch = Watch(self._kube, resource, namespace, LABEL_QUORUM)
-                self._begin(f"watch of {resource.plural} {namespace}".rstrip(), partial(watch.follow, self._part))
+        self._begin("lease", partial(self._lease.keep, self._wake_all))
+        for one in self._served.values():
+            self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
+            for namespace in self.settings.namespaces or ("",):
+                for resource in _WATCHED:
+                    watch = Watch(self._kube, resource, namespace, one.label)
+                    name = f"watch of {resource.plural} of {one.resource.plural} {namespace}".rstrip()
+                    self._begin(name, partial(watch.follow, partial(self._part, one)))
         logger.info("watching %s", ", ".join(self.settings.namespaces) or "all namespaces")
+
+    def _serve(self, kube: KubeClient, resource: ResourceType, label: str, loops: Loops) -> None:
+        """Prepare the loops and the search for a kind of resource."""
+
+        def found(key: ObjectKey) -> None:
+            loops.wake(key, create=True)
+
+        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found)
+        self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
 
     def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.create_task(supervised(name, work), name=name)
@@ -113,8 +149,7 @@ class Edge:
         await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
 
     async def _end_loops(self) -> None:
-        if self._loops is not None:
-            await self._loops.stop(grace_s=GRACE_S)
+        await asyncio.gather(*(one.loops.stop(grace_s=GRACE_S) for one in self._served.values()))
 
     async def _end_tasks(self) -> None:
         for task in self._tasks:
@@ -132,22 +167,31 @@ class Edge:
             await close()
         if self._controllers is not None:
             await self._controllers.close()
+        if self._brokers is not None:
+            await self._brokers.close()
         if self._kube is not None:
             await self._kube.close()
 
-    def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
+    def wake(self, resource: ResourceType, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
         """Pass on an event of a watch."""
-        if self._loops is not None:
-            self._loops.wake(key, create=create, resource_version=resource_version)
+        one = self._served.get(resource.plural)
+        if one is not None:
+            one.loops.wake(key, create=create, resource_version=resource_version)
 
-    def _found(self, key: ObjectKey) -> None:
-        self.wake(key, create=True)
+    def _wake_all(self) -> None:
+        for one in self._served.values():
+            one.loops.wake_all()
 
-    def _part(self, metadata: Json) -> None:
-        """Wake the quorum of an object that was created, changed or deleted."""
-        name = (metadata.get("labels") or {}).get(LABEL_QUORUM)
+    def _part(self, one: Served, metadata: Json) -> None:
+        """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""
+        labels = metadata.get("labels") or {}
+        name, namespace = labels.get(one.label), str(metadata.get("namespace", ""))
         if isinstance(name, str) and name:
-            self.wake(ObjectKey(namespace=str(metadata.get("namespace", "")), name=name), create=False)
+            self.wake(one.resource, ObjectKey(namespace=namespace, name=name), create=False)
+        if labels.get(LABEL_ROLE) == CONTRACT_ROLE:
+            for key in self._served[POOLS.plural].loops.keys():  # noqa: SIM118 - not a dictionary
+                if key.namespace == namespace:
+                    self.wake(POOLS, key, create=False)
 
     async def _beats(self) -> None:
         while True:
@@ -159,10 +203,10 @@ class Edge:
         now_s = self._clock.monotonic()
         return Health(
             acting=self._lease is not None and self._lease.held(),
-            quorums=0 if self._loops is None else len(tuple(self._loops.keys())),
+            quorums=sum(len(tuple(one.loops.keys())) for one in self._served.values()),
             lease_attempt_age_s=0.0 if self._lease is None else self._lease.attempt_age_s,
-            longest_pass_s=0.0 if self._loops is None else self._loops.longest_pass_s(),
-            sweep_age_s=0.0 if self._sweep is None else self._sweep.age_s,
+            longest_pass_s=max((one.loops.longest_pass_s() for one in self._served.values()), default=0.0),
+            sweep_age_s=max((one.sweep.age_s for one in self._served.values()), default=0.0),
             beat_age_s=now_s - self._beat.last_s,
             worst_lag_s=self._beat.lag_s,
         )
@@ -188,7 +232,12 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
     @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
     async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
         key = ObjectKey(namespace=namespace or "", name=name or "")
-        edge.wake(key, create=True, resource_version=str(meta.get("resourceVersion", "")))
+        edge.wake(QUORUMS, key, create=True, resource_version=str(meta.get("resourceVersion", "")))
+
+    @kopf.on.event(GROUP, "v1alpha1", "kafkabrokerpools", registry=handlers)
+    async def pool(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
+        key = ObjectKey(namespace=namespace or "", name=name or "")
+        edge.wake(POOLS, key, create=True, resource_version=str(meta.get("resourceVersion", "")))
 
     return handlers
 
