@@ -23,6 +23,8 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
 
 if TYPE_CHECKING:
+    from tests.simulation.model.kafka.bare_quorum import BareQuorum
+
     from kafka_quorum.model.observed import Observed
 
 STEP_S: Final = 0.5
@@ -59,6 +61,8 @@ class World:
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
         """Called after every step, also while a slow call of the operator waits."""
+        self.bare: BareQuorum | None = None
+        """The controllers that nobody manages, if there are any."""
         self.witness: Witness | None = None
         """Receives the looks of an operator."""
         self._later: list[tuple[int, Callable[[], None]]] = []

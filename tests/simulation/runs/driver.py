@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from tests.simulation.model.clock import SeededIds, VirtualLoop
 from tests.simulation.model.kubernetes.kube_model import Written
@@ -25,6 +25,8 @@ from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, rests
 from tests.simulation.runs.slow import Hitches
 
+from kafka_brokers.reconcile import PassResult as PoolResult
+from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
@@ -57,6 +59,7 @@ class Operator(Passes[PassResult], Protocol):
         """A watch has reported a change."""
 
 
+AnyResult: TypeAlias = PassResult | PoolResult
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
@@ -82,7 +85,7 @@ def real(
     return made
 
 
-def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
+def count(result: AnyResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
     """Add the plan of a pass to both counts; returns whether the plan had any action."""
     if result.plan is None:
         return False
@@ -137,8 +140,8 @@ class Served:
     """A resource that an operator serves, and when its next pass is due."""
 
     key: ObjectKey
-    operator: Operator
-    turns: Turns[PassResult]
+    operator: Operator | PoolReconciler
+    turns: Turns[Any]
     due_s: float = 0.0
     deaf_until_s: float = 0.0
     woken: bool = True
@@ -304,8 +307,9 @@ class Driver:
         now_s = self.world.clock.elapsed_s
         served.due_s, served.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
-    def _planned(self, _: Served, result: PassResult) -> None:
-        self.checker.planned(result.plan)
+    def _planned(self, _: Served, result: AnyResult) -> None:
+        if isinstance(result, PassResult):
+            self.checker.planned(result.plan)
 
     def _drain(self) -> None:
         """Lets every further call of the pass fail, because its operator was stopped."""
