@@ -28,7 +28,7 @@ def returning(situation: Situation) -> Part:
     """
     stopped = [one for one in situation.record.brokers if one.stopped and not one.leaving]
     if not stopped:
-        return _given_back(situation)
+        return Part()
     waiting = [one for one in stopped if _still_runs(situation, one)]
     if waiting:
         return _evictions(situation, tuple(waiting))
@@ -82,8 +82,8 @@ def _evict(pod: Pod, permit: Permit[StopBroker]) -> EvictPod:
     return EvictPod(pod=pod, message=message, permit=permit)
 
 
-def _given_back(situation: Situation) -> Part:
-    """Give the token back when nothing of this pool is stopped."""
+def given_back(situation: Situation) -> Part:
+    """Give the token back when nothing of this pool is stopped, and nothing is to be stopped now."""
     token = situation.observed.token
     if any(one.stopped or one.empty for one in situation.record.brokers):
         return Part()
