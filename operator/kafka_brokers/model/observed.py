@@ -226,6 +226,10 @@ class BlankDisk:
     first_s: float
     last_s: float
     last_finished_at_s: float
+    looked_s: float = 0.0
+    instance: str = ""
+    runs_since_s: float = 0.0
+    """The container that was seen running since then, and when: for a moment only the script runs in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
