@@ -76,8 +76,9 @@ lock: setup ## resolve the dependencies anew into the requirement locks, uv of U
 	for name in history build; do mv requirements-$$name.lock.new requirements-$$name.lock; done
 
 .PHONY: crds
-crds: setup ## generate the CRD from the models, into crds/ and the chart
+crds: setup ## generate the CRDs from the models, into crds/ and the chart
 	$(VENV)/python -m kafka_quorum.api.crd
+	$(VENV)/python -m kafka_brokers.api.crd
 	$(VENV)/python helm/render.py
 
 # --- to look at ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 from tests.api.specs import resource
 
 from kafka_quorum.api import template
-from kafka_quorum.api.validation import FAULTS_MAX, validate
+from kafka_quorum.api.shapes import FAULTS_MAX
+from kafka_quorum.api.validation import validate
 from kafka_quorum.model.desired import Desired
 
 Json = dict[str, Any]

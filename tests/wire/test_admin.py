@@ -20,7 +20,7 @@ from tests.wire.test_connection import ADD
 from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import RemoveVoter
-from kafka_quorum.wire import admin, codec
+from kafka_quorum.wire import codec, sending
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.protocol import Controllers
@@ -270,7 +270,7 @@ async def test_a_removal_without_an_answer_may_have_happened() -> None:
 
 async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that was unused for long enough, for example to a pod's old address, is closed."""
-    monkeypatch.setattr(admin, "IDLE_CONNECTION_S", -1.0)
+    monkeypatch.setattr(sending, "IDLE_CONNECTION_S", -1.0)
     first, second = replay("describe_quorum_v2"), replay("describe_quorum_v2")
     async with asking(first) as controllers, running(second):
         second.endpoint = replace(second.endpoint, node_id=LEADER)

@@ -13,27 +13,9 @@ from tests.wire.captures import NAMES, capture
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.api import Api, Effect, VersionRange, common_version
 from kafka_quorum.wire.codec import CodecError
-from kafka_quorum.wire.requests import (
-    add_raft_voter,
-    api_versions,
-    controller_registration,
-    describe_cluster,
-    describe_quorum,
-    remove_raft_voter,
-    unregister_controller,
-    update_features,
-)
+from kafka_quorum.wire.requests import api_versions
+from kafka_quorum.wire.requests.table import ALL as APIS
 
-APIS = (
-    api_versions.API,
-    describe_quorum.API,
-    describe_cluster.API,
-    add_raft_voter.API,
-    remove_raft_voter.API,
-    update_features.API,
-    controller_registration.API,
-    unregister_controller.API,
-)
 SPOKEN = [(api.key, version) for api in APIS for version in range(api.ours.low, api.ours.high + 1)]
 UNKNOWN_VERSION = "api_versions_v99"
 

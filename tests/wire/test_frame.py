@@ -17,8 +17,8 @@ def frame(correlation_id: int, body: bytes = b"") -> bytes:
 
 def asked(max_answer_bytes: int = MAX_ANSWER_BYTES) -> Conversation:
     """A conversation that waits for answer 0."""
-    conversation = Conversation(max_answer_bytes)
-    conversation.ask(b"request")
+    conversation = Conversation()
+    conversation.ask(b"request", max_answer_bytes)
     return conversation
 
 

@@ -264,13 +264,21 @@ def chosen(schema: Any, pick: random.Random) -> Any:  # noqa: ANN401 - an entity
 
 
 def _value(kind: Any, declared: object, pick: random.Random) -> Any:  # noqa: ANN401 - whatever the field holds
+    optional = typing.get_origin(kind) in (types.UnionType, typing.Union)
+    if optional and declared != "uuid":
+        if pick.random() < 0.2:
+            return None
+        (kind,) = (each for each in typing.get_args(kind) if each is not type(None))
     if typing.get_origin(kind) is tuple:
-        inner = typing.get_args(kind)[0]
-        return tuple(chosen(inner, pick) for _ in range(pick.randrange(4))) if is_dataclass(inner) else ()
+        inner, count = typing.get_args(kind)[0], pick.randrange(4)
+        return tuple(
+            chosen(inner, pick) if is_dataclass(inner) else _value(inner, declared, pick) for _ in range(count)
+        )
+    if is_dataclass(kind):
+        return chosen(kind, pick)
     if declared == "string":
-        optional = typing.get_origin(kind) in (types.UnionType, typing.Union)
         texts = ["", "metadata.version", "ß" * 100, "x" * 126, "x" * 127, "x" * 128]
-        return pick.choice([*texts, None] if optional else texts)
+        return pick.choice(texts)
     bits = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
     if declared in bits:
         high = 2 ** (bits[str(declared)] - 1)

@@ -10,11 +10,15 @@ from kafka_quorum.wire.api import Api
 from kafka_quorum.wire.refusals import WRITES, judge, refused
 from kafka_quorum.wire.requests import (
     add_raft_voter,
+    alter_configs,
+    alter_reassignments,
     api_versions,
     controller_registration,
     describe_cluster,
     describe_quorum,
+    elect_leaders,
     remove_raft_voter,
+    unregister_broker,
     unregister_controller,
     update_features,
 )
@@ -31,6 +35,7 @@ DEFINITE = {
     "SECURITY_DISABLED",
     "UNSUPPORTED_VERSION",
     "INVALID_REQUEST",
+    "INVALID_CONFIG",
     "POLICY_VIOLATION",
     "INVALID_UPDATE_VERSION",
     "INVALID_REGISTRATION",
@@ -49,6 +54,10 @@ WRITING = (
     update_features.API,
     controller_registration.API,
     unregister_controller.API,
+    alter_configs.API,
+    alter_reassignments.API,
+    elect_leaders.API,
+    unregister_broker.API,
 )
 CODES = [code for code in ErrorCode if code is not ErrorCode.none]
 

@@ -36,7 +36,8 @@ class BrokerIdentity:
 
     `revision` names the ControllerRevision that its pod is made from. `leaving`: it shall leave the pool, and is
     drained. `stopped`: a pod of it that had run was stopped by us on purpose, and it is not back yet. `outside` are
-    the partitions in whose ISR it was not at that moment, although it is a replica: they are not waited for.
+    the partitions in whose ISR it was not at that moment, although it is a replica: they are not waited for. `empty`:
+    it leaves, was proved to have no replica, and is stopped for good.
     """
 
     node_id: NodeID
@@ -46,6 +47,7 @@ class BrokerIdentity:
     leaving: bool = False
     stopped: bool = False
     outside: tuple[TopicPartition, ...] = ()
+    empty: bool = False
 
     def disk(self, index: int) -> DiskIdentity | None:
         """The volume of this index, if it has one."""

@@ -7,8 +7,9 @@ so a pool and a quorum may have the same name.
 import re
 from typing import Final
 
+from kafka_brokers.model.pool import BrokerRuntime
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.names import GROUP, digest
+from kafka_quorum.model.names import GROUP, digest, without_defaults
 
 LABEL_POOL: Final = f"{GROUP}/pool"
 LABEL_ROLE: Final = f"{GROUP}/role"
@@ -24,6 +25,9 @@ ACCEPT_LOSS: Final = f"{GROUP}/accept-loss"
 RESTARTED_AT: Final = f"{GROUP}/restartedAt"
 LATE: Final = f"{GROUP}/late-properties"
 """On a pod: the properties that are known only after it was scheduled, or the empty text if there are none."""
+CLAIM_UIDS: Final = f"{GROUP}/claim-uids"
+DIRECTORY_IDS: Final = f"{GROUP}/directory-ids"
+"""On a pod: what it was made for, one entry for each volume by index, with commas between them."""
 UNFENCED_GATE: Final = f"{GROUP}/unfenced"
 
 BROKER_ROLE: Final = "broker"
@@ -104,6 +108,11 @@ def pod_name(pool: str, node_id: NodeID) -> str:
 def formatter_name(pool: str, node_id: NodeID, generations: tuple[int, ...]) -> str:
     """The pod that formats these generations of a broker's claims."""
     return f"{pool}-{node_id}-broker-format-{'-'.join(map(str, generations))}"
+
+
+def inputs_hash(runtime: BrokerRuntime) -> str:
+    """What decides a restart: every field by name, without defaults. So a new field restarts nothing."""
+    return digest(without_defaults(runtime))
 
 
 def revision_name(pool: str, hash_: str) -> str:

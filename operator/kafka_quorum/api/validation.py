@@ -4,17 +4,14 @@ Pure: the answer is a value either way. After it, no builder and no planner has 
 must not change are compared with the record of the quorum's identity if the caller has one, else with the status.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Final
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import Any
 
 from kafka_quorum.api import checks, restarts, rules
 from kafka_quorum.api.features import resolve_level
 from kafka_quorum.api.release import OLDEST, parse_release
+from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
 from kafka_quorum.model.desired import (
     BootstrapMode,
@@ -35,9 +32,6 @@ from kafka_quorum.model.ids import ClusterID, NodeID
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
 
-FAULTS_MAX: Final = 100
-"""The largest number of faults that are looked for: a message shows some, and each value of a spec may have one."""
-
 
 def validate(
     resource: Mapping[str, Any],
@@ -52,18 +46,18 @@ def validate(
     of its volume claims requests, None if there are no claims. Fields that must not change are compared with both.
     `allowed` are the exceptions from the policy for pods that the operator is installed with.
     """
-    spec = _parsed(resource)
+    spec = parsed(KafkaQuorumSpec, resource)
     if not isinstance(spec, KafkaQuorumSpec):
         return spec
-    name = str(_part(resource, "metadata").get("name", ""))
+    name = str(part(resource, "metadata").get("name", ""))
     found = chain(
         checks.name_faults(name),
-        restarts.faults(_part(resource, "metadata")),
-        _changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
+        restarts.faults(part(resource, "metadata")),
+        _changed_faults(spec, part(resource, "status"), record, claimed_bytes),
         checks.spec_faults(spec, allowed),
     )
     faults = set(islice(found, FAULTS_MAX))
-    return tuple(sorted(faults)) if faults else _desired(_part(resource, "metadata"), spec)
+    return tuple(sorted(faults)) if faults else _desired(part(resource, "metadata"), spec)
 
 
 def accepted_before(resource: Mapping[str, Any]) -> Desired | None:
@@ -71,42 +65,8 @@ def accepted_before(resource: Mapping[str, Any]) -> Desired | None:
 
     None if even its shape is not understood, as after a downgrade of the operator.
     """
-    spec = _parsed(resource)
-    return _desired(_part(resource, "metadata"), spec) if isinstance(spec, KafkaQuorumSpec) else None
-
-
-def _parsed(resource: Mapping[str, Any]) -> KafkaQuorumSpec | tuple[FieldFault, ...]:
-    try:
-        return KafkaQuorumSpec.model_validate(resource.get("spec"), by_alias=True, by_name=False)
-    except ValidationError as error:
-        if (count := error.error_count()) > FAULTS_MAX:
-            return (FieldFault(field="spec", message=f"{count} values in it cannot stand there: correct it"),)
-        return tuple(sorted({_type_fault(detail) for detail in error.errors(include_url=False)}))
-
-
-def _type_fault(detail: ErrorDetails) -> FieldFault:
-    """Turn one of pydantic's errors into a fault. The names of a union's branches are no part of a path."""
-    place = "spec"
-    for part in detail["loc"]:
-        if isinstance(part, int):
-            place += f"[{part}]"
-        elif part not in {"int", "str"}:
-            place += f".{part}"
-    if detail["type"] == "missing" or detail["input"] is None:
-        return FieldFault(field=place, message="this field is required: set it")
-    if detail["type"] == "extra_forbidden":
-        return FieldFault(
-            field=place, message="this version of the operator has no such field: remove it, or upgrade the operator"
-        )
-    return FieldFault(field=place, message=f"{detail['input']!r} cannot stand here: {_expectation(detail)}")
-
-
-def _expectation(detail: ErrorDetails) -> str:
-    if detail["loc"] and detail["loc"][-1] in {"int", "str"}:
-        return "write a number, or a name in quotes"
-    if detail["type"] in {"model_type", "dict_type"}:
-        return "it should be an object with fields"
-    return detail["msg"].replace("Input should", "it should")
+    spec = parsed(KafkaQuorumSpec, resource)
+    return _desired(part(resource, "metadata"), spec) if isinstance(spec, KafkaQuorumSpec) else None
 
 
 def _changed_faults(
@@ -116,7 +76,7 @@ def _changed_faults(
     cluster_id = status.get("clusterID") if record is None else record.cluster_id
     if cluster_id and _breaks(rules.CLUSTER_ID_CHANGED, spec.cluster_id, cluster_id):
         yield FieldFault(field="spec.clusterID", message=f"{rules.CLUSTER_ID_CHANGED.message} (in use: {cluster_id})")
-    mode = _part(status, "bootstrap").get("mode") if record is None else record.format.mode.value
+    mode = part(status, "bootstrap").get("mode") if record is None else record.format.mode.value
     if mode and _breaks(rules.MODE_CHANGED, spec.bootstrap.mode, mode):
         yield FieldFault(field="spec.bootstrap.mode", message=f"{rules.MODE_CHANGED.message} (it was {mode})")
     size = spec.controllers.storage.size
@@ -201,14 +161,3 @@ def _features(features: FeaturesSpec, version: str) -> tuple[FeatureLevel, ...]:
 
 def _by_name(entry: tuple[str, int | str]) -> str:
     return entry[0]
-
-
-def canonical(value: Mapping[str, Any] | Sequence[Any]) -> str:
-    """JSON with one form for equal values: keys sorted, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _part(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A nested object; empty if it is missing or no object."""
-    value = holder.get(key)
-    return value if isinstance(value, Mapping) else {}

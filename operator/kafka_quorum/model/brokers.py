@@ -83,7 +83,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
-    """A row of DescribeConfigs. `value` is None for a sensitive one. `source` is Kafka's number of its origin.
+    """A row of DescribeConfigs. `source` is Kafka's number of its origin. `value` is None if sensitive, or not set.
 
     1 is dynamic of a topic, 2 dynamic of a broker, 3 dynamic of all brokers, 4 the properties file, 5 the default, 6
     dynamic of a broker's logger, 7 of a client's metrics, 8 of a group.

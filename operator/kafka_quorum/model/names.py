@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
@@ -92,6 +93,8 @@ def without_defaults(value: "DataclassInstance") -> dict[str, Any]:
 def _json(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_json(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
     return without_defaults(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 

@@ -29,7 +29,7 @@ from kafka_quorum.observe import quorum
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import kube_node_from, status_from
 from kafka_quorum.observe.snapshot import Snapshot
-from kafka_quorum.observe.volumes import ANYWHERE, place_of
+from kafka_quorum.resources.volumes import ANYWHERE, place_of
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
 from kit.errors import KubeError

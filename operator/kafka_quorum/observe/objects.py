@@ -1,7 +1,6 @@
 """Reduces Kubernetes objects, as the API server writes them, to the few facts that decisions need. Pure."""
 
 from collections.abc import Iterable
-from ipaddress import ip_address
 from typing import Any, Final
 
 from kafka_quorum.model import formats, names
@@ -10,23 +9,32 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, Member, NodeID
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
-from kafka_quorum.model.pods import ContainerState, DiskFound, DiskReport, Pod, PodRole, Running, Terminated, Waiting
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Terminated
 from kafka_quorum.resources.intent import operation_from
 from kafka_quorum.resources.objects import facts_of
+from kafka_quorum.resources.podstatus import (
+    REPORT_MAX_CHARS,
+    address,
+    condition,
+    effective_state,
+    object_of,
+    row_named,
+    runs,
+    status_of,
+    unschedulable,
+)
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
 from kit.parsing import INT32_MAX, Malformed, json_object, number
 from kit.stamps import seconds_of
-from kit.text import MESSAGE_MAX_CHARS, clean, cleaned, name
+from kit.text import MESSAGE_MAX_CHARS, clean, name
 
-_REPORT_MAX_CHARS: Final = 4096
-"""The longest possible termination message."""
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
 def pod_from(item: Json) -> Pod | None:
     """A pod of ours; None for a pod that only has our quorum label."""
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, _status(item)
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, status_of(item)
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     role = next((role for role in PodRole if role.value == labels.get(names.LABEL_ROLE)), None)
     node_id = _number(labels.get(names.LABEL_NODE))
@@ -34,9 +42,9 @@ def pod_from(item: Json) -> Pod | None:
         return None
     formats.check(annotations.get(names.SCHEMA), formats.POD, f"Pod {metadata['name']}")
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
-    main = _status_of(status.get("containerStatuses"), container)
-    init = _status_of(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
-    state = _effective_state(main, init)
+    main = row_named(status.get("containerStatuses"), container)
+    init = row_named(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
+    state = effective_state(main, init)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -52,21 +60,21 @@ def pod_from(item: Json) -> Pod | None:
         mode=_mode(annotations.get(names.MODE)),
         revision=name(annotations.get(names.REVISION, "")),
         config_name=name(annotations.get(names.CONFIG, "")),
-        ip=_address(status.get("podIP", "")),
+        ip=address(status.get("podIP", "")),
         node_name=spec.get("nodeName", ""),
         scheduled=bool(spec.get("nodeName")),
-        unschedulable=_unschedulable(status),
+        unschedulable=unschedulable(status),
         container=state,
-        report=_newest(() if _runs(init) else (_report(main), _report(init))),
+        report=_newest(() if runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=seconds_of(state.finished_at) if isinstance(state, Terminated) else 0.0,
-        gate=_condition(status, names.GATE).get("status", ""),
+        gate=condition(status, names.GATE).get("status", ""),
     )
 
 
 def kube_node_from(item: Json) -> KubeNode:
     """A node of Kubernetes; without a Ready condition it is not ready."""
-    ready = _condition(item.get("status", {}), "Ready").get("status") == "True"
+    ready = condition(item.get("status", {}), "Ready").get("status") == "True"
     cordoned = bool((item.get("spec") or {}).get("unschedulable"))
     return KubeNode(name=item["metadata"]["name"], exists=True, ready=ready, cordoned=cordoned)
 
@@ -125,8 +133,8 @@ def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
 
 def status_from(resource: Json) -> RecordedStatus:
     """The identity and the open operation in a resource's status; a malformed part counts as absent."""
-    status = _status(resource)
-    bootstrap = _object(status.get("bootstrap"))
+    status = status_of(resource)
+    bootstrap = object_of(status.get("bootstrap"))
     phase = next((phase for phase in BootstrapPhase if phase.value == bootstrap.get("phase")), None)
     return RecordedStatus(
         cluster_id=_id(status.get("clusterID") or None),
@@ -135,7 +143,7 @@ def status_from(resource: Json) -> RecordedStatus:
         controllers=_controllers(status.get("controllers")),
         open=operation_from(status.get("operation")),
         soak=_soak(status.get("soak")),
-        contract_revision=_revision(_object(status.get("brokerContract")).get("revision")),
+        contract_revision=_revision(object_of(status.get("brokerContract")).get("revision")),
     )
 
 
@@ -173,68 +181,14 @@ def _revision(found: object) -> int:
     return found if type(found) is int and 0 < found < INT32_MAX else 0
 
 
-def _status_of(rows: list[Json] | None, name: str) -> Json | None:
-    return next((row for row in rows or [] if row.get("name") == name), None)
-
-
-def _effective_state(main: Json | None, init: Json | None) -> ContainerState:
-    """The main container's state; while the init container runs before it, the init container's."""
-    held = init is not None and not _succeeded(init)
-    row = init if held else main
-    if held and row is not None and "running" in row.get("state", {}):
-        return Waiting(reason="PodInitializing", message="the disk is being compared", last_exit=None)
-    return _state(row)
-
-
-def _succeeded(row: Json) -> bool:
-    return bool(row.get("state", {}).get("terminated", {}).get("exitCode") == 0)
-
-
-def _state(row: Json | None) -> ContainerState:
-    state = (row or {}).get("state") or {}
-    if "running" in state:
-        container = f"{(row or {}).get('restartCount', 0)} {(row or {}).get('containerID', '')}"
-        restarted = bool(((row or {}).get("lastState") or {}).get("terminated"))
-        return Running(started_at=state["running"].get("startedAt", ""), container=container, restarted=restarted)
-    if "terminated" in state:
-        return _terminated(state["terminated"])
-    waiting = state.get("waiting", {})
-    last = ((row or {}).get("lastState") or {}).get("terminated")
-    return Waiting(
-        reason=waiting.get("reason", ""),
-        message=waiting.get("message", ""),
-        last_exit=_terminated(last) if last else None,
-    )
-
-
-def _terminated(row: Json) -> Terminated:
-    return Terminated(
-        exit_code=row.get("exitCode", -1),
-        reason=row.get("reason", ""),
-        message=row.get("message", ""),
-        finished_at=row.get("finishedAt", ""),
-        ran_s=_span_s(row.get("startedAt"), row.get("finishedAt")),
-    )
-
-
-def _span_s(began: str | None, ended: str | None) -> float:
-    """The seconds between two stamps of one clock; 0 if one of them is missing."""
-    first_s, last_s = seconds_of(began or ""), seconds_of(ended or "")
-    return max(last_s - first_s, 0.0) if first_s and last_s else 0.0
-
-
 def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:
     """The report that was written last; of two in the same second, that of Kafka's own container."""
     return max(filter(None, reports), key=lambda report: report.finished_at_s, default=None)
 
 
-def _runs(row: Json | None) -> bool:
-    return row is not None and "running" in (row.get("state") or {})
-
-
 def _report(row: Json | None) -> DiskReport | None:
     """The newest report of a script of ours, unless the script runs again at this moment."""
-    return None if _runs(row) else _last_report(row)
+    return None if runs(row) else _last_report(row)
 
 
 def _last_report(row: Json | None) -> DiskReport | None:
@@ -251,7 +205,7 @@ def _last_report(row: Json | None) -> DiskReport | None:
 
 def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
     try:
-        body = json_object(text, max_chars=_REPORT_MAX_CHARS)
+        body = json_object(text, max_chars=REPORT_MAX_CHARS)
         _check_script(body)
         found = DiskFound(body["found"])
         outdated = found is DiskFound.EMPTY and body.get("script") != SCRIPT
@@ -292,23 +246,6 @@ def _id(text: object) -> str | None:
     return None if text is None else name(text)
 
 
-def _status(item: Json) -> Json:
-    """An object's status, cleaned: its texts come from kubelets, which may copy them from the user's image."""
-    return _object(cleaned(item.get("status"), max_chars=_REPORT_MAX_CHARS))
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _address(text: object) -> str:
-    """A pod's address; empty if it is not one, so that nothing is sent there."""
-    try:
-        return str(ip_address(text)) if isinstance(text, str) else ""
-    except ValueError:
-        return ""
-
-
 def _claim_name(spec: Json) -> str:
     volumes = spec.get("volumes") or []
     return next(
@@ -318,12 +255,3 @@ def _claim_name(spec: Json) -> str:
 
 def _mode(text: str | None) -> FormatMode:
     return next((mode for mode in FormatMode if mode.value == text), FormatMode.NO_INITIAL_CONTROLLERS)
-
-
-def _condition(status: Json, type_: str) -> Json:
-    return next((row for row in status.get("conditions") or [] if row.get("type") == type_), {})
-
-
-def _unschedulable(status: Json) -> str:
-    row = _condition(status, "PodScheduled")
-    return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""

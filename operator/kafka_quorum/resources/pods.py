@@ -2,9 +2,7 @@
 
 import copy
 import json
-from typing import Final
 
-from kafka_quorum.api.podfields import without_nulls
 from kafka_quorum.api.podpolicy import pod_security
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
@@ -14,18 +12,17 @@ from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources import scripts
 from kafka_quorum.resources.meta import Json, labels, owner
+from kafka_quorum.resources.podparts import (
+    RESTRICTED,
+    SCRIPT_RESOURCES,
+    avoid,
+    default_resources,
+    java_variables,
+    spread,
+    template_container,
+    template_of,
+)
 from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
-from kit.kube.quantities import bytes_of
-
-_MEBIBYTE: Final = 1024 * 1024
-_SPREAD: Final = (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))
-_LOG4J2_SINCE: Final = 4
-_JAVA_SECURITY: Final = f"-Djava.security.properties={CONFIG_PATH}/java.security"
-_RESTRICTED: Final = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "readOnlyRootFilesystem": True,
-}
 
 
 def formatter(
@@ -57,7 +54,7 @@ def formatter(
     spec = _spec(desired, node, revision, config)
     spec |= {"restartPolicy": "Never", "containers": [container]}
     if avoid_nodes:
-        _avoid(spec, avoid_nodes)
+        avoid(spec, avoid_nodes)
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.FORMATTER)
     return _pod(metadata | {"name": names.formatter_name(desired.member(node.node_id), node.generation)}, spec)
 
@@ -74,7 +71,7 @@ def kafka(
         "name": names.VERIFY_CONTAINER,
         "command": ["sh", "-c", scripts.VERIFY],
         "env": [entry for entry in base["env"] if entry["name"].startswith("KQ_")],
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+        "resources": copy.deepcopy(SCRIPT_RESOURCES),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     container = base | {
@@ -159,8 +156,8 @@ def _pod(metadata: Json, spec: Json) -> Json:
 
 def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, pull_policy: str) -> Json:
     """What both kinds of containers share: image, environment, mounts, resources; then the template's additions."""
-    template = _template_container(revision)
-    size = f"{_mebibytes(revision.runtime.heap)}m"
+    runtime = revision.runtime
+    template = template_container(runtime.template_spec)
     env = [
         *template.get("env", []),  # before ours: of two entries with one name, the last counts
         {"name": "KQ_MODE", "value": node.mode.value},
@@ -169,18 +166,14 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "KQ_DIRECTORY_ID", "value": node.directory_id or ""},
         {"name": "KQ_CLAIM_UID", "value": node.claim_uid or ""},
         {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{node.node_id}.properties"},
-        {"name": "KAFKA_HEAP_OPTS", "value": f"-Xms{size} -Xmx{size}"},
-        {"name": "KAFKA_OPTS", "value": " ".join((_JAVA_SECURITY, *revision.runtime.jvm_options))},
-        {"name": "KAFKA_LOG4J_OPTS", "value": _log4j_option(revision.runtime.release)},
-        {"name": "LOG_DIR", "value": "/tmp/kafka"},  # noqa: S108 - the pod's own emptyDir
-        {"name": "EXTRA_ARGS", "value": "-name kafkaServer"},  # without the GC log files of Kafka's own script
+        *java_variables(runtime.heap, runtime.jvm_options, runtime.release),
     ]
     return {
         "image": revision.image,
         "imagePullPolicy": pull_policy,
         "env": env,
-        "securityContext": copy.deepcopy(_RESTRICTED),
-        "resources": template.get("resources") or _resources(revision),
+        "securityContext": copy.deepcopy(RESTRICTED),
+        "resources": template.get("resources") or default_resources(runtime.heap),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": "data", "mountPath": DATA_PATH},
@@ -191,7 +184,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
 
 
 def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str) -> Json:
-    template = _template(revision)
+    template = template_of(revision.runtime.template_spec)
     template.pop("containers", None)
     claim = names.claim_name(desired.member(node.node_id), node.generation)
     fixed: Json = {
@@ -204,58 +197,5 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
         ],
     }
     security = pod_security(template.pop("securityContext", {}))
-    defaults: Json = {"affinity": _spread(desired.name), "terminationGracePeriodSeconds": 60}
+    defaults: Json = {"affinity": spread({names.LABEL_QUORUM: desired.name}), "terminationGracePeriodSeconds": 60}
     return defaults | template | fixed | {"securityContext": security}
-
-
-def _template(revision: Revision) -> Json:
-    """The template's part of a pod's spec."""
-    template: Json = without_nulls(json.loads(revision.runtime.template_spec))
-    return template
-
-
-def _template_container(revision: Revision) -> Json:
-    containers: list[Json] = _template(revision).get("containers", [])
-    return next((entry for entry in containers if entry.get("name") == names.KAFKA_CONTAINER), {})
-
-
-def _spread(quorum: str) -> Json:
-    """Prefer another node, and another zone, for every controller; a pod is scheduled even if neither is possible."""
-    selector = {"matchLabels": {names.LABEL_QUORUM: quorum}}
-    terms = [
-        {"weight": weight, "podAffinityTerm": {"topologyKey": key, "labelSelector": selector}}
-        for key, weight in _SPREAD
-    ]
-    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
-
-
-def _avoid(spec: Json, avoid_nodes: tuple[str, ...]) -> None:
-    expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(avoid_nodes)}
-    term = {"weight": 100, "preference": {"matchExpressions": [expression]}}
-    affinity = spec["affinity"] = copy.deepcopy(spec.get("affinity") or {})
-    node_affinity = affinity.setdefault("nodeAffinity", {})
-    node_affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(term)
-
-
-def _resources(revision: Revision) -> Json:
-    """A controller needs little, but needs it always: the heap and a quarter of a gigabyte more.
-
-    Java's direct buffers may take as much as the heap: the limit has room for them.
-    """
-    heap = _mebibytes(revision.runtime.heap)
-    return {
-        "requests": {"cpu": "100m", "memory": f"{heap + 256}Mi"},
-        "limits": {"memory": f"{2 * heap + 512}Mi"},
-    }
-
-
-def _mebibytes(heap: str) -> int:
-    """A heap in the form that Java takes: rounded down, in a unit of which every admitted size has at least one."""
-    return (bytes_of(heap) or 0) // _MEBIBYTE
-
-
-def _log4j_option(release: str) -> str:
-    """Kafka 4 logs with log4j 2, Kafka 3 with reload4j: both to standard output only."""
-    if int(release.split(".", maxsplit=1)[0]) >= _LOG4J2_SINCE:
-        return f"-Dlog4j2.configurationFile={CONFIG_PATH}/log4j2.properties"
-    return f"-Dlog4j.configuration=file:{CONFIG_PATH}/log4j.properties"

@@ -1,5 +1,6 @@
 """`server.properties` of a controller. The operator owns what is set here, and the spec may not set it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -66,7 +67,12 @@ def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ..
         ("log.dirs", LOG_DIR),
         ("metadata.log.dir", LOG_DIR),
     )
-    return "".join(f"{_key(key)}={_value(value)}\n" for key, value in (*owned, *runtime.config))
+    return lines((*owned, *runtime.config))
+
+
+def lines(properties: Iterable[tuple[str, str]]) -> str:
+    """Properties as lines of a file that Java reads back to the same keys and values."""
+    return "".join(f"{_key(key)}={_value(value)}\n" for key, value in properties)
 
 
 def _key(text: str) -> str:

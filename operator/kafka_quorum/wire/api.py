@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from kafka_quorum.wire.bounds import Bound
+from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES, Bound
 
 
 class Effect(Enum):
@@ -34,7 +34,8 @@ class Api:
     """A request that this operator can send.
 
     `lists` are the bounds of the lists in its answers, by class and field. `own` are the classes of a request that kio
-    does not have: request and answer, by version.
+    does not have: request and answer, by version. `server` is the word for the server in messages. `answer_bytes` is
+    the limit of one answer.
     """
 
     key: int
@@ -42,6 +43,8 @@ class Api:
     ours: VersionRange
     effect: Effect
     lists: Mapping[tuple[type, str], Bound] = field(default_factory=dict, compare=False, repr=False)
+    server: str = "controller"
+    answer_bytes: int = MAX_ANSWER_BYTES
     own: Mapping[int, tuple[type[RequestPayload], type[ResponsePayload]]] = field(
         default_factory=dict, compare=False, repr=False
     )

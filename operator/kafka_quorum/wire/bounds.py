@@ -10,7 +10,10 @@ from typing import Final
 from kit.text import NAME_MAX_CHARS
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
-"""The limit of one answer. A DescribeQuorum with all rows allowed, 64 voters and 5,000 observers, takes 231 kB."""
+"""The limit of an answer whose request has no other.
+
+A DescribeQuorum with all rows allowed, 64 voters and 5,000 observers, takes 231 kB.
+"""
 MAX_VOTERS: Final = 64
 """The limit of a voter set; Kafka's own advice is three or five."""
 MAX_OBSERVERS: Final = 5_000
@@ -22,6 +25,14 @@ MAX_TAGGED_FIELDS: Final = 64
 MAX_NAME_BYTES: Final = NAME_MAX_CHARS
 MAX_WORDS_BYTES: Final = 32_767
 """The limit of an error message, the longest that Kafka writes; it is shortened before it is shown."""
+MAX_VALUE_BYTES: Final = 32_767
+"""The limit of a setting's value; Kafka's longest are lists of addresses or of principals."""
+MAX_PATH_BYTES: Final = 4_096
+"""The limit of a log directory's path, as Linux has it."""
+MAX_BROKERS: Final = 5_000
+"""The limit of registered brokers, fenced ones too."""
+MAX_PARTITIONS: Final = 200_000
+"""The limit of all partitions of a cluster; Kafka's own advice ends at that order of magnitude."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +43,11 @@ class Bound:
     plural: str
 
 
+UNCLEAN: Final = frozenset({"error_message", "value"})
+"""Texts that may hold any character: whoever reads the answer cleans them."""
+_STRINGS: Final = {"error_message": MAX_WORDS_BYTES, "value": MAX_VALUE_BYTES, "log_dir": MAX_PATH_BYTES}
+
+
 def string_bound(field: str) -> int:
-    """How many bytes a string may have: a server's messages are long, names are not."""
-    return MAX_WORDS_BYTES if field == "error_message" else MAX_NAME_BYTES
+    """How many bytes a string may have: a server's messages and a setting's value are long, names are not."""
+    return _STRINGS.get(field, MAX_NAME_BYTES)

@@ -33,7 +33,7 @@ class Brokers(Protocol):
         """Every registered broker as this broker knows it, fenced ones too (DescribeCluster 2, Kafka 4.0)."""
 
     async def describe_partitions(self, endpoint: Endpoint) -> tuple[Partition, ...]:
-        """Every partition as this broker knows it (Metadata for the topics, DescribeTopicPartitions in pages)."""
+        """Every partition as this broker knows it (DescribeTopicPartitions, in pages): all of them, or an error."""
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The effective `min.insync.replicas` of each of these topics; a topic that is gone meanwhile is absent."""
@@ -57,7 +57,11 @@ class Brokers(Protocol):
         """Ask the leader to elect the preferred leaders of these; what cannot be is left as it is."""
 
     async def alter_broker_config(self, endpoint: Endpoint, node_id: NodeID, changes: Sequence[ConfigChange]) -> None:
-        """Ask the leader to change dynamic settings of one broker."""
+        """Ask that very broker to change dynamic settings of its own: it checks them, and passes them on to the leader.
+
+        The leader itself also accepts the request, for a broker that is stopped. It stores any name and value without
+        a check, except `cordoned.log.dirs`, of which it only makes the list shorter.
+        """
 
     async def alter_topic_config(self, endpoint: Endpoint, topic: str, changes: Sequence[ConfigChange]) -> None:
         """Ask the leader to change settings of a topic (replication throttles)."""

@@ -20,9 +20,9 @@ class ChannelLostError(Exception):
 class Channel(asyncio.Protocol):
     """asyncio calls the methods with its own names; other callers use `open_channel` and `ask`."""
 
-    def __init__(self, max_answer_bytes: int) -> None:
+    def __init__(self) -> None:
         """Begin without a transport; asyncio supplies it."""
-        self._conversation = Conversation(max_answer_bytes)
+        self._conversation = Conversation()
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[bytes] | None = None
 
@@ -33,7 +33,7 @@ class Channel(asyncio.Protocol):
             self._conversation.state is State.IDLE and self._transport is not None and not self._transport.is_closing()
         )
 
-    async def ask(self, encode: Callable[[int], bytes]) -> bytes:
+    async def ask(self, encode: Callable[[int], bytes], max_answer_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """Send the result of `encode` for the correlation id, and wait for the whole answer.
 
         Raises FrameError and ChannelLostError, and the errors of `encode`. Only on a usable channel, one at a time.
@@ -42,7 +42,7 @@ class Channel(asyncio.Protocol):
             raise ChannelLostError("the connection was closed")
         message = encode(self._conversation.next_correlation_id)
         self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(self._conversation.ask(message))
+        self._transport.write(self._conversation.ask(message, max_answer_bytes))
         try:
             return await self._answer
         finally:
@@ -86,10 +86,7 @@ async def open_channel(
     port: int,
     *,
     tls: ssl.SSLContext | None = None,
-    max_answer_bytes: int = MAX_ANSWER_BYTES,
 ) -> Channel:
     """Connect (OSError); the caller sets the deadline."""
-    _, channel = await asyncio.get_running_loop().create_connection(
-        lambda: Channel(max_answer_bytes), host, port, ssl=tls
-    )
+    _, channel = await asyncio.get_running_loop().create_connection(Channel, host, port, ssl=tls)
     return channel

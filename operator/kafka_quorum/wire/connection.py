@@ -36,7 +36,6 @@ class Limits:
     request_timeout_s: float = 5.0
     max_waiting: int = 32
     """How many requests to one server may wait for earlier ones: a look sends two, an act one."""
-    max_answer_bytes: int = MAX_ANSWER_BYTES
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class _Attempt:
 
     def unreachable(self, why: str) -> KafkaUnreachable:
         return KafkaUnreachable(
-            f"{self.api.name} to controller {self.endpoint} was not answered: {why}",
+            f"{self.api.name} to {self.api.server} {self.endpoint} was not answered: {why}",
             fault=Fault.PATH,
             retry_safe=self.api.effect is Effect.READS or not self.sent,
             outcome_unknown=self.api.effect is Effect.WRITES and self.sent,
@@ -58,7 +57,7 @@ class _Attempt:
 
     def garbled(self, why: str) -> KafkaProtocolError:
         return KafkaProtocolError(
-            f"{self.api.name} to controller {self.endpoint} was not answered by Kafka's protocol: {why}",
+            f"{self.api.name} to {self.api.server} {self.endpoint} was not answered by Kafka's protocol: {why}",
             fault=Fault.THEIRS,
             retry_safe=self.api.effect is Effect.READS,
             outcome_unknown=self.api.effect is Effect.WRITES and self.sent,
@@ -66,7 +65,7 @@ class _Attempt:
 
     def unwritable(self, why: str) -> KafkaProtocolError:
         return KafkaProtocolError(
-            f"{self.api.name} to controller {self.endpoint} was not sent: {why}",
+            f"{self.api.name} to {self.api.server} {self.endpoint} was not sent: {why}",
             fault=Fault.OURS,
             retry_safe=False,
             outcome_unknown=False,
@@ -75,7 +74,7 @@ class _Attempt:
     def no_common_version(self, theirs: VersionRange | None) -> KafkaVersionUnsupported:
         known = f"versions {theirs}" if theirs else "no version"
         return KafkaVersionUnsupported(
-            f"{self.api.name} was not sent to controller {self.endpoint}: it supports {known} of it,"
+            f"{self.api.name} was not sent to {self.api.server} {self.endpoint}: it supports {known} of it,"
             f" this operator {self.api.ours}",
             fault=Fault.THEIRS,
             retry_safe=False,
@@ -153,9 +152,7 @@ class Connection:
         at, limits = self.endpoint, self.limits
         try:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
-                return await open_channel(
-                    at.host, at.port, tls=tls_of(at.security), max_answer_bytes=limits.max_answer_bytes
-                )
+                return await open_channel(at.host, at.port, tls=tls_of(at.security))
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
@@ -208,8 +205,9 @@ class Connection:
             attempt.sent = counts
             return message
 
+        most = attempt.api.answer_bytes if counts else MAX_ANSWER_BYTES
         try:
-            return await channel.ask(encode)
+            return await channel.ask(encode, most)
         except CodecError as error:
             raise attempt.unwritable(str(error)) from error
         except FrameError as error:

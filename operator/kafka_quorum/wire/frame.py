@@ -34,11 +34,11 @@ class State(Enum):
 
 
 class Conversation:
-    """The requests and answers of one connection. `max_answer_bytes` bounds an answer without its length."""
+    """The requests and answers of one connection. `max_answer_bytes` bounds one answer, without its length."""
 
-    def __init__(self, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
+    def __init__(self) -> None:
         """Begin without a request."""
-        self._max_answer_bytes = max_answer_bytes
+        self._max_answer_bytes = MAX_ANSWER_BYTES
         self._state = State.IDLE
         self._correlation_id = -1
         self._received = bytearray()
@@ -53,11 +53,12 @@ class Conversation:
         """The id that the next request must carry."""
         return (self._correlation_id + 1) % _CORRELATION_ID_LIMIT
 
-    def ask(self, message: bytes) -> bytes:
+    def ask(self, message: bytes, max_answer_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """The bytes to send for a message that carries `next_correlation_id`. Only when idle."""
         if self._state is not State.IDLE:
             raise RuntimeError(f"a request on a conversation that is {self._state.name}")
         self._correlation_id = self.next_correlation_id
+        self._max_answer_bytes = max_answer_bytes
         self._state = State.WAITING
         return _LENGTH.pack(len(message)) + message
 

@@ -17,16 +17,19 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin
 
 from kio.schema.errors import ErrorCode
 
-from kafka_quorum.wire.bounds import MAX_TAGGED_FIELDS, Bound, string_bound
+from kafka_quorum.wire.bounds import MAX_TAGGED_FIELDS, UNCLEAN, Bound, string_bound
 from kafka_quorum.wire.requests.table import list_bound
 from kit.text import is_clean
 
+_INT8: Final = struct.Struct(">b")
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _UUID_BYTES: Final = 16
 _NO_UUID: Final = bytes(_UUID_BYTES)
 _VARINT_BYTES: Final = 5
 _MORE: Final = 0x80
+_ABSENT, _PRESENT = -1, 1
+"""Of an entity that may be null."""
 _UINT32_MAX: Final = 2**32 - 1
 
 
@@ -146,7 +149,7 @@ def _plan(schema: Any) -> _Plan:  # noqa: ANN401 - a class of kio's kind
     steps: list[_Step] = []
     tagged, defaults, run, least_bytes = {}, {}, [], int(flexible)
     for field in fields(schema):
-        tag, fixed = field.metadata.get("tag"), _FIXED.get(field.metadata.get("kafka_type"))
+        tag, fixed = field.metadata.get("tag"), _fixed(field)
         if tag is not None:
             tagged[int(tag)] = (field.name, _one(fixed, field.name) if fixed else _field(schema, field, flexible)[0])
             defaults[field.name] = field.default
@@ -171,6 +174,13 @@ def _plan(schema: Any) -> _Plan:  # noqa: ANN401 - a class of kio's kind
 
 _Fixed = tuple[str, str, Callable[[Any], Any] | None]
 """A field of fixed length: its name, its character in a struct's format, and the conversion of the raw value."""
+
+
+def _fixed(field: "Field[Any]") -> tuple[str, Callable[[Any], Any] | None] | None:
+    """How a field of fixed length is read; None for any other one, such as a list of numbers."""
+    if get_origin(_present(field.type)) is tuple:
+        return None
+    return _FIXED.get(field.metadata.get("kafka_type"))
 
 
 def _shape(run: Sequence[_Fixed]) -> struct.Struct:
@@ -212,39 +222,83 @@ def _single(name: str, read_value: _Read) -> _Step:
 
 
 def _field(schema: type, field: "Field[Any]", flexible: bool) -> tuple[_Read, int]:  # noqa: FBT001 - a message's form
-    """How a list or a text is read, and the fewest bytes that it takes."""
-    kind, name = field.type, field.name
+    """How a list, an entity that may be absent, or a text is read, and the fewest bytes that it takes."""
+    kind, name, optional = _present(field.type), field.name, _is_optional(field.type)
     if get_origin(kind) is tuple:
-        inner = get_args(kind)[0]
-        if not is_dataclass(inner):
-            raise TypeError(f"{schema.__qualname__}.{name} is a list of {inner}, which is not read here")
-        bound = list_bound(schema, name)
-        return (
-            lambda cursor: _array(_plan(cast("Hashable", inner)), bound, cursor, flexible=flexible)
-        ), 1 if flexible else 4
+        return _list(schema, field, get_args(kind)[0], flexible=flexible), 1 if flexible else 4
+    if is_dataclass(kind) and optional:
+        return (lambda cursor: _nullable(_plan(cast("Hashable", kind)), cursor, name)), 1
     if field.metadata.get("kafka_type") != "string":
         raise TypeError(f"{schema.__qualname__}.{name} is of a type that is not read here")
-    optional, most = _is_optional(kind), string_bound(name)
+    most = string_bound(name)
     return (
         lambda cursor: _string(cursor, name, most, flexible=flexible, optional=optional),
         1 if flexible else 2,
     )
 
 
+def _list(schema: type, field: "Field[Any]", inner: Any, *, flexible: bool) -> _Read:  # noqa: ANN401 - a type
+    """How a list of entities or of whole numbers is read; None for one that is null, if it may be."""
+    bound, optional = list_bound(schema, field.name), _is_optional(field.type)
+    if is_dataclass(inner):
+        hashable = cast("Hashable", inner)
+        return lambda cursor: _array(_plan(hashable), bound, cursor, flexible=flexible, optional=optional)
+    if field.metadata.get("kafka_type") != "int32":
+        raise TypeError(f"{schema.__qualname__}.{field.name} is a list of {inner}, which is not read here")
+    return lambda cursor: _integers(bound, cursor, flexible=flexible, optional=optional)
+
+
+def _present(kind: object) -> Any:  # noqa: ANN401 - a type
+    """The type of a value that is not None."""
+    if not _is_optional(kind):
+        return kind
+    (present,) = (each for each in get_args(kind) if each is not type(None))
+    return present
+
+
 def _is_optional(kind: object) -> bool:
     return get_origin(kind) in (types.UnionType, Union) and type(None) in get_args(kind)
 
 
-def _array(plan: _Plan, bound: Bound, cursor: Cursor, *, flexible: bool) -> tuple[Any, ...]:
+def _count(bound: Bound, least_bytes: int, cursor: Cursor, *, flexible: bool, optional: bool) -> int | None:
+    """How many elements follow; None for a list that is null."""
     what = f"the number of {bound.plural}"
-    count = cursor.varint(what) - 1 if flexible else cursor.numbers(_INT32, what)[0]
+    count: int = cursor.varint(what) - 1 if flexible else cursor.numbers(_INT32, what)[0]
+    if count == -1 and optional:
+        return None
     if count < 0:
         raise ReadError(f"{what} is {count}")
-    if count * plan.least_bytes > cursor.left:
+    if count * least_bytes > cursor.left:
         raise ReadError(f"{count} {bound.plural} are announced in {cursor.left} bytes")
     if count > bound.count:
         raise ReadError(f"it has {count} {bound.plural}, at most {bound.count} are read")
-    return tuple(_entity(plan, cursor) for _ in range(count))
+    return count
+
+
+def _array(
+    plan: _Plan, bound: Bound, cursor: Cursor, *, flexible: bool, optional: bool = False
+) -> tuple[Any, ...] | None:
+    count = _count(bound, plan.least_bytes, cursor, flexible=flexible, optional=optional)
+    return None if count is None else tuple(_entity(plan, cursor) for _ in range(count))
+
+
+def _integers(bound: Bound, cursor: Cursor, *, flexible: bool, optional: bool) -> tuple[int, ...] | None:
+    count = _count(bound, _INT32.size, cursor, flexible=flexible, optional=optional)
+    return None if count is None else cursor.numbers(_int32s(count), bound.plural)
+
+
+@cache
+def _int32s(count: int) -> struct.Struct:
+    """So many numbers; `count` is within a bound."""
+    return struct.Struct(f">{count}i")
+
+
+def _nullable(plan: _Plan, cursor: Cursor, name: str) -> Any:  # noqa: ANN401 - an entity of the plan's class, or None
+    """An entity behind one byte that says whether it is there (KIP-893)."""
+    (mark,) = cursor.numbers(_INT8, f"the presence of {name}")
+    if mark not in (_ABSENT, _PRESENT):
+        raise ReadError(f"the presence of {name} is {mark}")
+    return None if mark == _ABSENT else _entity(plan, cursor)
 
 
 def _string(cursor: Cursor, name: str, most: int, *, flexible: bool, optional: bool) -> str | None:
@@ -261,7 +315,7 @@ def _string(cursor: Cursor, name: str, most: int, *, flexible: bool, optional: b
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise ReadError(f"{name} is not UTF-8") from error
-    if name != "error_message" and text and not is_clean(text, max_chars=most):
+    if name not in UNCLEAN and text and not is_clean(text, max_chars=most):
         raise ReadError(f"{name} has characters that cannot be shown")
     return text
 

@@ -53,6 +53,8 @@ WRITES: dict[ErrorCode, Judgement] = {
     # kraft.version 0: no voter set to change. metadata.version below 4.4: no controller can be unregistered.
     ErrorCode.unsupported_version: _DEFINITE_NO,
     ErrorCode.invalid_request: _OUR_MISTAKE,
+    # A setting that does not exist, or a value that it cannot have.
+    ErrorCode.invalid_config: _OUR_MISTAKE,
     ErrorCode.policy_violation: _DEFINITE_NO,
     # A level that is out of range, that some registered node does not support, or that depends on another feature.
     ErrorCode.invalid_update_version: _DEFINITE_NO,
@@ -87,7 +89,7 @@ def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str |
     )
     said = f": {words}" if words else ""
     return KafkaRefused(
-        f"controller {endpoint} answered {api.name} with {name}{said}",
+        f"{api.server} {endpoint} answered {api.name} with {name}{said}",
         code=int(code),
         name=name,
         server_message=words,

@@ -9,11 +9,20 @@ from kafka_quorum.wire.api import Api
 from kafka_quorum.wire.bounds import MAX_ROWS, Bound
 from kafka_quorum.wire.requests import (
     add_raft_voter,
+    alter_configs,
+    alter_reassignments,
     api_versions,
     controller_registration,
+    describe_brokers,
     describe_cluster,
+    describe_configs,
+    describe_log_dirs,
     describe_quorum,
+    describe_topic_partitions,
+    elect_leaders,
+    list_reassignments,
     remove_raft_voter,
+    unregister_broker,
     unregister_controller,
     update_features,
 )
@@ -27,6 +36,15 @@ ALL: Final[tuple[Api, ...]] = (
     add_raft_voter.API,
     remove_raft_voter.API,
     unregister_controller.API,
+    describe_brokers.API,
+    describe_topic_partitions.API,
+    describe_configs.API,
+    describe_log_dirs.API,
+    list_reassignments.API,
+    alter_reassignments.API,
+    elect_leaders.API,
+    alter_configs.API,
+    unregister_broker.API,
 )
 OWN: Final[Mapping[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (api.key, version): classes for api in ALL for version, classes in api.own.items()

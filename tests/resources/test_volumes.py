@@ -10,7 +10,7 @@ from tests.model.values import at_rest, bound, key, view, with_pod, with_the_cla
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.nodes import unplaced
-from kafka_quorum.observe.volumes import ANYWHERE, Place, place_of
+from kafka_quorum.resources.volumes import ANYWHERE, Place, place_of
 from kit.errors import KubeRefused, KubeUnavailable
 from kit.kube.protocol import NODES, VOLUMES, Json
 

@@ -1,0 +1,57 @@
+"""Which server properties of brokers belong to the operator or to the quorum, and which change without a restart.
+
+The operator owns the properties that decide a broker's identity, its disks, its listeners, its rack and its drain. The
+table `dynamic_configs.json` has the names that a running broker changes by itself (KIP-226). Kafka's documentation
+calls their update mode *per-broker* or *cluster-wide*.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from kafka_quorum.api import properties as controllers
+
+_TABLE: Final = Path(__file__).with_name("dynamic_configs.json")
+
+OWNED: Final = controllers.OWNED | {
+    "advertised.host.name",
+    "advertised.port",
+    "broker.rack",
+    "controlled.shutdown.enable",
+    "cordoned.log.dirs",
+    "follower.replication.throttled.rate",
+    "follower.replication.throttled.replicas",
+    "initial.broker.registration.timeout.ms",
+    "leader.replication.throttled.rate",
+    "leader.replication.throttled.replicas",
+    "min.insync.replicas",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+}
+OWNED_PREFIXES: Final = (*controllers.OWNED_PREFIXES, "controller.", "listener.name.")
+MIN_ISR: Final = "min.insync.replicas"
+
+
+def owned(key: str) -> str | None:
+    """Why the spec may not set this property, as a clause that follows its name; None if it may."""
+    if key == MIN_ISR:
+        return (
+            "is no setting of one broker: remove it. Set it on topics, or for all brokers with kafka-configs.sh "
+            "--entity-type brokers --entity-default"
+        )
+    if key.startswith("controller."):
+        return "belongs to the quorum: remove it. The KafkaQuorum decides it for every broker"
+    if key in OWNED or key.startswith(OWNED_PREFIXES):
+        return "belongs to the operator: remove it. The spec has fields for what can be chosen"
+    return None
+
+
+@cache
+def dynamic_names() -> frozenset[str]:
+    """The properties that a running broker changes without a restart, in every release that a pool may run."""
+    return frozenset(json.loads(_TABLE.read_text())["properties"])
+
+
+def is_dynamic(key: str) -> bool:
+    """Whether a running broker changes this property without a restart."""
+    return key in dynamic_names()

@@ -1,0 +1,39 @@
+"""Which spec a pass over a pool acts on: the present one, or the last accepted one if the present one has faults. Pure.
+
+An invalid spec blocks changes, never repair. Its `paused` takes effect at once all the same.
+"""
+
+from dataclasses import dataclass
+
+from kafka_brokers.api.validation import accepted_before, validate
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.observe.snapshot import Snapshot
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.settings import PodException
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What is acted on: the valid spec, or with `faults` the last accepted one, or nothing."""
+
+    desired: PoolDesired | None
+    faults: tuple[FieldFault, ...]
+
+
+def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException]) -> Judged:
+    """Validate a resource against its contract, its record and its claims; `allowed` are exceptions for pods."""
+    record = taken.record
+    claimed: dict[int, int] = {}
+    for claim in taken.claims:
+        if not claim.retired:
+            claimed[claim.index] = max(claimed.get(claim.index, 0), claim.requested_bytes)
+    volumes = max((len(broker.disks) for broker in record.brokers), default=0) if record is not None else 0
+    valid = validate(taken.resource, contract, allowed, volumes=volumes, claimed_bytes=claimed)
+    if isinstance(valid, PoolDesired):
+        return Judged(desired=valid, faults=())
+    if taken.accepted_spec is None:
+        return Judged(desired=None, faults=valid)
+    paused = (taken.resource.get("spec") or {}).get("paused") is True
+    earlier = {**taken.resource, "spec": {**taken.accepted_spec, "paused": paused}}
+    return Judged(desired=accepted_before(earlier, contract), faults=valid)

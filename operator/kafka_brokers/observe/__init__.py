@@ -1,0 +1,1 @@
+"""Kubernetes objects and Kafka's answers, gathered into one `Observed`."""

@@ -1,0 +1,143 @@
+"""Combine the Kubernetes objects of a pool and Kafka's answers into one `Observed`."""
+
+import asyncio
+from dataclasses import replace
+
+from kafka_brokers.model.names import ACCEPT_LOSS
+from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.observe import kafka
+from kafka_brokers.observe.memory import remembered
+from kafka_brokers.observe.objects import kube_node_from
+from kafka_brokers.observe.snapshot import Snapshot
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.resources.volumes import ANYWHERE, place_of
+from kafka_quorum.wire.brokers import Brokers
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.kube.protocol import NODES, VOLUMES, KubeApi
+from kit.parsing import Malformed, number
+
+
+async def observe(
+    kube: KubeApi, brokers: Brokers, clock: Clock, taken: Snapshot, desired: PoolDesired, memory: Memory
+) -> Observed:
+    """One look at everything that concerns a pool."""
+    looked_at_s = clock.monotonic()
+    seen = _of_kubernetes(taken, memory, looked_at_s)
+    if isinstance(taken.contract, Known):
+        servers = _servers(taken)
+        controllers = kafka.controllers_of(taken.contract.value)
+        asked = await kafka.ask(brokers, controllers, servers, taken.contract.value.cluster_id, clock)
+        seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
+        seen = await _details(brokers, servers, seen)
+    seen = await _places(kube, seen, desired)
+    return replace(seen, memory=remembered(seen, memory, clock.monotonic()))
+
+
+def unasked(taken: Snapshot) -> Observed:
+    """What the Kubernetes objects alone show: nobody was asked anything."""
+    return _of_kubernetes(taken, Memory(), taken.taken_at_s)
+
+
+def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Observed:
+    return Observed(
+        contract=taken.contract,
+        record=taken.record,
+        record_owner_uid=taken.record_owner_uid,
+        record_fault=taken.record_fault,
+        claims=taken.claims,
+        pods=taken.pods,
+        support=taken.support,
+        revisions=taken.revisions,
+        token=taken.token,
+        taken_ids=taken.taken_ids,
+        memory=memory,
+        unreadable=taken.unreadable,
+        later=taken.later,
+        accept_loss=accepted_losses(taken),
+        spec_kept=taken.spec_kept,
+        looked_at_s=looked_at_s,
+        uid=taken.resource["metadata"]["uid"],
+    )
+
+
+def accepted_losses(taken: Snapshot) -> frozenset[NodeID]:
+    """The node ids in the annotation by which a person accepts a loss; text that is no number counts as none."""
+    text = (taken.resource["metadata"].get("annotations") or {}).get(ACCEPT_LOSS)
+    found = set()
+    for part in text.split(",") if isinstance(text, str) else ():
+        try:
+            found.add(NodeID(number(part.strip())))
+        except Malformed:
+            continue
+    return frozenset(found)
+
+
+def _servers(taken: Snapshot) -> dict[NodeID, Endpoint]:
+    """The brokers that can be asked: those of this pool, and those of the other pools of the same quorum."""
+    pods = (*taken.peers, *taken.pods)
+    return {pod.node_id: kafka.endpoint_of(pod.node_id, pod.ip) for pod in pods if pod.serves and pod.ip}
+
+
+async def _details(brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Observed) -> Observed:
+    """The running settings of every broker of the pool, and the log directories of those that leave."""
+    record = seen.record
+    if record is None or isinstance(seen.cluster, Unknown):
+        return seen
+    unfenced = [one.node_id for one in record.brokers if seen.fenced(one.node_id) is False]
+    leaving = [
+        one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)
+    ]
+    configs, log_dirs = await asyncio.gather(
+        kafka.configs(brokers, servers, unfenced), kafka.log_dirs(brokers, servers, leaving)
+    )
+    return replace(seen, configs=configs, log_dirs=log_dirs)
+
+
+def _has_no_partition(seen: Observed, node_id: NodeID) -> bool:
+    return isinstance(seen.cluster, Known) and node_id not in seen.cluster.value.by_broker
+
+
+async def _places(kube: KubeApi, seen: Observed, desired: PoolDesired) -> Observed:
+    """The Kubernetes nodes that decide something: racks of new pods, and those of brokers that do not serve."""
+    record = seen.record
+    if record is None:
+        return seen
+    suspects = [one.node_id for one in record.brokers if one.ran and seen.fenced(one.node_id) is not False]
+    claims = await _placed(kube, seen.claims, frozenset(suspects))
+    seen = replace(seen, claims=claims)
+    wanted = {claim.bound_to for claim in claims if claim.bound_to and claim.node_id in suspects}
+    for pod in seen.pods:
+        if pod.node_name and (pod.node_id in suspects or (desired.runtime.rack_key and pod.needs_late)):
+            wanted.add(pod.node_name)
+    names = sorted(wanted)
+    answers = await asyncio.gather(*(_node(kube, name) for name in names))
+    return replace(seen, kube_nodes=tuple(zip(names, answers, strict=True)))
+
+
+async def _node(kube: KubeApi, name: str) -> Knowable[KubeNode]:
+    try:
+        item = await kube.get(NODES, "", name)
+    except KubeError as error:
+        return Unknown(reason=str(error))
+    return Known(value=KubeNode(name=name, ready=False) if item is None else kube_node_from(item))
+
+
+async def _placed(kube: KubeApi, claims: tuple[Claim, ...], suspects: frozenset[NodeID]) -> tuple[Claim, ...]:
+    """The claims; those of suspects get the only Kubernetes node that can reach their volume, if that is certain."""
+
+    async def one(claim: Claim) -> Claim:
+        if claim.node_id not in suspects or not claim.volume:
+            return claim
+        try:
+            volume = await kube.get(VOLUMES, "", claim.volume)
+            place = ANYWHERE if volume is None else place_of(volume, claim.selected_node)
+            known = place.certain or await kube.get(NODES, "", place.node) is not None
+        except KubeError:
+            return claim
+        return replace(claim, bound_to=place.node if known else "")
+
+    return tuple(await asyncio.gather(*(one(claim) for claim in claims)))

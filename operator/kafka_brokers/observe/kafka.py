@@ -1,0 +1,171 @@
+"""Ask the controllers who leads, and a broker that is caught up for all partitions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from kafka_brokers.model.names import REPLICATION_PORT
+from kafka_brokers.model.observed import ClusterView, Leader
+from kafka_brokers.observe.quorum import leader_of
+from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.model.brokers import ConfigEntry, LogDirectory
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.wire.brokers import Brokers
+from kit.clock import Clock
+
+T = TypeVar("T")
+_PATIENCE_S: Final = 1.0
+"""How long the other controllers may take after the leader has answered."""
+_NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
+_SOURCES: Final = 2
+"""So many brokers are asked for the partitions, one after the other, before they count as unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Kafka's answers of one look, and when the first question was sent (monotonic seconds)."""
+
+    leader: Knowable[Leader]
+    cluster: Knowable[ClusterView]
+    at_s: float
+
+
+def controllers_of(contract: Contract) -> dict[NodeID, Endpoint]:
+    """The endpoints of the controllers in the contract: ids and addresses are in the same order."""
+    found = {}
+    for node_id, address in zip(contract.controller_ids, contract.controllers, strict=False):
+        host, _, port = address.rpartition(":")
+        if host and port.isascii() and port.isdigit():
+            found[node_id] = Endpoint(node_id=node_id, host=host, port=int(port))
+    return found
+
+
+def endpoint_of(node_id: NodeID, ip: str) -> Endpoint:
+    """The listener of a broker that the operator asks."""
+    return Endpoint(node_id=node_id, host=ip, port=REPLICATION_PORT)
+
+
+async def ask(
+    brokers: Brokers,
+    controllers: dict[NodeID, Endpoint],
+    servers: dict[NodeID, Endpoint],
+    cluster_id: ClusterID,
+    clock: Clock,
+) -> Asked:
+    """Who leads, and all partitions as one of these `servers` knows them that is caught up with the metadata log."""
+    at_s = clock.monotonic()
+    leader = leader_of(await _quorum(brokers, controllers), controllers)
+    if isinstance(leader, Unknown):
+        return Asked(leader=leader, cluster=Unknown(reason=leader.reason), at_s=at_s)
+    sources = sorted(leader.value.observers_caught_up & servers.keys())
+    if not sources:
+        return Asked(leader=leader, cluster=Unknown(reason=_no_source(servers)), at_s=at_s)
+    reasons = []
+    for node_id in sources[:_SOURCES]:
+        view = await _view(brokers, servers[node_id], leader.value, cluster_id, clock.monotonic())
+        if isinstance(view, Known):
+            return Asked(leader=leader, cluster=view, at_s=at_s)
+        reasons.append(view.reason)
+    return Asked(leader=leader, cluster=Unknown(reason="; ".join(reasons)), at_s=at_s)
+
+
+def _no_source(servers: dict[NodeID, Endpoint]) -> str:
+    if not servers:
+        return "no broker runs yet"
+    return "no running broker has caught up with the metadata log yet"
+
+
+async def _quorum(brokers: Brokers, controllers: dict[NodeID, Endpoint]) -> dict[NodeID, Knowable[QuorumAnswer]]:
+    """Ask every controller; after a leader has answered, the others have `_PATIENCE_S` more."""
+    tasks = {node: asyncio.create_task(known(brokers.describe_quorum, at)) for node, at in controllers.items()}
+    pending = set(tasks.values())
+    try:
+        while pending:
+            led = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            done, pending = await asyncio.wait(
+                pending, timeout=_PATIENCE_S if led else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                break
+    finally:
+        for task in tasks.values():
+            task.cancel()  # does nothing to those that are done
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    return {node: _said(task) for node, task in tasks.items()}
+
+
+def _said(task: "asyncio.Task[Knowable[T]]") -> Knowable[T]:
+    return Unknown(reason="no answer in time") if task.cancelled() else task.result()
+
+
+async def known(question: Callable[[Endpoint], Awaitable[T]], endpoint: Endpoint) -> Knowable[T]:
+    """The answer, or why there is none."""
+    try:
+        return Known(value=await question(endpoint))
+    except KafkaRefused as error:
+        return Unknown(reason="not the leader" if error.name == _NOT_LEADER else str(error))
+    except KafkaError as error:
+        return Unknown(reason=str(error))
+
+
+async def _view(
+    brokers: Brokers, source: Endpoint, leader: Leader, cluster_id: ClusterID, at_s: float
+) -> Knowable[ClusterView]:
+    """Every registered broker and partition. A part that is not known makes all of it unknown."""
+    try:
+        registered, partitions, reassignments = await asyncio.gather(
+            brokers.describe_brokers(source),
+            brokers.describe_partitions(source),
+            brokers.reassignments(leader.endpoint),
+        )
+        topics = sorted({partition.at.topic for partition in partitions})
+        min_isr = await brokers.min_isr(source, topics) if topics else {}
+    except KafkaError as error:
+        return Unknown(reason=str(error))
+    if registered.cluster_id != cluster_id:
+        both = f"its cluster id is {registered.cluster_id}, not {cluster_id}"
+        return Unknown(reason=f"broker {source} is of another cluster: {both}")
+    return Known(
+        value=ClusterView(
+            source=source.node_id,
+            registered=registered.brokers,
+            partitions=partitions,
+            min_isr=tuple(sorted(min_isr.items())),
+            reassignments=reassignments,
+            taken_at_s=at_s,
+        )
+    )
+
+
+async def configs(
+    brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[NodeID]
+) -> tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...]:
+    """The running configuration of these brokers, each asked of the broker itself."""
+
+    async def one(node_id: NodeID) -> Knowable[tuple[ConfigEntry, ...]]:
+        endpoint = servers.get(node_id)
+        if endpoint is None:
+            return Unknown(reason="it does not run")
+        return await known(lambda at: brokers.describe_broker_config(at, node_id), endpoint)
+
+    ids = tuple(wanted)
+    return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))
+
+
+async def log_dirs(
+    brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[NodeID]
+) -> tuple[tuple[NodeID, Knowable[tuple[LogDirectory, ...]]], ...]:
+    """The log directories of these brokers, each asked of the broker itself."""
+
+    async def one(node_id: NodeID) -> Knowable[tuple[LogDirectory, ...]]:
+        endpoint = servers.get(node_id)
+        return (
+            Unknown(reason="it does not run") if endpoint is None else await known(brokers.describe_log_dirs, endpoint)
+        )
+
+    ids = tuple(wanted)
+    return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))

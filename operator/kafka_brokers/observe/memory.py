@@ -1,0 +1,76 @@
+"""What is remembered between looks: volumes that were found empty, and Kubernetes nodes that are down. Pure."""
+
+from typing import Final
+
+from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
+from kafka_brokers.plan.lost import found_blank
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+
+LOOK_MAX_S: Final = 15.0
+"""The longest time between two looks that counts: what was not looked at is not known."""
+
+
+def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
+    """The memory after this look."""
+    blank = tuple(row for pod in observed.pods for row in _blank(pod, before, now_s))
+    return Memory(blank=blank, node_down_s=_down(observed, before, now_s), looked_s=now_s)
+
+
+def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
+    """A row for each volume that this pod's scripts find empty, kept while none of them finds anything else."""
+    rows = {(row.pod_uid, row.index): row for row in before.blank}
+    found = []
+    for index in found_blank(pod):
+        finished_s = pod.report.finished_at_s if pod.report is not None else 0.0
+        old = rows.get((pod.uid, index))
+        if old is None:
+            found.append(
+                BlankDisk(pod_uid=pod.uid, index=index, first_s=now_s, last_s=now_s, last_finished_at_s=finished_s)
+            )
+        elif finished_s > old.last_finished_at_s:  # another run found the same
+            found.append(
+                BlankDisk(
+                    pod_uid=pod.uid, index=index, first_s=old.first_s, last_s=now_s, last_finished_at_s=finished_s
+                )
+            )
+        else:
+            found.append(old)
+    return found
+
+
+def _down(observed: Observed, before: Memory, now_s: float) -> tuple[tuple[NodeID, float], ...]:
+    """For how long Kubernetes (not ready, or gone) and the quorum (fenced) have agreed, between looks that both did.
+
+    A look at which one of them is not known neither counts nor resets.
+    """
+    record = observed.record
+    if record is None:
+        return ()
+    since_s = min(max(now_s - before.looked_s, 0.0), LOOK_MAX_S) if before.looked_s else 0.0
+    found = []
+    for broker in record.brokers:
+        earlier_s = before.node_down_for_s(broker.node_id)
+        agreed = _agreed(observed, broker.node_id)
+        if agreed is None and earlier_s:
+            found.append((broker.node_id, earlier_s))
+        elif agreed:
+            found.append((broker.node_id, earlier_s + since_s if _was_down(before, broker.node_id) else 0.001))
+    return tuple(found)
+
+
+def _was_down(before: Memory, node_id: NodeID) -> bool:
+    return node_id in dict(before.node_down_s)
+
+
+def _agreed(observed: Observed, node_id: NodeID) -> bool | None:
+    """Whether both say that the broker's Kubernetes node is down; None if one of them is not known."""
+    pod = observed.broker_pod(node_id)
+    places = [claim.bound_to for claim in observed.claims if claim.node_id == node_id and claim.bound_to]
+    name = pod.node_name if pod is not None and pod.node_name else next(iter(places), "")
+    if not name:
+        return False
+    node, fenced = observed.kube_node(name), observed.fenced(node_id)
+    if not isinstance(node, Known) or fenced is None:
+        return None
+    return not node.value.ready and fenced

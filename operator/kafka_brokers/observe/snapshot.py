@@ -1,0 +1,260 @@
+"""The Kubernetes objects of one pool, listed once and read: what exists, and what of it cannot be understood."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from kafka_quorum.resources.contract import contract_from
+
+from kafka_brokers.api.validation import quorum_of
+from kafka_brokers.kind import POOLS
+from kafka_brokers.model import names
+from kafka_brokers.model.disks import PoolRecord
+from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
+from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
+from kafka_brokers.resources.meta import foreign_controller
+from kafka_brokers.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.formats import LaterFormat
+from kafka_quorum.model.formats import Unreadable as UnreadableError
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kit import token
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
+
+PODS_MAX: Final = 2_000
+"""Of all pools of one quorum: anybody can create pods with such labels."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The Kubernetes objects of one pool, as one round of requests found them. `peers` are brokers of other pools."""
+
+    resource: Json
+    contract: Knowable[Contract]
+    record: PoolRecord | None
+    record_owner_uid: str | None
+    record_fault: str
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    peers: tuple[Pod, ...]
+    support: tuple[Support, ...]
+    revisions: tuple[Revision, ...]
+    specs: tuple[tuple[str, Json], ...]
+    token: Knowable[token.Token]
+    taken_ids: tuple[tuple[NodeID, str], ...]
+    unreadable: tuple[Unreadable, ...]
+    taken_at_s: float
+    accepted: str = ""
+    accepted_spec: Json | None = None
+    later: tuple[str, ...] = ()
+
+    @property
+    def quorum(self) -> str:
+        """The name of the quorum that the spec names."""
+        return quorum_of(self.resource)
+
+    @property
+    def spec_kept(self) -> bool:
+        """Whether the resource's spec is the one that was accepted last, or is too long to be stored."""
+        return self.accepted == accepted_text(self.resource.get("spec") or {})
+
+
+async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
+    """Everything of a pool, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
+    taken_at_s = clock.monotonic()
+    resource = await kube.get(POOLS, namespace, name)
+    if resource is None:
+        return None
+    quorum, labels = quorum_of(resource), names.pool_labels(name)
+    kinds = (CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+    claims, config_maps, services, budgets, revisions = await asyncio.gather(
+        *(kube.list(kind, namespace, labels) for kind in kinds)
+    )
+    pods, contract, present_token, pools = await asyncio.gather(
+        kube.list(PODS, namespace, {names.LABEL_OF_QUORUM: quorum} if quorum else labels),
+        _contract(kube, namespace, quorum),
+        _token(kube, namespace, quorum),
+        kube.list(POOLS, namespace, {}),
+    )
+    stored = await _stored(kube, namespace, name, config_maps)
+    record, fault, later = _record(stored)
+    claims = await _confirmed(kube, namespace, name, record, claims)
+    if len(pods) > PODS_MAX:
+        raise KubeError(f"{len(pods)} pods have labels of quorum {quorum}, at most {PODS_MAX} are looked at")
+    own = [item for item in pods if (item["metadata"].get("labels") or {}).get(names.LABEL_POOL) == name]
+    known_pods, bad_pods = _parsed("Pod", [item for item in own if _is_pod(item, name)], pod_from)
+    peers, _ = _parsed("Pod", [item for item in pods if item not in own], pod_from)
+    known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)
+    of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
+    readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
+    in_use = {pod.revision for pod in known_pods} | _recorded(record)
+    text = stored_text(stored) if stored is not None else ""
+    return Snapshot(
+        resource=resource,
+        contract=contract,
+        record=record,
+        record_owner_uid=None if stored is None else owner_uid(stored),
+        record_fault=fault,
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        peers=tuple(pod for pod in peers if not pod.formats),
+        support=support_from((*services, *budgets, *_configs(config_maps, name), *of_name)),
+        revisions=tuple(revision for revision, _ in readable),
+        specs=tuple((revision.name, spec) for revision, spec in readable),
+        token=present_token,
+        taken_ids=_taken_ids(resource, pools),
+        unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
+        taken_at_s=taken_at_s,
+        accepted=text,
+        accepted_spec=_accepted(text, name),
+        later=later,
+    )
+
+
+def _recorded(record: PoolRecord | None) -> set[str | None]:
+    """The revisions from which the record makes pods."""
+    return set() if record is None else {record.applied_revision, *(broker.revision for broker in record.brokers)}
+
+
+def _accepted(text: str, name: str) -> Json | None:
+    try:
+        return accepted_from(text, f"ConfigMap {names.record_name(name)}") if text else None
+    except UnreadableError:
+        return None
+
+
+async def _contract(kube: KubeApi, namespace: str, quorum: str) -> Knowable[Contract]:
+    """The quorum's contract. One that cannot be read is Unknown; so is one that does not exist yet."""
+    if not quorum:
+        return Unknown(reason="spec.quorum names no quorum")
+    name = names.contract_name(quorum)
+    item = await kube.get(CONFIG_MAPS, namespace, name)
+    if item is None:
+        return Unknown(reason=f"it has not published ConfigMap {name} yet")
+    try:
+        return Known(value=contract_from(item))
+    except UnreadableError as error:
+        return Unknown(reason=str(error))
+
+
+async def _token(kube: KubeApi, namespace: str, quorum: str) -> Knowable[token.Token]:
+    try:
+        return Known(value=await token.read(kube, namespace, names.token_name(quorum)))
+    except KubeError as error:
+        return Unknown(reason=str(error))
+
+
+async def _stored(kube: KubeApi, namespace: str, name: str, config_maps: list[Json]) -> Json | None:
+    """The ConfigMap of the record, by its name: a restore may lose its labels."""
+    wanted = names.record_name(name)
+    listed = next((item for item in config_maps if item["metadata"]["name"] == wanted), None)
+    return listed if listed is not None else await kube.get(CONFIG_MAPS, namespace, wanted)
+
+
+def _record(stored: Json | None) -> tuple[PoolRecord | None, str, tuple[str, ...]]:
+    """The record, why it cannot be read, and whether a later version of this operator wrote it."""
+    if stored is None:
+        return None, "", ()
+    if foreign_controller(stored) is not None:
+        return None, f"ConfigMap {stored['metadata']['name']}: something else controls it. Remove that reference", ()
+    try:
+        return record_from(stored), "", ()
+    except LaterFormat as error:
+        return None, str(error), (str(error),)
+    except UnreadableError as error:
+        return None, str(error), ()
+
+
+async def _confirmed(
+    kube: KubeApi, namespace: str, name: str, record: PoolRecord | None, claims: list[Json]
+) -> list[Json]:
+    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a volume."""
+    if record is None:
+        return claims
+    listed = {item["metadata"]["name"] for item in claims}
+    missing = [
+        claim
+        for broker in record.brokers
+        for disk in broker.disks
+        if disk.claim_uid is not None
+        and (claim := names.claim_name(name, broker.node_id, disk.index, disk.generation)) not in listed
+    ]
+    found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
+    return [*claims, *(item for item in found if item is not None)]
+
+
+def _is_claim(item: Json, pool: str) -> bool:
+    parts = names.claim_parts(item["metadata"]["name"])
+    return parts is not None and parts[0] == pool and foreign_controller(item) is None
+
+
+def _is_pod(item: Json, pool: str) -> bool:
+    """Whether a pod has the name that its role and node id make, and is not controlled by something else."""
+    metadata = item["metadata"]
+    node_id = str((metadata.get("labels") or {}).get(names.LABEL_NODE, ""))
+    begins = f"{pool}-{node_id}-broker"
+    named = metadata["name"] == begins or metadata["name"].startswith(f"{begins}-format-")
+    return node_id.isdigit() and named and foreign_controller(item) is None
+
+
+def _configs(config_maps: list[Json], pool: str) -> list[Json]:
+    begins = f"{pool}-broker-config-"
+    return [item for item in config_maps if item["metadata"]["name"].startswith(begins)]
+
+
+def _taken_ids(resource: Json, pools: Iterable[Json]) -> tuple[tuple[NodeID, str], ...]:
+    """Node ids that other pools of this quorum have, or that an older one asks for."""
+    found: dict[NodeID, str] = {}
+    mine = _age(resource)
+    for pool in pools:
+        if pool["metadata"]["uid"] == resource["metadata"]["uid"] or quorum_of(pool) != quorum_of(resource):
+            continue
+        rows = (pool.get("status") or {}).get("brokers") or ()
+        ids = [row.get("nodeID") for row in rows if isinstance(row, dict)]
+        if _age(pool) < mine:
+            ids += _asked(pool.get("spec") or {})
+        found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
+    return tuple(sorted(found.items()))
+
+
+def _age(resource: Json) -> tuple[str, str]:
+    return str(resource["metadata"].get("creationTimestamp", "")), str(resource["metadata"]["name"])
+
+
+def _asked(spec: Json) -> list[object]:
+    """The node ids that a spec asks for if none of them is taken."""
+    listed = spec.get("nodeIDs")
+    if isinstance(listed, list) and listed:
+        return list(listed)
+    first, count = spec.get("firstNodeID", 0), spec.get("replicas", 3)
+    return list(range(first, first + min(count, PODS_MAX))) if type(first) is int and type(count) is int else []
+
+
+def _parsed(
+    kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
+) -> tuple[tuple[T, ...], tuple[Unreadable, ...]]:
+    """The results of `parse` without its Nones, and the objects that it cannot understand."""
+    found: list[T] = []
+    bad: list[Unreadable] = []
+    for item in items:
+        try:
+            value = parse(item)
+        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object Unknown
+            bad.append(
+                Unreadable(
+                    kind=kind,
+                    name=clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS),
+                    why=clean(str(error) or type(error).__name__, max_chars=WORDS_MAX_CHARS),
+                    later=isinstance(error, LaterFormat),
+                )
+            )
+        else:
+            if value is not None:
+                found.append(value)
+    return tuple(found), tuple(bad)

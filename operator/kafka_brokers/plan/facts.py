@@ -1,0 +1,92 @@
+"""Questions that concerns and guards share; they decide nothing. Pure."""
+
+from dataclasses import dataclass
+
+from kafka_brokers.model import names
+from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
+from kafka_brokers.model.observed import ClusterView, Leader, Observed, Revision
+from kafka_brokers.model.pool import PoolDesired
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What follows from the spec, the look and the record together; each is computed once for a pass.
+
+    `image` is the resolved image of the release. `now_s` is wall-clock seconds since the epoch. `repair_only`: the
+    present spec is invalid, so that nothing new is begun.
+    """
+
+    desired: PoolDesired
+    observed: Observed
+    record: PoolRecord
+    image: str
+    now_s: float
+    repair_only: bool = False
+
+    @property
+    def leader(self) -> Leader | None:
+        """The leader, if it is known."""
+        return self.observed.leader.value if isinstance(self.observed.leader, Known) else None
+
+    @property
+    def view(self) -> ClusterView | None:
+        """The partitions, if they are known."""
+        return self.observed.cluster.value if isinstance(self.observed.cluster, Known) else None
+
+    @property
+    def target(self) -> str:
+        """The name of the revision that every pod shall be made from."""
+        return target_name(self.desired)
+
+    @property
+    def requested(self) -> tuple[NodeID, ...]:
+        """The node ids that the pool shall have."""
+        return requested_ids(self.desired, self.record, self.observed)
+
+    def revision_of(self, broker: BrokerIdentity) -> Revision | None:
+        """The revision that this broker's pod is made from."""
+        return self.observed.revision(broker.revision)
+
+    def fenced(self, node_id: NodeID) -> Knowable[bool]:
+        """Whether the quorum has fenced this broker, or does not know it."""
+        match self.observed.cluster:
+            case Known(value=view):
+                row = view.broker(node_id)
+                return Known(value=row is None or row.fenced)
+            case Unknown(reason=reason):
+                return Unknown(reason=reason)
+
+
+def target_name(desired: PoolDesired) -> str:
+    """The name of the revision of the present spec and contract."""
+    return names.revision_name(desired.name, names.inputs_hash(desired.runtime))
+
+
+def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) -> tuple[NodeID, ...]:
+    """The exact ids of the spec; or so many: those that the pool has, then the lowest free ones from the first id."""
+    if desired.node_ids:
+        return desired.node_ids
+    staying = [broker.node_id for broker in record.brokers if not broker.leaving]
+    leaving = [broker.node_id for broker in record.brokers if broker.leaving]
+    present = [*sorted(staying), *sorted(leaving)][: desired.replicas]
+    taken = {*record.node_ids, *dict(observed.taken_ids)}
+    if isinstance(observed.contract, Known):
+        taken |= set(observed.contract.value.controller_ids)
+    candidate = desired.first_node_id
+    while len(present) < desired.replicas:
+        if candidate not in taken:
+            present.append(NodeID(candidate))
+        candidate = NodeID(candidate + 1)
+    return tuple(sorted(present))
+
+
+def owns_token(desired: PoolDesired, observed: Observed) -> bool:
+    """Whether this pool holds the disruption token."""
+    return isinstance(observed.token, Known) and observed.token.value.holder == holder_of(desired)
+
+
+def holder_of(desired: PoolDesired) -> str:
+    """The name under which a pool holds the token."""
+    return f"pool/{desired.name}"

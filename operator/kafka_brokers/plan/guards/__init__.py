@@ -1,0 +1,1 @@
+"""The guards of brokers, one file for each rule."""

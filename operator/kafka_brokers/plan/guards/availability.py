@@ -1,0 +1,119 @@
+"""What a stop of brokers would do to each partition: the arithmetic of rules 10 and 11. Pure, and used by guards only.
+
+Kafka keeps an acknowledged record on every member of the ISR. It answers a producer with acks=all only while the ISR
+has `min.insync.replicas` members. Outside the ISR, the eligible leaders (ELR) have every acknowledged record too.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kafka_brokers.model.observed import ClusterView
+from kafka_quorum.model.brokers import Partition, TopicPartition
+from kafka_quorum.model.ids import NodeID
+
+NAMED_MAX: Final = 5
+"""So many partitions are named in a message; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objection:
+    """A partition that speaks against a stop of a broker. `for_good`: no waiting ends it, a person must decide."""
+
+    at: TopicPartition
+    why: str
+    for_good: bool = False
+
+
+def objections(view: ClusterView, broker: NodeID, others: AbstractSet[NodeID]) -> Iterator[Objection]:
+    """The partitions that a stop of this broker would harm, if `others` are stopped at the same time.
+
+    In order: partitions that are harmed already, those that would be, those that no order of stops keeps available.
+    """
+    for partition in view.by_broker.get(broker, ()):
+        found = _objection(view, partition, broker, others)
+        if found is not None:
+            yield found
+
+
+def _objection(
+    view: ClusterView, partition: Partition, broker: NodeID, others: AbstractSet[NodeID]
+) -> Objection | None:
+    min_isr = view.min_isr_of(partition)
+    if min_isr is None:
+        return Objection(at=partition.at, why="its min.insync.replicas is not known")
+    rows = _of_member if broker in partition.isr else _of_outsider
+    return next((found for holds, found in rows(view, partition, min_isr, broker, others) if holds), None)
+
+
+_Row: TypeAlias = tuple[bool, Objection]
+
+
+def _of_outsider(
+    _: ClusterView, partition: Partition, min_isr: int, broker: NodeID, __: AbstractSet[NodeID]
+) -> Iterator[_Row]:
+    """A broker outside the ISR is needed where there is no leader, or too few members: it may become one."""
+    at, eligible = partition.at, {*partition.elr, *partition.last_elr}
+    leaderless = partition.leader is None and broker in eligible
+    yield leaderless, Objection(at=at, why=f"it has no leader, and broker {broker} may be needed to lead it")
+    why = f"it has {_members(partition)} and needs {min_isr}: broker {broker} can become one"
+    yield len(partition.isr) < min_isr, Objection(at=at, why=why)
+
+
+def _of_member(
+    view: ClusterView, partition: Partition, min_isr: int, broker: NodeID, others: AbstractSet[NodeID]
+) -> Iterator[_Row]:
+    at, replicas, isr = partition.at, set(view.replicas_of(partition)), set(partition.isr)
+    left = isr - {broker} - others
+    why = f"it has {_replicas(len(replicas))}, and min.insync.replicas is {min_isr}: each stop makes it unavailable"
+    yield len(replicas) <= max(min_isr, 1), Objection(at=at, why=why, for_good=True)
+    leaderless = f"it has no leader, and broker {broker} may be needed to lead it"
+    yield partition.leader is None, Objection(at=at, why=leaderless)
+    yield len(isr) < min_isr, Objection(at=at, why=f"it has {_members(partition)} and needs {min_isr}")
+    yield not left, Objection(at=at, why=f"broker {broker} is its only in-sync replica")
+    why = f"it has {_members(partition)}, without broker {broker} {len(left)}, and needs {min_isr}"
+    yield len(left) < min_isr, Objection(at=at, why=why)
+    # When the running reassignment is done, only members among its target stay in the ISR.
+    staying = isr & replicas
+    harmed = broker in staying and len(staying) >= min_isr > len(staying & left)
+    yield (
+        harmed,
+        Objection(at=at, why=f"its running reassignment would end with {len(staying & left)} in-sync replicas"),
+    )
+
+
+def _members(partition: Partition) -> str:
+    count = len(partition.isr)
+    return "one in-sync replica" if count == 1 else f"{count} in-sync replicas"
+
+
+def _replicas(count: int) -> str:
+    return "one replica" if count == 1 else f"{count} replicas"
+
+
+def share(view: ClusterView, one: NodeID, other: NodeID) -> bool:
+    """Whether two brokers have a partition in common, now or when the running reassignments are done."""
+    mine = view.by_broker.get(one, ())
+    return any(other in partition.replicas or other in view.replicas_of(partition) for partition in mine)
+
+
+def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
+    """The partitions of which only this broker is known to have every acknowledged record.
+
+    Those are the partitions without another member in the ISR, and without another eligible leader. With an empty ISR
+    (no leader), the last known eligible leaders count.
+    """
+    found = []
+    for partition in view.by_broker.get(broker, ()):
+        complete = {*partition.isr, *partition.elr} or set(partition.last_elr)
+        if not complete or complete <= {broker}:
+            found.append(partition)
+    return tuple(found)
+
+
+def named(partitions: tuple[TopicPartition, ...]) -> str:
+    """The first few, and how many more there are."""
+    first = ", ".join(map(str, partitions[:NAMED_MAX]))
+    more = len(partitions) - NAMED_MAX
+    return f"{first} and {more} more" if more > 0 else first

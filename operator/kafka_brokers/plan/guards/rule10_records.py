@@ -1,0 +1,163 @@
+"""Rule 10: no acknowledged record is lost by an act of ours.
+
+A broker that starts on an empty volume, under a node id that is the only complete replica of a partition, could lead
+that partition with nothing in it. So such a volume is only replaced if a person accepts the loss.
+"""
+
+from collections.abc import Iterator
+
+from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.names import ACCEPT_LOSS
+from kafka_brokers.model.observed import Claim, ClusterView, Observed
+from kafka_brokers.model.permit import (
+    DeleteBrokerVolume,
+    LeaveEmpty,
+    MoveReplicas,
+    RetireBrokerDisk,
+    RetireBrokerNode,
+)
+from kafka_brokers.plan.guards.availability import last_copies, named
+from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
+from kafka_quorum.model.brokers import LogDirectory, Move
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Unknown
+
+
+@guard(RetireBrokerDisk)
+def may_retire_disk(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
+    """A volume without its data is given up, and formatted again. `evidence` says how it was found to be lost."""
+    return _retire(observed, broker, evidence)
+
+
+@guard(RetireBrokerNode)
+def may_retire_node(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
+    """The volumes of a broker are given up with its lost Kubernetes node."""
+    return _retire(observed, broker, evidence)
+
+
+def _retire(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
+    node_id = broker.node_id
+    if not broker.ran:
+        return yes(f"{evidence}, and broker {node_id} has never run")
+    if isinstance(observed.leader, Unknown):
+        return no(f"{evidence}, but it is not known who leads the quorum ({observed.leader.reason})")
+    if isinstance(observed.cluster, Unknown):
+        return no(f"{evidence}, but the partitions are not known ({observed.cluster.reason})")
+    accepted = node_id in observed.accept_loss
+    return unless(_against(observed.cluster.value, broker, evidence, accepted=accepted), _reason(evidence, accepted))
+
+
+def _reason(evidence: str, accepted: bool) -> str:  # noqa: FBT001 - a private helper with one caller
+    if accepted:
+        return f"{evidence}, and a person accepted what is lost with it ({ACCEPT_LOSS})"
+    return f"{evidence}, and other brokers have every acknowledged record of its partitions"
+
+
+def _against(view: ClusterView, broker: BrokerIdentity, evidence: str, *, accepted: bool) -> Iterator[tuple[bool, str]]:
+    node_id = broker.node_id
+    row = view.broker(node_id)
+    yield row is not None and not row.fenced, f"{evidence}, but broker {node_id} is unfenced: it is in contact"
+    lost = tuple(partition.at for partition in last_copies(view, node_id))
+    text = (
+        f"{evidence}, and no other broker is known to have every acknowledged record of {len(lost)} partitions "
+        f"({named(lost)}): they would be lost. Bring the volume back, or delete these topics, or accept the loss: "
+        f"annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+    )
+    yield bool(lost) and not accepted, text
+
+
+@guard(MoveReplicas)
+def may_move(observed: Observed, node_id: NodeID, moves: tuple[Move, ...]) -> Answer:
+    """Replicas are moved away from a broker that leaves: each partition keeps its number of replicas."""
+    if isinstance(observed.leader, Unknown):
+        return no(f"it is not known who leads the quorum ({observed.leader.reason})")
+    if isinstance(observed.cluster, Unknown):
+        return no(f"the partitions are not known ({observed.cluster.reason})")
+    return unless(
+        _against_moves(observed.cluster.value, node_id, moves), f"broker {node_id} leaves, and others take over"
+    )
+
+
+def _against_moves(view: ClusterView, node_id: NodeID, moves: tuple[Move, ...]) -> Iterator[tuple[bool, str]]:
+    present = {partition.at: partition for partition in view.partitions}
+    live = {row.node_id for row in view.registered if not row.fenced}
+    for move in moves:
+        partition, target = present.get(move.at), move.replicas or ()
+        if partition is None:
+            yield True, f"partition {move.at} is not known"
+            continue
+        yield move.at in view.targets, f"partition {move.at} is being reassigned already"
+        kept = set(target) & set(partition.replicas)
+        wrong = len(set(target)) != len(target) or len(target) != len(partition.replicas) or node_id in target
+        yield wrong, f"partition {move.at} would not keep its {len(partition.replicas)} replicas"
+        yield not (set(target) - kept) <= live, f"partition {move.at} would get a broker that is not unfenced"
+
+
+@guard(LeaveEmpty)
+def may_leave(
+    observed: Observed, broker: BrokerIdentity, log_dirs: Knowable[tuple[LogDirectory, ...]], *, stopped: bool
+) -> Answer:
+    """A broker leaves: no partition has it as a replica, and while it ran its directories had none either (B6).
+
+    `stopped`: its pod is gone, after it was proved empty. Then its directories cannot be asked any more.
+    """
+    node_id = broker.node_id
+    if not broker.ran:
+        return yes(f"broker {node_id} has never run")
+    if isinstance(observed.leader, Unknown):
+        return no(f"it is not known who leads the quorum ({observed.leader.reason})")
+    if isinstance(observed.cluster, Unknown):
+        return no(f"the partitions are not known ({observed.cluster.reason})")
+    view = observed.cluster.value
+    if has := _has(view, node_id):
+        return no(has)
+    return _after_its_stop(view, node_id) if stopped else _of_directories(node_id, log_dirs)
+
+
+def _has(view: ClusterView, node_id: NodeID) -> str:
+    """What the cluster's metadata still has on this broker, as a clause; empty if nothing."""
+    rows = tuple(sorted(partition.at for partition in view.by_broker.get(node_id, ())))
+    if rows:
+        return f"broker {node_id} has {len(rows)} partitions ({named(rows)})"
+    adding = tuple(row.at for row in view.reassignments if node_id in (*row.replicas, *row.adding))
+    return f"running reassignments name broker {node_id} ({named(adding)})" if adding else ""
+
+
+def _after_its_stop(view: ClusterView, node_id: NodeID) -> Answer:
+    row = view.broker(node_id)
+    if row is not None and not row.fenced:
+        return no(f"broker {node_id} is still unfenced: its session has not ended")
+    return yes(f"no partition has broker {node_id} as a replica, and it does not run")
+
+
+def _of_directories(node_id: NodeID, log_dirs: Knowable[tuple[LogDirectory, ...]]) -> Answer:
+    if isinstance(log_dirs, Unknown):
+        return no(f"the log directories of broker {node_id} are not known ({log_dirs.reason})")
+    found = log_dirs.value
+    failed = next((directory for directory in found if directory.error), None)
+    if failed is not None:
+        return no(f"log directory {failed.path} of broker {node_id} reports {failed.error}")
+    left = tuple(sorted({replica.at for directory in found for replica in directory.replicas}))
+    if left:
+        return no(f"the log directories of broker {node_id} still have {len(left)} partitions ({named(left)})")
+    return yes(f"no partition has broker {node_id} as a replica, and its log directories are empty")
+
+
+@guard(DeleteBrokerVolume)
+def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
+    """A claim is deleted: the record has given up its volume, and no pod uses it."""
+    record = observed.record
+    if record is None:
+        return no("the record of the pool is missing")
+    broker = record.broker(claim.node_id)
+    disk = None if broker is None else broker.disk(claim.index)
+    present = disk is not None and disk.generation == claim.generation
+    users = [pod.name for pod in observed.pods if claim.uid in pod.claim_uids]
+    return unless(
+        (
+            (present, f"claim {claim.name} is the present one of broker {claim.node_id}"),
+            (bool(users), f"pod {users[0] if users else ''} uses claim {claim.name}"),
+            (not claim.retired, f"claim {claim.name} is not marked as retired yet"),
+        ),
+        f"the volume of claim {claim.name} was given up, and nothing uses it",
+    )

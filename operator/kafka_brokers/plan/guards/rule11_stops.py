@@ -1,0 +1,116 @@
+"""Rule 11: no partition that could stay available is made unavailable by an act of ours."""
+
+from collections.abc import Iterator
+
+from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.names import HOLD
+from kafka_brokers.model.observed import ClusterView, Leader, Observed
+from kafka_brokers.model.permit import StopBroker
+from kafka_brokers.model.pool import PoolDesired, Unavailable
+from kafka_brokers.plan.guards.availability import named, objections, share
+from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
+from kafka_quorum.model.brokers import TopicPartition
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Unknown
+
+
+@guard(StopBroker)
+def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]) -> Answer:
+    """Running brokers are stopped together, to start again from another revision (B3, B4)."""
+    if isinstance(observed.leader, Unknown):
+        return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
+    if isinstance(observed.cluster, Unknown):
+        return no(f"the partitions are not known ({observed.cluster.reason})")
+    view, leader = observed.cluster.value, observed.leader.value
+    names = ", ".join(map(str, batch))
+    return unless(
+        (
+            *_of_the_quorum(leader),
+            *_of_the_record(observed, batch),
+            *_of_the_batch(desired, view, batch),
+            *_of_other_brokers(view, batch),
+            *_of_partitions(desired, view, batch),
+        ),
+        f"every partition of broker {names} keeps its in-sync replicas, and no other broker is away",
+    )
+
+
+def _of_the_quorum(leader: Leader) -> Iterator[tuple[bool, str]]:
+    caught_up = f"{leader.voters_caught_up} of {leader.voters} voters of the quorum are caught up"
+    yield not leader.settled, f"{caught_up}: a broker stops only if all are"
+
+
+def _of_the_record(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    brokers = observed.record.brokers if observed.record is not None else ()
+    for broker in brokers:
+        away = broker.stopped and broker.node_id not in batch
+        yield away, f"broker {broker.node_id} was stopped before, and is not back yet"
+    for node_id in batch:
+        pod = observed.broker_pod(node_id)
+        yield pod is not None and pod.held, f"pod {pod.name if pod else ''} has the annotation {HOLD}: remove it"
+
+
+def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    yield len(batch) > desired.max_unavailable, f"at most {desired.max_unavailable} may stop together"
+    racks = {row.rack for node_id in batch if (row := view.broker(node_id)) is not None}
+    yield len(racks) > 1, "brokers of different racks do not stop together"
+    pairs = ((one, other) for index, one in enumerate(batch) for other in batch[index + 1 :])
+    for one, other in pairs:
+        yield share(view, one, other), f"brokers {one} and {other} have a partition in common"
+
+
+def _of_other_brokers(view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    for row in view.registered:
+        if row.fenced and row.node_id not in batch and row.node_id in view.by_broker:
+            yield True, f"broker {row.node_id} is fenced and has replicas: it must come back first"
+    known = {row.node_id for row in view.registered}
+    for node_id in sorted(view.by_broker.keys() - known - set(batch)):
+        yield True, f"broker {node_id} has replicas and is not registered: it must come back, or lose them"
+
+
+def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    consented = desired.unavailable is Unavailable.ALLOW
+    for node_id in batch:
+        found = tuple(objections(view, node_id, frozenset(batch) - {node_id}))
+        waiting = [one for one in found if not one.for_good]
+        if waiting:
+            yield True, f"partition {waiting[0].at}: {waiting[0].why}"
+        lasting = tuple(one.at for one in found if one.for_good)
+        if lasting and not consented:
+            why = next(one.why for one in found if one.for_good)
+            text = (
+                f"no order of restarts keeps {len(lasting)} partitions of broker {node_id} available "
+                f"({named(lasting)}). For example {lasting[0]}: {why}. Give them more replicas, or consent with "
+                "spec.roll.unavailablePartitions: Allow"
+            )
+            yield True, text
+
+
+def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
+    """Whether a broker that was stopped is back: unfenced, and in every ISR that it was in before. Else why not."""
+    node_id = broker.node_id
+    pod = observed.broker_pod(node_id)
+    if pod is None or not pod.serves:
+        return False, f"broker {node_id} does not run yet"
+    if isinstance(observed.cluster, Unknown):
+        return False, f"the partitions are not known ({observed.cluster.reason})"
+    view = observed.cluster.value
+    row = view.broker(node_id)
+    if row is None or row.fenced:
+        return False, f"broker {node_id} is {'not registered' if row is None else 'fenced'}: it starts, or recovers"
+    outside = frozenset(broker.outside)
+    rows = view.by_broker.get(node_id, ())
+    missing = tuple(
+        partition.at
+        for partition in rows
+        if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
+    )
+    if missing:
+        return False, f"broker {node_id} is not back in the ISR of {len(missing)} partitions ({named(missing)})"
+    return True, f"broker {node_id} is unfenced, and in every ISR that it was in before"
+
+
+def outside_of(view: ClusterView, node_id: NodeID) -> tuple[TopicPartition, ...]:
+    """The partitions of this broker in whose ISR it is not: after a restart they are not waited for."""
+    rows = view.by_broker.get(node_id, ())
+    return tuple(sorted(partition.at for partition in rows if node_id not in partition.isr))

@@ -1,0 +1,72 @@
+"""Rules 1 and 2 for brokers: a broker is formatted once for each volume, and runs on its own volumes only."""
+
+from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.observed import Observed, Pod
+from kafka_brokers.model.permit import FormatBroker, ReplaceBrokerPod, RunBroker
+from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
+from kafka_quorum.model.known import Knowable, Known
+
+
+@guard(FormatBroker)
+def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
+    """The volumes of a broker that are not formatted are formatted, while no Kafka runs on any of them."""
+    pod = observed.broker_pod(broker.node_id)
+    unclaimed = [disk.index for disk in broker.disks if disk.claim_uid is None]
+    going = _going(observed, broker)
+    return unless(
+        (
+            (bool(unclaimed), f"volume {unclaimed[0] if unclaimed else 0} of broker {broker.node_id} has no claim yet"),
+            (bool(going), going),
+            (pod is not None, f"pod {pod.name if pod else ''} must be gone before a formatter uses its volumes"),
+            (broker.formatted, f"every volume of broker {broker.node_id} is formatted already"),
+        ),
+        f"volumes of broker {broker.node_id} are new, or their data was given up",
+    )
+
+
+@guard(RunBroker)
+def may_run(observed: Observed, broker: BrokerIdentity) -> Answer:
+    """Kafka runs on the volumes of a broker."""
+    formatting = [pod.name for pod in observed.formatter_pods(broker.node_id) if not pod.finished]
+    going = _going(observed, broker)
+    return unless(
+        (
+            (not broker.formatted, f"a volume of broker {broker.node_id} is not formatted yet"),
+            (bool(going), going),
+            (bool(formatting), f"pod {formatting[0] if formatting else ''} still formats"),
+            (not broker.ran, f"the record does not say yet that broker {broker.node_id} may have run"),
+        ),
+        f"every volume of broker {broker.node_id} is formatted, and belongs to it alone",
+    )
+
+
+def _going(observed: Observed, broker: BrokerIdentity) -> str:
+    """Why a volume of this broker cannot be used, as a clause; empty if all can be."""
+    for disk in broker.disks:
+        claim = observed.claim(broker.node_id, disk.index, disk.generation)
+        if claim is None:
+            return f"the claim of volume {disk.index} of broker {broker.node_id} is gone"
+        if claim.uid != disk.claim_uid:
+            return f"claim {claim.name} is not the one in the record"
+        if claim.deleting:
+            return f"claim {claim.name} is being deleted"
+        if claim.volume_gone:
+            return f"claim {claim.name} has lost its volume"
+    return ""
+
+
+@guard(ReplaceBrokerPod)
+def may_replace_pod(pod: Pod, fenced: Knowable[bool], *, node_lost: bool = False) -> Answer:
+    """A pod in which no Kafka runs, or that runs what the record has given up, is deleted, to be created again.
+
+    `fenced` says whether the quorum has fenced this broker. A running Kafka is stopped only if it certainly serves
+    nothing.
+    """
+    if not pod.running:
+        return yes(f"no Kafka runs in pod {pod.name}")
+    match fenced:
+        case Known(value=True):
+            where = "its Kubernetes node is lost" if node_lost else "it serves nothing"
+            return yes(f"broker {pod.node_id} is fenced: {where}")
+        case _:
+            return no(f"Kafka runs in pod {pod.name}, and it is not known that broker {pod.node_id} is fenced")

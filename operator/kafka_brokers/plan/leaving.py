@@ -1,0 +1,215 @@
+"""Brokers that leave the pool: cordoned, drained or held, proved empty, stopped, unregistered (B6). Pure.
+
+One broker leaves at a time, the highest id first. Every step is found again in the next look: nothing is remembered but
+that the broker is `leaving`, and that it was stopped after it was proved empty.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from kafka_brokers.model.actions import (
+    Action,
+    AlterConfig,
+    CancelMoves,
+    DeletePod,
+    MovePartitions,
+    RecordChange,
+    TakeToken,
+    Unregister,
+    WriteRecord,
+)
+from kafka_brokers.model.disks import BrokerIdentity, changed, without_broker
+from kafka_brokers.model.observed import ClusterView, Leader, Pod
+from kafka_brokers.model.plan import Part, Severity, Wait, merged
+from kafka_brokers.model.pool import Drain
+from kafka_brokers.plan.drains import moves_from
+from kafka_brokers.plan.facts import Situation, owns_token
+from kafka_brokers.plan.guards.availability import named
+from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
+from kafka_quorum.model.brokers import ConfigChange, LogDirectory, Move
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.permit import Permit
+
+CORDON: Final = "cordoned.log.dirs"
+_DYNAMIC: Final = 2
+"""Kafka's number for a setting that was changed for one broker."""
+_NONE: Final = Unknown(reason="it does not run")
+MOVES_AT_ONCE: Final = 50
+"""So many partitions of a broker are moved at the same time: a drain can be interrupted, and shows its progress."""
+
+
+def leaving(situation: Situation) -> Part:
+    """The next step of the broker that leaves next."""
+    gone = [one for one in situation.record.brokers if one.leaving]
+    if not gone:
+        return _uncordoned(situation)
+    broker = next((one for one in gone if one.empty), max(gone, key=lambda one: one.node_id))
+    if not broker.ran:
+        return _removed(situation, broker)
+    return _stop(situation, broker) if broker.empty else _emptied(situation, broker)
+
+
+def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
+    view, leader = situation.view, situation.leader
+    if view is None or leader is None:
+        return Part(waits=(_wait(broker, "Draining", "the partitions, or the leader of the quorum, are not known"),))
+    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=False)
+    if isinstance(verdict, Permit):
+        if not owns_token(situation.desired, situation.observed):
+            return merged((_token(situation, broker), Part(verdicts=(verdict,))))
+        after = changed(situation.record, replace(broker, empty=True))
+        message = f"broker {broker.node_id} is empty, and is stopped for good: {verdict.reason}"
+        write = WriteRecord(record=after, change=RecordChange.EMPTY, message=message, permit=verdict)
+        return Part(exclusive=write, verdicts=(verdict,))
+    return merged((Part(verdicts=(verdict,)), _drain(situation, broker, view, leader, verdict.reason)))
+
+
+def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, leader: Leader, why: str) -> Part:
+    """Cordon the broker, and move its partitions, or name them."""
+    cordon = _cordon(situation, broker, leader)
+    rows = view.by_broker.get(broker.node_id, ())
+    left = tuple(sorted(partition.at for partition in rows))
+    if situation.desired.drain is Drain.HOLD and left:
+        text = (
+            f"Did not stop broker {broker.node_id}: it has {len(left)} partitions ({named(left)}). Move them with "
+            "kafka-reassign-partitions.sh, or set spec.drain to Automatic"
+        )
+        wait = Wait(severity=Severity.HELD, reason="BrokerNotEmpty", message=text, node_id=broker.node_id)
+        return Part(actions=cordon, waits=(wait,))
+    moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
+    ours = len(moving)
+    text = f"broker {broker.node_id} is drained: {len(left)} partitions are left, {ours} of them are moving"
+    wait = _wait(broker, "Draining", text if left else why)
+    if cordon or not left or ours >= MOVES_AT_ONCE:
+        return Part(actions=cordon, waits=(wait,))
+    moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation), MOVES_AT_ONCE - ours)
+    if not moves:
+        return _stuck(broker, impossible, wait)
+    verdict = may_move(situation.observed, broker.node_id, moves)
+    if not isinstance(verdict, Permit):
+        return Part(waits=(wait,), verdicts=(verdict,))
+    move = MovePartitions(
+        leader=leader.endpoint,
+        node_id=broker.node_id,
+        moves=moves,
+        message=f"{len(moves)} partitions of broker {broker.node_id} begin to move to other brokers",
+        permit=verdict,
+    )
+    return Part(exclusive=move, waits=(wait,), verdicts=(verdict,))
+
+
+def _stuck(broker: BrokerIdentity, impossible: str, wait: Wait) -> Part:
+    if not impossible:
+        return Part(waits=(wait,))
+    text = f"Did not drain broker {broker.node_id}: {impossible}"
+    held = Wait(severity=Severity.HELD, reason="BrokerNotEmpty", message=text, node_id=broker.node_id)
+    return Part(waits=(held,))
+
+
+def leaving_ids(situation: Situation) -> frozenset[int]:
+    """The brokers that get no replicas, because they leave."""
+    return frozenset(one.node_id for one in situation.record.brokers if one.leaving)
+
+
+def _cordon(situation: Situation, broker: BrokerIdentity, leader: Leader) -> tuple[Action, ...]:
+    """Kafka puts no new replicas on a cordoned broker (KIP-1066, 4.3)."""
+    entries = situation.observed.config(broker.node_id)
+    if isinstance(entries, Unknown):
+        return ()
+    entry = next((one for one in entries.value if one.name == CORDON), None)
+    if entry is None or entry.value == "*":  # a release without it, or done
+        return ()
+    changes = (ConfigChange(name=CORDON, value="*"),)
+    message = f"broker {broker.node_id} is cordoned: it gets no new replicas"
+    return (AlterConfig(leader=leader.endpoint, node_id=broker.node_id, changes=changes, message=message),)
+
+
+def _uncordoned(situation: Situation) -> Part:
+    """Brokers that stay after all take replicas again, and keep those that they have."""
+    view, leader = situation.view, situation.leader
+    if view is None or leader is None:
+        return Part()
+    actions: list[Action] = []
+    for broker in situation.record.brokers:
+        entries = situation.observed.config(broker.node_id)
+        found = entries.value if isinstance(entries, Known) else ()
+        if any(one.name == CORDON and one.value == "*" and one.source == _DYNAMIC for one in found):
+            changes = (ConfigChange(name=CORDON, value=None),)
+            message = f"broker {broker.node_id} takes new replicas again"
+            actions.append(
+                AlterConfig(leader=leader.endpoint, node_id=broker.node_id, changes=changes, message=message)
+            )
+            moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
+            if moving:
+                cancel = tuple(Move(at=at, replicas=None) for at in moving)
+                text = f"{len(cancel)} moves away from broker {broker.node_id} are cancelled: it stays"
+                actions.append(CancelMoves(leader=leader.endpoint, moves=cancel, message=text))
+    return Part(actions=tuple(actions))
+
+
+def _stop(situation: Situation, broker: BrokerIdentity) -> Part:
+    """Stop an empty broker, let Kafka forget it, and drop it from the record."""
+    pod = situation.observed.broker_pod(broker.node_id)
+    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=pod is None)
+    if not isinstance(verdict, Permit):
+        return merged((Part(verdicts=(verdict,)), _called_off(situation, broker, pod, verdict.reason)))
+    wait = _wait(broker, "RemovingBroker", f"broker {broker.node_id} is empty, and stops for good")
+    reported = Part(waits=(wait,), verdicts=(verdict,))
+    if pod is not None:
+        message = f"broker {broker.node_id} is stopped for good: {verdict.reason}"
+        delete = DeletePod(pod=pod, reason="BrokerStopped", message=message, permit=verdict)
+        return reported if pod.deleting else merged((reported, Part(exclusive=delete)))
+    view, leader = situation.view, situation.leader
+    if view is None or leader is None or view.broker(broker.node_id) is None:
+        return merged((reported, _removed(situation, broker)))
+    unregister = Unregister(leader=leader.endpoint, node_id=broker.node_id, permit=verdict)
+    return merged((reported, Part(exclusive=unregister)))
+
+
+def _called_off(situation: Situation, broker: BrokerIdentity, pod: Pod | None, why: str) -> Part:
+    """A broker that has replicas again, such as those of a new topic, runs on, and is drained again."""
+    view, log_dirs = situation.view, _log_dirs(situation, broker)
+    has_some = view is not None and broker.node_id in view.by_broker
+    shown = pod is not None and pod.serves and isinstance(log_dirs, Known)
+    if not (has_some or shown):
+        return Part(waits=(_wait(broker, "RemovingBroker", why),))
+    after = changed(situation.record, replace(broker, empty=False))
+    message = f"the stop of broker {broker.node_id} is called off: {why}"
+    return Part(exclusive=WriteRecord(record=after, change=RecordChange.STOP_CALLED_OFF, message=message))
+
+
+def _removed(situation: Situation, broker: BrokerIdentity) -> Part:
+    """Drop a broker from the record: it never ran, or it is empty, stopped and unregistered."""
+    pods = [pod for pod in situation.observed.pods if pod.node_id == broker.node_id]
+    if pods:
+        return Part(waits=(_wait(broker, "RemovingBroker", f"pod {pods[0].name} ends"),))
+    verdict = may_leave(situation.observed, broker, _NONE, stopped=True)
+    if not isinstance(verdict, Permit):
+        return Part(waits=(_wait(broker, "RemovingBroker", verdict.reason),), verdicts=(verdict,))
+    message = f"broker {broker.node_id} has left the pool"
+    write = WriteRecord(
+        record=without_broker(situation.record, broker.node_id),
+        change=RecordChange.REMOVED,
+        message=message,
+        permit=verdict,
+    )
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _log_dirs(situation: Situation, broker: BrokerIdentity) -> Knowable[tuple[LogDirectory, ...]]:
+    return dict(situation.observed.log_dirs).get(broker.node_id, _NONE)
+
+
+def _token(situation: Situation, broker: BrokerIdentity) -> Part:
+    match situation.observed.token:
+        case Known(value=token) if not token.holder:
+            return Part(exclusive=TakeToken(seen=token))
+        case Known(value=token):
+            text = f"{token.holder} restarts a server of this quorum at this moment"
+        case Unknown(reason=reason):
+            text = f"it is not known who holds the disruption token ({reason})"
+    return Part(waits=(_wait(broker, "RemovingBroker", text),))
+
+
+def _wait(broker: BrokerIdentity, reason: str, text: str) -> Wait:
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=f"Waiting: {text}", node_id=broker.node_id)

@@ -1,0 +1,149 @@
+"""Volumes and Kubernetes nodes that are lost: what shows it, and what is given up (B7). Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, with_disk, without_data
+from kafka_brokers.model.observed import Pod
+from kafka_brokers.model.plan import Part, Severity, Wait, merged
+from kafka_brokers.model.pool import Cure
+from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.guards.rule2_disks import may_replace_pod
+from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.permit import Permit, Verdict
+from kafka_quorum.model.pods import DiskFound
+
+BLANK_FOR_S: Final = 15.0
+"""How far apart two runs of a script must be that found a volume empty, if none between them found anything else."""
+
+
+def lost(situation: Situation) -> Part:
+    """Give up what is lost, one broker at a time, as the policy says."""
+    return merged(_of(situation, broker) for broker in situation.record.brokers if not broker.leaving)
+
+
+def _of(situation: Situation, broker: BrokerIdentity) -> Part:
+    gone = tuple(_gone(situation, broker))
+    if gone:
+        return _disks(situation, broker, gone)
+    return _node(situation, broker)
+
+
+def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskIdentity, bool, str]]:
+    """Volumes without their data: the volume, whether it needs a new claim, and how that was found."""
+    for disk in broker.disks:
+        if disk.claim_uid is None:
+            continue
+        claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+        name = f"volume {disk.index} of broker {broker.node_id}"
+        if claim is None:
+            yield disk, True, f"the claim of {name} is gone"
+        elif claim.uid != disk.claim_uid:
+            continue
+        elif claim.volume_gone:
+            yield disk, True, f"Kubernetes reports that {name} does not exist"
+        elif claim.deleting:
+            yield disk, True, f"claim {claim.name} is being deleted, and {name} is gone with its pod"
+        elif disk.formatted and _is_blank(situation, broker, disk):
+            yield disk, False, f"{name} was found empty in two runs"
+
+
+def _is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
+    pod = situation.observed.broker_pod(broker.node_id)
+    if pod is None or pod.running:
+        return False
+    rows = (row for row in situation.observed.memory.blank if (row.pod_uid, row.index) == (pod.uid, disk.index))
+    return any(row.last_s - row.first_s >= BLANK_FOR_S for row in rows)
+
+
+def found_blank(pod: Pod) -> tuple[int, ...]:
+    """The volumes that the newest report of this pod shows as empty."""
+    if pod.report is None or pod.running:
+        return ()
+    return tuple(row.index for row in pod.report.disks if row.found is DiskFound.EMPTY)
+
+
+def _disks(situation: Situation, broker: BrokerIdentity, gone: tuple[tuple[DiskIdentity, bool, str], ...]) -> Part:
+    evidence = "; ".join(why for _, _, why in gone)
+    if broker.ran and situation.desired.lost_disk is Cure.MANUAL:
+        text = f"Did not replace what is lost, because spec.replacement.lostDisk is Manual: {evidence}"
+        return _waiting(broker, "LostDisk", text)
+    pod = situation.observed.broker_pod(broker.node_id)
+    if pod is not None and pod.running:
+        text = f"{evidence}: Kafka still runs in pod {pod.name}. Delete that pod, and the volume is replaced"
+        return _waiting(broker, "LostDisk", text)
+    verdict = may_retire_disk(situation.observed, broker, evidence)
+    if not isinstance(verdict, Permit):
+        return _waiting(broker, "LostDisk", f"Did not replace a volume: {verdict.reason}", verdict)
+    after = broker
+    for disk, new_claim, _ in gone:
+        after = with_disk(after, without_data(disk, new_claim=new_claim))
+    message = f"broker {broker.node_id} gets new volumes: {verdict.reason}"
+    write = WriteRecord(
+        record=changed(situation.record, after), change=RecordChange.DISK_LOST, message=message, permit=verdict
+    )
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _waiting(broker: BrokerIdentity, reason: str, text: str, *verdicts: Verdict) -> Part:
+    wait = Wait(severity=Severity.DEGRADED, reason=reason, message=text, node_id=broker.node_id)
+    return Part(waits=(wait,), verdicts=verdicts)
+
+
+def _node(situation: Situation, broker: BrokerIdentity) -> Part:
+    """A broker whose Kubernetes node is down, for longer than the policy waits, with volumes that only it can reach."""
+    pod = situation.observed.broker_pod(broker.node_id)
+    name = _place(situation, broker, pod)
+    down_s = situation.observed.memory.node_down_for_s(broker.node_id)
+    node = situation.observed.kube_node(name) if name else None
+    if not isinstance(node, Known) or node.value.ready or not broker.ran:
+        return Part()
+    left_s = situation.desired.lost_node_after_s - down_s
+    if situation.desired.lost_node is Cure.MANUAL or left_s > 0:
+        how = "spec.replacement.lostNode is Manual" if left_s <= 0 else f"for {left_s:.0f} s more it may come back"
+        text = f"Broker {broker.node_id} is on Kubernetes node {name}, which is down: {how}"
+        return _waiting(broker, "NodeDown", text)
+    evidence = f"Kubernetes node {name} of broker {broker.node_id} is down, and the quorum has fenced the broker"
+    verdict = may_retire_node(situation.observed, broker, evidence)
+    if not isinstance(verdict, Permit):
+        return _waiting(broker, "NodeDown", f"Did not replace broker {broker.node_id}: {verdict.reason}", verdict)
+    if pod is not None:
+        return _forced(situation, broker, pod)
+    bound = [disk for disk in broker.disks if _bound_to(situation, broker, disk) == name]
+    if not bound:
+        return Part()
+    after = broker
+    for disk in bound:
+        after = with_disk(after, without_data(disk, new_claim=True))
+    message = f"broker {broker.node_id} gets volumes on another Kubernetes node: {verdict.reason}"
+    write = WriteRecord(
+        record=changed(situation.record, after),
+        change=RecordChange.NODE_LOST,
+        message=message,
+        permit=verdict,
+    )
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _forced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
+    """Delete the pod of a lost Kubernetes node without waiting for it; its volumes are given up after that."""
+    verdict = may_replace_pod(pod, situation.fenced(broker.node_id), node_lost=True)
+    if not isinstance(verdict, Permit):
+        return _waiting(broker, "NodeDown", f"Did not delete pod {pod.name}: {verdict.reason}", verdict)
+    message = f"pod {pod.name} is deleted without its Kubernetes node, which is lost"
+    delete = DeletePod(pod=pod, reason="NodeLost", message=message, force=True, permit=verdict)
+    return Part(actions=(delete,), verdicts=(verdict,))
+
+
+def _place(situation: Situation, broker: BrokerIdentity, pod: Pod | None) -> str:
+    """The Kubernetes node of a broker: of its pod, or the only one that reaches one of its volumes; empty if none."""
+    if pod is not None and pod.node_name:
+        return pod.node_name
+    return next(filter(None, (_bound_to(situation, broker, disk) for disk in broker.disks)), "")
+
+
+def _bound_to(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> str:
+    claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+    return claim.bound_to if claim is not None else ""

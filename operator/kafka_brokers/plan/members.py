@@ -1,0 +1,136 @@
+"""Which brokers the pool has: the record is made, brokers join it, and those that shall leave are marked. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafka_brokers.model.actions import KeepSpec, RecordChange, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, changed, with_brokers, with_disk
+from kafka_brokers.model.observed import Claim, Observed
+from kafka_brokers.model.plan import Part, Severity, waits
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.plan.facts import Situation
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
+from kafka_quorum.model.known import Known, Unknown
+
+
+def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
+    """What is done about the record before anything else is planned; None if it is there and fits."""
+    if observed.later:
+        return waits(Severity.HELD, "LaterFormat", observed.later[0])
+    if observed.record_fault:
+        return waits(Severity.DEGRADED, "RecordUnreadable", f"Did not change anything: {observed.record_fault}")
+    if isinstance(observed.contract, Unknown):
+        text = f"Waiting for quorum {desired.quorum}: {observed.contract.reason}"
+        return waits(Severity.PROGRESS, "WaitingForQuorum", text)
+    cluster_id, record = observed.contract.value.cluster_id, observed.record
+    if record is None:
+        return _made(observed, cluster_id)
+    if record.cluster_id != cluster_id:
+        text = (
+            f"Did not change anything: the volumes of this pool are of cluster {record.cluster_id}, and quorum "
+            f"{desired.quorum} has cluster id {cluster_id}. Correct spec.quorum, or delete this pool"
+        )
+        return waits(Severity.DEGRADED, "ClusterConflict", text)
+    return None
+
+
+def _made(observed: Observed, cluster_id: ClusterID) -> Part:
+    """A new record, or one that is rebuilt from the copies in the claims of an earlier one."""
+    claims = [claim for claim in observed.claims if not claim.retired]
+    foreign = next((claim for claim in claims if claim.cluster_id not in (None, cluster_id)), None)
+    if foreign is not None:
+        text = (
+            f"Did not change anything: the record of this pool is missing, and claim {foreign.name} is of cluster "
+            f"{foreign.cluster_id}, not {cluster_id}. Restore ConfigMap and claims of one cluster"
+        )
+        return waits(Severity.DEGRADED, "ClusterConflict", text)
+    record = PoolRecord(cluster_id=cluster_id, brokers=_from_claims(claims))
+    kept = f", with brokers {_ids(record.node_ids)} from their claims" if claims else ""
+    message = f"the pool has its record, for cluster {cluster_id}{kept}"
+    return Part(exclusive=WriteRecord(record=record, change=RecordChange.MINTED, message=message))
+
+
+def _from_claims(claims: list[Claim]) -> tuple[BrokerIdentity, ...]:
+    """The brokers whose claims exist: of each volume the last generation. A formatted one may have run."""
+    found: dict[NodeID, BrokerIdentity] = {}
+    for claim in sorted(claims, key=lambda one: one.generation):
+        disk = DiskIdentity(
+            index=claim.index,
+            generation=claim.generation,
+            claim_uid=claim.uid,
+            directory_id=DirectoryID(claim.directory_id) if claim.directory_id else None,
+        )
+        before = found.get(claim.node_id, BrokerIdentity(node_id=claim.node_id, disks=()))
+        ran = before.ran or claim.directory_id is not None
+        found[claim.node_id] = replace(with_disk(before, disk), ran=ran)
+    return tuple(found[node_id] for node_id in sorted(found))
+
+
+def kept(situation: Situation) -> Part:
+    """The present spec, which is valid, is stored as the last accepted one."""
+    if situation.observed.spec_kept:
+        return Part()
+    return Part(exclusive=KeepSpec(resource_version=situation.record.resource_version))
+
+
+def members(situation: Situation) -> Part:
+    """Brokers join and leave the record, and get the volumes that the spec lists."""
+    record, requested = situation.record, situation.requested
+    if conflict := _conflict(situation, requested):
+        return waits(Severity.DEGRADED, "NodeIDTaken", conflict)
+    added = tuple(node_id for node_id in requested if record.broker(node_id) is None)
+    if added:
+        changed_record = with_brokers(record, added, len(situation.desired.volumes))
+        message = f"brokers {_ids(added)} join the pool"
+        return Part(exclusive=WriteRecord(record=changed_record, change=RecordChange.BROKERS_ADDED, message=message))
+    leaving = tuple(one for one in record.brokers if one.node_id not in requested and not one.leaving)
+    if leaving:
+        message = f"brokers {_ids(one.node_id for one in leaving)} shall leave the pool"
+        return Part(exclusive=_marked(record, leaving, RecordChange.LEAVING, message))
+    staying = tuple(one for one in record.brokers if one.node_id in requested and one.leaving)
+    if staying:
+        message = f"brokers {_ids(one.node_id for one in staying)} shall stay in the pool after all"
+        return Part(exclusive=_marked(record, staying, RecordChange.STAYING, message))
+    return _volumes(situation)
+
+
+def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
+    """Who else has a node id that the pool shall have; empty if nobody."""
+    taken = dict(situation.observed.taken_ids)
+    contract = situation.observed.contract
+    controllers = contract.value.controller_ids if isinstance(contract, Known) else ()
+    for node_id in requested:
+        if situation.record.broker(node_id) is not None:
+            continue
+        if node_id in taken:
+            return f"Did not add broker {node_id}: pool {taken[node_id]} has this node id. Choose another one"
+        if node_id in controllers:
+            return f"Did not add broker {node_id}: a controller of the quorum has this node id. Choose another one"
+    return ""
+
+
+def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:
+    for broker in brokers:
+        record = changed(record, replace(broker, leaving=change is RecordChange.LEAVING))
+    return WriteRecord(record=record, change=change, message=message)
+
+
+def _volumes(situation: Situation) -> Part:
+    """A spec with more volumes: each broker gets them, one after the other, when its pod is made again."""
+    count = len(situation.desired.volumes)
+    for broker in situation.record.brokers:
+        if len(broker.disks) >= count or broker.leaving:
+            continue
+        if situation.observed.broker_pod(broker.node_id) is not None and broker.revision != situation.target:
+            continue  # its roll comes first: a running pod cannot get another volume
+        indexes = [index for index in range(count) if broker.disk(index) is None]
+        for index in indexes:
+            broker = with_disk(broker, DiskIdentity(index=index))  # noqa: PLW2901 - built up volume by volume
+        message = f"broker {broker.node_id} gets {len(indexes)} more volumes"
+        record = changed(situation.record, broker)
+        return Part(exclusive=WriteRecord(record=record, change=RecordChange.VOLUME_ADDED, message=message))
+    return Part()
+
+
+def _ids(node_ids: Iterable[NodeID]) -> str:
+    return ", ".join(map(str, node_ids))

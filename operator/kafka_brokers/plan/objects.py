@@ -1,0 +1,82 @@
+"""Services and the disruption budget. Pure."""
+
+import json
+from collections.abc import Iterator
+
+from kafka_brokers.model import names
+from kafka_brokers.model.actions import Action, ApplyBudget, ApplyService, DeleteService
+from kafka_brokers.model.observed import Support
+from kafka_brokers.model.plan import Part, Severity, Wait
+from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_brokers.resources import objects as builders
+from kafka_quorum.model.known import Known
+from kit.kube.protocol import Json
+
+
+def objects(situation: Situation) -> Part:
+    """The services that the listeners need, and a budget that lets a drain stop a broker only if we would."""
+    built = builders.services(situation.desired, situation.desired.runtime, situation.record.node_ids)
+    waits = tuple(_foreign(situation, {body["metadata"]["name"] for body in built}))
+    return Part(actions=(*_services(situation, built), *_budget(situation)), waits=waits)
+
+
+def _services(situation: Situation, built: tuple[Json, ...]) -> Iterator[Action]:
+    present = {one.name: one for one in situation.observed.support if one.kind == "Service"}
+    for body in built:
+        name = body["metadata"]["name"]
+        one = present.get(name)
+        if one is None or (not one.foreign and not _same(one, body)):
+            yield ApplyService(name=name)
+    if situation.repair_only:
+        return
+    wanted = {body["metadata"]["name"] for body in built}
+    for one in present.values():
+        if one.name not in wanted and not one.foreign and one.owner_uid == situation.desired.uid:
+            yield DeleteService(name=one.name, uid=one.uid)
+
+
+def _same(present: Support, body: Json) -> bool:
+    asked = {port["name"]: port["nodePort"] for port in body["spec"]["ports"] if "nodePort" in port}
+    found = dict(present.node_ports)
+    return present.facts == builders.facts_of(body) and all(found.get(name) == port for name, port in asked.items())
+
+
+def _foreign(situation: Situation, wanted: set[str]) -> Iterator[Wait]:
+    for one in situation.observed.support:
+        if one.kind == "Service" and one.foreign and one.name in wanted:
+            text = f"Did not use service {one.name}: something else controls it. Delete it, or rename the pool"
+            yield Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text)
+
+
+def _budget(situation: Situation) -> Iterator[Action]:
+    brokers = [one for one in situation.record.brokers if one.ran and not one.empty]
+    if not brokers:
+        return
+    least = len(brokers) - _allowance(situation)
+    body = builders.budget(situation.desired, least)
+    name = names.budget_name(situation.desired.name)
+    present = next((one for one in situation.observed.support if one.kind == "PodDisruptionBudget"), None)
+    if present is None or (present.name == name and not present.foreign and present.facts != builders.facts_of(body)):
+        before = _least(present)
+        yield ApplyBudget(min_available=least, looser=before is not None and least < before)
+
+
+def _allowance(situation: Situation) -> int:
+    """How many brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
+    stopped = [one for one in situation.record.brokers if one.stopped]
+    if stopped:
+        return len(stopped)
+    token = situation.observed.token
+    if not isinstance(token, Known) or token.value.holder:
+        return 0
+    ids = [one.node_id for one in situation.record.brokers if one.ran and not one.empty]
+    return int(all(may_stop(situation.desired, situation.observed, (node_id,)).allowed for node_id in ids))
+
+
+def _least(present: Support | None) -> int | None:
+    """The number in the facts of a budget; None if there is none."""
+    if present is None:
+        return None
+    found = json.loads(present.facts)[0]
+    return found if isinstance(found, int) else None

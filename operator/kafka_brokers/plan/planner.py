@@ -1,0 +1,82 @@
+"""The plan of one pass over a pool. Pure: no clock, no random number, no I/O."""
+
+from typing import Final
+
+from kafka_brokers.model.actions import stamped
+from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.plan import Part, Plan, Severity, Wait, merged
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.members import unsettled
+from kafka_brokers.plan.order import ordered
+
+_SOON_S: Final = 0.5
+"""The pause while something is under way."""
+_LATER_S: Final = 5.0
+"""The pause if a person, or the cluster, must do something first; a watch event ends it earlier."""
+_TICK_S: Final = 10.0
+
+
+def plan(
+    desired: PoolDesired,
+    observed: Observed,
+    *,
+    image: str,
+    now_s: float,
+    repair_only: bool = False,
+    failed: frozenset[str] = frozenset(),
+) -> Plan:
+    """What to do now. `image` is the resolved image of the release, `now_s` wall-clock seconds since the epoch."""
+    paused = _paused(desired)
+    first = unsettled(desired, observed)
+    if first is not None or observed.record is None:
+        return _finished(paused if desired.paused else first or Part(), observed)
+    situation = Situation(
+        desired=desired,
+        observed=observed,
+        record=observed.record,
+        image=image,
+        now_s=now_s,
+        repair_only=repair_only,
+    )
+    part = ordered(situation, failed)
+    if desired.paused:
+        part = Part(waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
+    return _finished(merged((part, _unreadable(observed))), observed)
+
+
+def _paused(desired: PoolDesired) -> Part:
+    if not desired.paused:
+        return Part()
+    text = "Did not change or repair anything: spec.paused is true. Set it to false to continue"
+    return Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),))
+
+
+def _unreadable(observed: Observed) -> Part:
+    rows = (
+        Wait(
+            severity=Severity.DEGRADED,
+            reason="Unreadable",
+            message=f"{one.kind} {one.name} cannot be read: {one.why}. It counts neither as there nor as gone",
+        )
+        for one in observed.unreadable
+    )
+    return Part(waits=tuple(rows))
+
+
+def _finished(part: Part, observed: Observed) -> Plan:
+    """The plan, in which each guarded action carries the time of the look that it was judged by."""
+    # An object that cannot be read could change any decision: nothing is done until it can be.
+    chosen = () if observed.unreadable else (part.actions if part.exclusive is None else (part.exclusive,))
+    return Plan(
+        actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
+        waits=part.waits,
+        verdicts=part.verdicts,
+        requeue_s=_requeue_s(part.waits),
+    )
+
+
+def _requeue_s(waits: tuple[Wait, ...]) -> float:
+    if any(wait.severity is Severity.PROGRESS for wait in waits):
+        return _SOON_S
+    return _LATER_S if waits else _TICK_S

@@ -1,0 +1,180 @@
+"""The pods that run brokers: created on their own volumes, marked, and replaced if no Kafka runs in them. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kafka_brokers.model.actions import Action, CreatePod, DeletePod, GiveLate, MarkPod, RecordChange, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
+from kafka_brokers.model.observed import Observed, Pod
+from kafka_brokers.model.plan import Part, Severity, Wait
+from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.guards.rule2_disks import may_replace_pod, may_run
+from kafka_brokers.plan.late import late_properties
+from kafka_brokers.plan.revisions import config_of
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.permit import Permit, Verdict
+from kafka_quorum.model.pods import Running, Terminated, Waiting
+
+_IMAGE_REASONS: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+_CRASHES: Final = "CrashLoopBackOff"
+
+
+def pods(situation: Situation) -> Part:
+    """Each formatted broker has a pod, made from its revision; one that cannot start gets the present one."""
+    chosen = _chosen(situation)
+    if chosen is not None:
+        return Part(exclusive=chosen)
+    actions: list[Action] = []
+    waited: list[Wait] = []
+    verdicts: list[Verdict] = []
+    for broker in situation.record.brokers:
+        pod = situation.observed.broker_pod(broker.node_id)
+        part = _created(situation, broker) if pod is None else _kept(situation, broker, pod)
+        actions.extend(part.actions)
+        waited.extend(part.waits)
+        verdicts.extend(part.verdicts)
+    return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
+
+
+def _chosen(situation: Situation) -> WriteRecord | None:
+    """Note, before their pods are created, that brokers may run, and from which revision.
+
+    A broker that does not run is not available anyway: it starts from the present revision. Brokers that have run
+    before do so one after the other: if a revision cannot start, only one of them shows it.
+    """
+    record, target, found = situation.record, situation.target, []
+    if situation.observed.revision(target) is None:
+        return None
+    for broker in record.brokers:
+        pod = situation.observed.broker_pod(broker.node_id)
+        if not broker.formatted or broker.empty or (pod is not None and (pod.running or pod.deleting)):
+            continue
+        keeps = _keeps_revision(situation, record, broker)
+        if broker.ran and (broker.revision == target or keeps):
+            continue
+        record = changed(record, replace(broker, ran=True, revision=broker.revision if keeps else target))
+        found.append(broker.node_id)
+    if not found:
+        return None
+    message = f"brokers {', '.join(map(str, found))} start from revision {target}"
+    return WriteRecord(record=record, change=RecordChange.REVISION, message=message)
+
+
+def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIdentity) -> bool:
+    """Whether a broker starts from its own revision again, although the present spec makes another one."""
+    if broker.revision is None or situation.observed.revision(broker.revision) is None:
+        return False
+    trying = (
+        other.node_id
+        for other in record.brokers
+        if other.node_id != broker.node_id and other.revision == situation.target
+    )
+    return situation.repair_only or any(situation.observed.fenced(node_id) is not False for node_id in trying)
+
+
+def _created(situation: Situation, broker: BrokerIdentity) -> Part:
+    if not broker.formatted or broker.empty:
+        return Part()
+    verdict = may_run(situation.observed, broker)
+    revision = situation.observed.revision(broker.revision)
+    config = None if revision is None else config_of(situation, revision)
+    wait = Wait(
+        severity=Severity.PROGRESS,
+        reason="Starting",
+        message=f"Broker {broker.node_id} starts" if verdict.allowed else f"Broker {broker.node_id}: {verdict.reason}",
+        node_id=broker.node_id,
+    )
+    if not isinstance(verdict, Permit) or revision is None or config is None:
+        return Part(waits=(wait,), verdicts=(verdict,))
+    new = CreatePod(node_id=broker.node_id, revision=revision, config_name=config, permit=verdict)
+    return Part(actions=(new,), waits=(wait,), verdicts=(verdict,))
+
+
+def _kept(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
+    if pod.deleting:
+        text = f"Broker {broker.node_id} is stopping: Kafka hands its partitions over first"
+        wait = Wait(severity=Severity.PROGRESS, reason="Stopping", message=text, node_id=broker.node_id)
+        return Part(actions=tuple(_marks(situation, pod)), waits=(wait,))
+    replaced = _replaced(situation, broker, pod)
+    if replaced is not None:
+        return replaced
+    return Part(actions=(*_late(situation, pod), *_marks(situation, pod)), waits=tuple(_waits(situation, broker, pod)))
+
+
+def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | None:
+    """Delete a pod that was made for other volumes, has ended, or cannot start from an old revision."""
+    uids = tuple(disk.claim_uid or "" for disk in broker.disks)
+    directories = tuple(disk.directory_id or "" for disk in broker.disks)
+    other = (pod.claim_uids, pod.directory_ids) != (uids, directories)
+    idle = not pod.running or situation.observed.fenced(broker.node_id) is True
+    moved = idle and not broker.stopped and broker.revision not in (None, pod.revision)
+    if not (other or moved or pod.finished):
+        return None
+    verdict = may_replace_pod(pod, situation.fenced(broker.node_id))
+    why = "it was made for other volumes" if other else "it has ended" if pod.finished else "it cannot start"
+    if not isinstance(verdict, Permit):
+        text = f"Did not delete pod {pod.name}, although {why}: {verdict.reason}"
+        wait = Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id)
+        return Part(waits=(wait,), verdicts=(verdict,))
+    message = f"pod {pod.name} is created again: {why}"
+    return Part(
+        actions=(DeletePod(pod=pod, reason="PodReplaced", message=message, permit=verdict),), verdicts=(verdict,)
+    )
+
+
+def _late(situation: Situation, pod: Pod) -> Iterator[Action]:
+    """What a scheduled pod needs to know about its place, once all of it is known."""
+    if not pod.needs_late or pod.late is not None or not pod.node_name:
+        return
+    text = late_properties(situation, pod)
+    if isinstance(text, Known):
+        yield GiveLate(pod=pod, properties=text.value)
+
+
+def _marks(situation: Situation, pod: Pod) -> Iterator[Action]:
+    """The readiness gate: true if the broker is unfenced, in the metadata of a broker that is caught up."""
+    gate, message = gate_of(situation.observed, pod)
+    if gate != pod.gate:
+        yield MarkPod(pod=pod, gate=gate, message=message)
+
+
+def gate_of(observed: Observed, pod: Pod) -> tuple[str, str]:
+    """The status of the readiness gate, and its sentence. What is not known changes nothing for a pod that serves."""
+    if not pod.serves:
+        return "False", "Kafka does not run"
+    match observed.fenced(pod.node_id):
+        case True:
+            return "False", f"broker {pod.node_id} is fenced, or not registered yet"
+        case False:
+            return "True", f"broker {pod.node_id} is unfenced"
+        case None:
+            return pod.gate or "Unknown", f"it is not known whether broker {pod.node_id} is fenced"
+
+
+def _waits(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Iterator[Wait]:
+    node_id = broker.node_id
+    match pod.container:
+        case Running():
+            if situation.observed.fenced(node_id) is True:
+                text = f"Broker {node_id} runs and is fenced: it recovers its logs, or catches up with the metadata"
+                yield Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node_id)
+        case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
+            text = f"Broker {node_id} does not start: its image cannot be pulled ({message or reason})"
+            yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, node_id=node_id)
+        case Waiting(reason=reason, last_exit=last) if reason == _CRASHES or last is not None:
+            said = last.message.strip() if last is not None else ""
+            text = f"Broker {node_id} does not start{': ' + said if said else f' ({reason})'}"
+            yield Wait(severity=Severity.DEGRADED, reason="BrokerCrashes", message=text, node_id=node_id)
+        case Waiting() if pod.unschedulable:
+            text = f"Broker {node_id} is not scheduled: {pod.unschedulable}"
+            yield Wait(severity=Severity.DEGRADED, reason="Unschedulable", message=text, node_id=node_id)
+        case Waiting() if pod.needs_late and pod.late is None and pod.node_name:
+            late = late_properties(situation, pod)
+            why = late.reason if isinstance(late, Unknown) else "it gets them now"
+            text = f"Broker {node_id} waits for its rack or its addresses: {why}"
+            yield Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node_id)
+        case Waiting() | Terminated():
+            yield Wait(
+                severity=Severity.PROGRESS, reason="Starting", message=f"Broker {node_id} starts", node_id=node_id
+            )

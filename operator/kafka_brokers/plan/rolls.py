@@ -1,0 +1,222 @@
+"""Running brokers restart from the present revision: some at a time, while their partitions stay available. Pure.
+
+A stop is four writes: the token is taken, the record notes the stop, the pods are evicted, and when the brokers are
+back the record says so and the token is given back. Each is judged on a look of its own. Nothing is given up: what a
+stop waits for is named, without limit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafka_brokers.model.actions import EvictPod, GiveToken, RecordChange, TakeToken, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
+from kafka_brokers.model.observed import ClusterView, Pod
+from kafka_brokers.model.permit import StopBroker
+from kafka_brokers.model.plan import Part, Severity, Wait, merged
+from kafka_brokers.plan.facts import Situation, holder_of, owns_token
+from kafka_brokers.plan.guards.rule11_stops import is_back, may_stop, outside_of
+from kafka_brokers.plan.late import moved
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.permit import Permit, Verdict
+
+
+def returning(situation: Situation) -> Part:
+    """Brokers that were stopped: their pods are evicted, and the record notes when they are back.
+
+    This runs whatever the spec says meanwhile, because a stop that was begun is ended.
+    """
+    stopped = [one for one in situation.record.brokers if one.stopped and not one.leaving]
+    if not stopped:
+        return _given_back(situation)
+    waiting = [one for one in stopped if _still_runs(situation, one)]
+    if waiting:
+        return _evictions(situation, tuple(waiting))
+    judged = [(one, *is_back(situation.observed, one)) for one in stopped]
+    back = [one for one, is_, _ in judged if is_]
+    waits = tuple(_wait("RestartingBroker", why, one.node_id) for one, is_, why in judged if not is_)
+    if not back:
+        return Part(waits=waits)
+    record = situation.record
+    for one in back:
+        record = changed(record, replace(one, stopped=False, outside=()))
+    message = f"brokers {_ids(one.node_id for one in back)} are back: unfenced, and in every ISR of before"
+    return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=message), waits=waits)
+
+
+def _still_runs(situation: Situation, broker: BrokerIdentity) -> bool:
+    """Whether the pod that was to be stopped runs on: it is made from another revision, or it is outdated."""
+    pod = situation.observed.broker_pod(broker.node_id)
+    return pod is not None and not pod.deleting and pod.running and bool(_outdated(situation, broker, pod))
+
+
+def _outdated(situation: Situation, broker: BrokerIdentity, pod: Pod) -> str:
+    """Why a pod is to be made again, as a clause; empty if it is as it shall be."""
+    revision = broker.revision if broker.stopped else situation.target
+    if pod.revision != revision:
+        return f"it runs from revision {pod.revision}"
+    return moved(situation, broker.node_id)
+
+
+def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Part:
+    """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now."""
+    batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.leaving)
+    pods = [pod for one in brokers if (pod := situation.observed.broker_pod(one.node_id)) is not None]
+    verdict = may_stop(situation.desired, situation.observed, batch)
+    if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
+        return Part(actions=tuple(_evict(pod, verdict) for pod in pods), verdicts=(verdict,))
+    if isinstance(verdict, Permit):
+        return merged((_token(situation), Part(verdicts=(verdict,))))
+    record = situation.record
+    for one in brokers:
+        pod = situation.observed.broker_pod(one.node_id)
+        revision = pod.revision if pod is not None else one.revision
+        record = changed(record, replace(one, stopped=False, outside=(), revision=revision))
+    message = f"the stop of brokers {_ids(one.node_id for one in brokers)} is called off: {verdict.reason}"
+    write = WriteRecord(record=record, change=RecordChange.STOP_CALLED_OFF, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _evict(pod: Pod, permit: Permit[StopBroker]) -> EvictPod:
+    message = f"broker {pod.node_id} is stopped, to start again: {permit.reason}"
+    return EvictPod(pod=pod, message=message, permit=permit)
+
+
+def _given_back(situation: Situation) -> Part:
+    """Give the token back when nothing of this pool is stopped."""
+    token = situation.observed.token
+    if any(one.stopped or one.empty for one in situation.record.brokers):
+        return Part()
+    if owns_token(situation.desired, situation.observed) and isinstance(token, Known):
+        return Part(exclusive=GiveToken(seen=token.value))
+    return Part()
+
+
+def rolls(situation: Situation) -> Part:
+    """Choose the brokers that restart next, and begin their stop."""
+    outdated = [
+        (one, pod, why)
+        for one in situation.record.brokers
+        if not one.leaving
+        and (pod := situation.observed.broker_pod(one.node_id)) is not None
+        and pod.running
+        and not pod.deleting
+        and (why := _outdated(situation, one, pod))
+    ]
+    if not outdated or situation.observed.revision(situation.target) is None:
+        return Part()
+    if idle := _fenced(situation, outdated):
+        return idle
+    asked = tuple(one.node_id for one, _, _ in outdated)
+    batch, permit, verdicts = chosen(situation, asked)
+    if permit is None:
+        refused = verdicts[0].reason if verdicts else "no broker may stop"
+        text = f"Did not restart broker {asked[0]} yet: {refused}"
+        return Part(waits=(Wait(severity=_severity(text), reason="RollHeld", message=text),), verdicts=verdicts)
+    left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
+    wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
+    if not owns_token(situation.desired, situation.observed):
+        return merged((_token(situation), Part(waits=(wait,), verdicts=verdicts)))
+    return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
+
+
+def _fenced(situation: Situation, outdated: list[tuple[BrokerIdentity, Pod, str]]) -> Part | None:
+    """Brokers that run and are fenced serve nothing: the first one gets the present revision without a stop of others.
+
+    Only one at a time, and only if its revision is another one: a broker that recovers its logs is not restarted for
+    nothing else.
+    """
+    view = situation.view
+    trying = [
+        one
+        for one in situation.record.brokers
+        if one.revision == situation.target and situation.observed.fenced(one.node_id) is not False
+    ]
+    if view is None or trying:
+        return None
+    for one, pod, _ in outdated:
+        row = view.broker(one.node_id)
+        fenced = row is None or row.fenced
+        if fenced and situation.target not in {pod.revision, one.revision} and not pod.held:
+            record = changed(situation.record, replace(one, revision=situation.target))
+            message = f"broker {one.node_id} is fenced, and starts again from revision {situation.target}"
+            return Part(exclusive=WriteRecord(record=record, change=RecordChange.REVISION, message=message))
+    return None
+
+
+def chosen(
+    situation: Situation, asked: tuple[NodeID, ...]
+) -> tuple[tuple[NodeID, ...], Permit[StopBroker] | None, tuple[Verdict, ...]]:
+    """The brokers to stop together: the first that may, and those of its rack that may beside it (B4)."""
+    verdicts: list[Verdict] = []
+    ordered = _by_rack(situation.view, asked)
+    for first in ordered:
+        verdict = may_stop(situation.desired, situation.observed, (first,))
+        if isinstance(verdict, Permit):
+            batch, permit = _widened(situation, first, ordered, verdict)
+            return batch, permit, (permit,)
+        verdicts.append(verdict)
+    return (), None, tuple(verdicts)
+
+
+def _widened(
+    situation: Situation, first: NodeID, asked: tuple[NodeID, ...], permit: Permit[StopBroker]
+) -> tuple[tuple[NodeID, ...], Permit[StopBroker]]:
+    batch: tuple[NodeID, ...] = (first,)
+    for other in asked:
+        if len(batch) < situation.desired.max_unavailable and other not in batch:
+            wider = may_stop(situation.desired, situation.observed, (*batch, other))
+            if isinstance(wider, Permit):
+                batch, permit = (*batch, other), wider
+    return batch, permit
+
+
+def _by_rack(view: ClusterView | None, asked: tuple[NodeID, ...]) -> tuple[NodeID, ...]:
+    """Rack by rack, then by id."""
+    racks = {} if view is None else {row.node_id: row.rack for row in view.registered}
+    return tuple(sorted(asked, key=lambda node_id: (racks.get(node_id, ""), node_id)))
+
+
+def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopBroker]) -> WriteRecord | None:
+    view, record = situation.view, situation.record
+    if view is None:
+        return None
+    for node_id in batch:
+        record = _stopped(record, node_id, view, situation.target)
+    message = f"brokers {_ids(batch)} will be stopped, to start again: {permit.reason}"
+    return WriteRecord(record=record, change=RecordChange.STOP_BEGUN, message=message, permit=permit)
+
+
+def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView, revision: str) -> PoolRecord:
+    broker = record.broker(node_id)
+    if broker is None:
+        return record
+    return changed(record, replace(broker, stopped=True, outside=outside_of(view, node_id), revision=revision))
+
+
+def _token(situation: Situation) -> Part:
+    """Take the disruption token, or say who holds it."""
+    match situation.observed.token:
+        case Unknown(reason=reason):
+            text = f"Did not stop a broker yet: it is not known who holds the disruption token ({reason})"
+            return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))
+        case Known(value=token) if not token.holder:
+            return Part(exclusive=TakeToken(seen=token))
+        case Known(value=token) if token.holder != holder_of(situation.desired):
+            text = f"Did not stop a broker yet: {token.holder} restarts a server of this quorum at this moment"
+            return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))
+        case _:
+            return Part()
+
+
+def _severity(text: str) -> Severity:
+    """A person must decide about partitions that no order keeps available; everything else only needs time."""
+    return Severity.HELD if "spec.roll." in text or "annotation" in text else Severity.PROGRESS
+
+
+def _wait(reason: str, why: str, node_id: NodeID) -> Wait:
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=f"Waiting: {why}", node_id=node_id)
+
+
+def _ids(node_ids: Iterable[NodeID]) -> str:
+    return ", ".join(map(str, node_ids))

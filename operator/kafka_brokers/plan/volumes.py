@@ -1,0 +1,105 @@
+"""The claims of the brokers: created, bound in the record, annotated, grown, and released. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kafka_brokers.model.actions import Action, AnnotateClaim, CreateClaim, DeleteClaim, RecordChange, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, with_disk
+from kafka_brokers.model.observed import Claim
+from kafka_brokers.model.plan import Part, Severity, Wait
+from kafka_brokers.model.pool import Fate
+from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.guards.rule10_records import may_delete_volume
+from kafka_quorum.model.permit import Permit
+
+
+def volumes(situation: Situation) -> Part:
+    """Every present volume has a claim, which the record has, and which has its copy of the identity."""
+    bound = _binding(situation)
+    if bound is not None:
+        return Part(exclusive=bound)
+    actions: list[Action] = []
+    waited: list[Wait] = []
+    for broker, disk in _disks(situation):
+        claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+        if claim is None:
+            if disk.claim_uid is None:
+                new = CreateClaim(node_id=broker.node_id, index=disk.index, generation=disk.generation)
+                actions.append(new)
+        elif claim.uid == disk.claim_uid:
+            actions.extend(_upkeep(situation, disk, claim))
+        else:
+            waited.append(_another(broker, claim))
+    return Part(actions=tuple(actions), waits=tuple(waited))
+
+
+def _disks(situation: Situation) -> Iterator[tuple[BrokerIdentity, DiskIdentity]]:
+    for broker in situation.record.brokers:
+        for disk in broker.disks:
+            yield broker, disk
+
+
+def _binding(situation: Situation) -> WriteRecord | None:
+    """Note the uids of the claims that exist for volumes without one, all at once."""
+    record, found = situation.record, []
+    for broker, disk in _disks(situation):
+        claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+        if disk.claim_uid is not None or claim is None or claim.deleting or claim.retired:
+            continue
+        if claim.directory_id or claim.cluster_id not in (None, record.cluster_id):
+            continue  # a claim of another origin is never taken for a new one
+        present = record.broker(broker.node_id)
+        if present is not None:
+            record = changed(record, with_disk(present, replace(disk, claim_uid=claim.uid)))
+            found.append(claim.name)
+    if not found:
+        return None
+    message = f"the record has the claims {', '.join(found)}"
+    return WriteRecord(record=record, change=RecordChange.CLAIM_BOUND, message=message)
+
+
+def _upkeep(situation: Situation, disk: DiskIdentity, claim: Claim) -> Iterator[Action]:
+    """The copy of the identity, and a size that the spec has raised."""
+    if claim.deleting:
+        return
+    asked = situation.desired.volumes[disk.index] if disk.index < len(situation.desired.volumes) else None
+    grows = asked is not None and asked.size_bytes > claim.requested_bytes
+    stale = claim.directory_id != disk.directory_id or claim.cluster_id != situation.record.cluster_id
+    if grows or (stale and disk.directory_id is not None):
+        size = asked.size if grows and asked is not None else None
+        yield AnnotateClaim(claim=claim, directory_id=disk.directory_id, grow_to=size)
+
+
+def _another(broker: BrokerIdentity, claim: Claim) -> Wait:
+    text = (
+        f"Did not use claim {claim.name}: it is not the one that the record has for broker {broker.node_id}. Delete it "
+        "if it was created by mistake; the broker then gets a new volume"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="ForeignClaim", message=text, node_id=broker.node_id)
+
+
+def released(situation: Situation) -> Part:
+    """Claims of volumes that were given up are marked as retired, and deleted if the policy says so."""
+    actions: list[Action] = []
+    verdicts = []
+    for claim in situation.observed.claims:
+        if _present(situation, claim) or claim.deleting:
+            continue
+        if not claim.retired:
+            actions.append(AnnotateClaim(claim=claim, directory_id=claim.directory_id, retired=True))
+            continue
+        if situation.desired.when_scaled is Fate.RETAIN or situation.repair_only:
+            continue
+        verdict = may_delete_volume(situation.observed, claim)
+        verdicts.append(verdict)
+        if isinstance(verdict, Permit):
+            message = f"claim {claim.name} is deleted with its volume: {verdict.reason}"
+            actions.append(DeleteClaim(claim=claim, message=message, permit=verdict))
+    return Part(actions=tuple(actions), verdicts=tuple(verdicts))
+
+
+def _present(situation: Situation, claim: Claim) -> bool:
+    """Whether a claim is that of a present volume, or may become it."""
+    broker = situation.record.broker(claim.node_id)
+    disk = None if broker is None else broker.disk(claim.index)
+    return disk is not None and disk.generation <= claim.generation

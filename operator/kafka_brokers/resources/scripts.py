@@ -1,0 +1,146 @@
+"""The scripts that pods of brokers run, in plain `sh` with tools that every image has. One formats; others compare.
+
+They follow the rules of `kafka_quorum.resources.scripts`, for several volumes at once. A volume is empty only if its
+mount exists, and listing it, and the log directory in it, both succeed. If anything else hides the content from a
+script, the volume is `unreadable`. Nothing is formatted, and Kafka is not started, unless every volume is as expected.
+
+Each reports what it found on all volumes in one line of JSON, as the container's termination message. The formatter
+writes its intent on a volume, flushed to disk, before Kafka's tool writes a byte there. Only files with this exact
+intent beside them, and without `meta.properties`, are half a format of ours, and may be wiped.
+
+Variables: `KQ_VOLUMES` counts the volumes, `KQ_DIRECTORY_ID_N` is the expected directory id of volume N, empty for one
+that has none yet, and `KQ_INTENT_N` names the format of volume N.
+"""
+
+from typing import Final
+
+from kafka_brokers.resources.properties import DATA_PATH, DIRECTORY, LATE_FILE, LATE_PATH
+
+SCRIPT: Final = 1
+"""The number that the scripts put into reports."""
+RUN_CONFIG: Final = "/tmp/server.properties"  # noqa: S108 - in the pod's own emptyDir
+_INTENT: Final = ".kafka-quorum-format"
+
+_COMMON: Final = f"""\
+set -u
+all=$(i=0; while [ $i -lt "$KQ_VOLUMES" ]; do printf '%s ' $i; i=$((i + 1)); done)
+of() {{ eval "printf '%s' \\"\\${{KQ_$1_$i:-}}\\""; }}   # the variable of this kind of the present volume
+value() {{ printf '%s\\n' "$meta" | sed -n "s/^$1=//p" | tr -cd 'A-Za-z0-9_.-' | cut -c1-32; }}
+list() {{ listed=$(ls -a "$1/" 2>&1) && has .; }}   # every directory names itself: one that does not was not read
+has() {{ printf '%s\\n' "$listed" | grep -qxF -e "$1"; }}
+mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
+unreadable() {{ found=unreadable why=$1; }}
+look() {{   # at volume $1
+  i=$1 root={DATA_PATH}-$1 dir={DATA_PATH}-$1/{DIRECTORY} intent={DATA_PATH}-$1/{_INTENT}
+  found=empty cluster= node= directory= why=
+  if ! mounted; then unreadable "no volume is mounted at $root"
+  elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
+  elif ! has "${{dir##*/}}"; then :
+  elif [ -f "$dir" ]; then found=partial
+  elif ! list "$dir"; then unreadable "$dir cannot be listed: $listed"
+  elif has meta.properties; then
+    if meta=$(cat "$dir/meta.properties" 2>&1); then
+      found=formatted cluster=$(value cluster.id) node=$(value node.id) directory=$(value directory.id)
+    else unreadable "$dir/meta.properties cannot be read: $meta"
+    fi
+  elif printf '%s\\n' "$listed" | grep -qvxF -e . -e ..; then found=partial
+  fi
+}}
+row() {{
+  printf '{{"index":%s,"found":"%s",' "$i" "$found"
+  printf '"clusterID":"%s","nodeID":"%s","directoryID":"%s"}}' "$cluster" "$node" "$directory"
+}}
+report() {{   # $1: accepted; $2: a sentence; $3: the rows
+  said=$(printf '%s' "$2" | tr '\\n\\t' '  ' | tr -cd ' -~' | tr -d '"\\\\' | tail -c 900)
+  printf '{{"script":{SCRIPT},"volumes":[%s],"accepted":%s,"message":"%s"}}\\n' "$3" "$1" "$said" |
+    tee /dev/termination-log
+}}
+is_ours() {{ [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] && [ -n "$directory" ]; }}
+here() {{   # what is on the present volume, in words
+  if [ $found = formatted ]; then echo "found node $node of cluster $cluster with directory id $directory"
+  elif [ $found = partial ]; then echo "found files and no meta.properties"
+  else echo "it is $found${{why:+: $why}}"
+  fi
+}}
+"""
+
+FORMAT: Final = (
+    _COMMON
+    + """\
+mine() { [ -f "$intent" ] && [ "$(cat "$intent")" = "$(of INTENT)" ]; }
+expected() {   # a known directory id must be there; an unknown one must be from a format with our intent
+  [ $found = formatted ] && is_ours || return 1
+  if [ -n "$(of DIRECTORY_ID)" ]; then [ "$directory" = "$(of DIRECTORY_ID)" ]; else mine; fi
+}
+judge() {   # sets rows, and wrong: why the format must not go on, todo: the volumes to format
+  rows= wrong= todo= half=
+  for each in $all; do
+    look "$each"
+    if expected; then :
+    elif [ -z "$(of DIRECTORY_ID)" ] && [ $found = empty ]; then todo="$todo $i"
+    elif [ -z "$(of DIRECTORY_ID)" ] && [ $found = partial ] && mine; then todo="$todo $i" half="$half $i"
+    else wrong="${wrong:+$wrong; }volume $i was expected ${KQ_WHAT:-} with directory id $(of DIRECTORY_ID), $(here)"
+    fi
+    rows="${rows:+$rows,}$(row)"
+  done
+}
+KQ_WHAT="for broker $KQ_NODE_ID of cluster $KQ_CLUSTER_ID"
+judge
+if [ -n "$wrong" ]; then report false "$wrong" "$rows"; exit 1; fi
+if [ -z "$todo" ]; then report true "formatted already" "$rows"; exit 0; fi
+for each in $half; do look "$each"; rm -rf "$dir"; done
+for each in $todo; do
+  look "$each"
+  printf '%s' "$(of INTENT)" > "$intent.new" && sync && mv "$intent.new" "$intent" && mkdir -p "$dir" && sync || {
+    judge; report false "volume $each cannot be written" "$rows"; exit 1
+  }
+done
+said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" \\
+  --ignore-formatted 2>&1)
+code=$?
+printf '%s\\n' "$said"
+sync
+judge
+if [ $code = 0 ] && [ -z "$wrong$todo" ]; then report true "formatted" "$rows"; exit 0; fi
+report false "kafka-storage.sh ended with $code: ${wrong:+$wrong; }$said" "$rows"
+exit 1
+"""
+)
+
+_VERIFY: Final = (
+    _COMMON
+    + """\
+rows= wrong=
+for each in $all; do
+  look "$each"
+  if [ $found = formatted ] && is_ours && [ "$directory" = "$(of DIRECTORY_ID)" ]; then :
+  else
+    wanted="node $KQ_NODE_ID of cluster $KQ_CLUSTER_ID with directory id $(of DIRECTORY_ID)"
+    wrong="${wrong:+$wrong; }volume $i: expected $wanted, $(here)"
+  fi
+  rows="${rows:+$rows,}$(row)"
+done
+if [ -z "$rows" ]; then wrong="no volume is expected"; fi
+if [ -n "$wrong" ]; then report false "$wrong" "$rows"; exit 1; fi
+"""
+)
+
+VERIFY: Final = _VERIFY + 'report true "as expected" "$rows"\n'
+
+LATE: Final = f"""\
+until [ -s {LATE_PATH}/{LATE_FILE} ]; do sleep 1; done
+"""
+"""Waits until the operator has written the properties that are known only after the pod was scheduled."""
+
+_START: Final = "exec /opt/kafka/bin/kafka-server-start.sh"
+RUN: Final = _VERIFY + f'{_START} "$KQ_CONFIG"\n'
+"""A restart of only the container runs no init container, so Kafka's own container compares too."""
+
+RUN_LATE: Final = (
+    _VERIFY
+    + LATE
+    + f"""\
+cat "$KQ_CONFIG" {LATE_PATH}/{LATE_FILE} > {RUN_CONFIG} || exit 1   # of two lines with one key, the last counts
+{_START} {RUN_CONFIG}
+"""
+)

@@ -1,0 +1,215 @@
+"""The whole status of a pool from one pass. Numbers that change with every look stay out of it."""
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from kafka_brokers.model import names
+from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.plan import Severity, Wait
+from kafka_brokers.model.pool import External
+from kafka_brokers.status.conditions import findings
+from kafka_brokers.status.finding import Pass, sentence
+from kafka_quorum.model.known import Known, Unknown
+from kit.conditions.finding import Finding, Truth
+from kit.conditions.merge import merged, shortened
+from kit.text import cleaned
+
+Json: TypeAlias = dict[str, Any]
+_LISTED_MAX: Final = 100
+_EXAMPLES: Final = 5
+_GRAVITY: Final = (Severity.PROGRESS, Severity.HELD, Severity.DEGRADED)
+
+
+def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
+    """The status to write. `old` gives the transition times and what this pass does not know."""
+    found = findings(done)
+    doing = _doing(found)
+    status: Json = {
+        "observedGeneration": generation,
+        "selector": f"{names.LABEL_POOL}={done.name},{names.LABEL_ROLE}={names.BROKER_ROLE}",
+        "replicas": len(done.brokers),
+        "summary": _summary(done),
+        "doing": doing.reason,
+        "message": shortened(doing.message),
+        "conditions": merged(old.get("conditions") or (), found, generation=generation, now=now),
+        "waits": _waits(done, old, now),
+    }
+    if done.desired is not None:
+        status |= _of_desired(done)
+    record = done.observed.record
+    if record is not None:
+        status |= {"clusterID": record.cluster_id, "brokers": [_broker(done, one) for one in done.brokers]}
+        status |= _progress(done)
+    return _without_empty(cleaned(_cut(status), max_chars=4096))
+
+
+def _without_empty(status: Json) -> Json:
+    return {key: value for key, value in status.items() if value not in (None, [], {}, "")}
+
+
+def _of_desired(done: Pass) -> Json:
+    desired = done.desired
+    if desired is None:
+        return {}
+    releases = sorted(filter(None, (_release(done, one) for one in done.brokers)))
+    contract = done.observed.contract
+    return {
+        "quorum": desired.quorum,
+        "release": releases[0] if releases else None,
+        "contractRevision": contract.value.revision if isinstance(contract, Known) else None,
+        "appliedRevision": done.target,
+        "listeners": [_listener(done, one.name, one.port, one.external) for one in desired.runtime.listeners],
+    }
+
+
+def _listener(done: Pass, name: str, port: int, external: External) -> Json:
+    desired = done.desired
+    if desired is None:
+        return {"name": name}
+    row: Json = {"name": name, "bootstrap": f"{names.bootstrap_name(desired.name)}.{desired.namespace}.svc:{port}"}
+    if external is not External.NONE:
+        service = names.external_name(desired.name, name, None)
+        one = next((item for item in done.observed.support if (item.kind, item.name) == ("Service", service)), None)
+        hosts = sorted({pod.host_ip for pod in done.observed.pods if pod.serves and pod.host_ip})
+        if one is not None and external is External.LOAD_BALANCER and one.ingress:
+            row["external"] = f"{one.ingress}:{port}"
+        elif one is not None and external is External.NODE_PORT and one.node_ports and hosts:
+            row["external"] = ",".join(f"{host}:{one.node_ports[0][1]}" for host in hosts[:3])
+    return row
+
+
+def _release(done: Pass, broker: BrokerIdentity) -> str:
+    pod = done.observed.broker_pod(broker.node_id)
+    revision = done.observed.revision(pod.revision) if pod is not None else None
+    return revision.runtime.release if revision is not None else ""
+
+
+def _summary(done: Pass) -> str:
+    if isinstance(done.observed.cluster, Unknown):
+        return f"?/{len(done.requested) or done.spec_replicas}"
+    back = sum(1 for one in done.brokers if done.back(one)[0] and not one.leaving)
+    return f"{back}/{len(done.requested) or done.spec_replicas}"
+
+
+def _broker(done: Pass, broker: BrokerIdentity) -> Json:
+    pod = done.observed.broker_pod(broker.node_id)
+    back, why = done.back(broker)
+    cluster = done.observed.cluster
+    row = cluster.value.broker(broker.node_id) if isinstance(cluster, Known) else None
+    found: Json = {
+        "nodeID": broker.node_id,
+        "state": _state(done, broker),
+        "back": back if isinstance(cluster, Known) else None,
+        "release": _release(done, broker) or None,
+        "revision": pod.revision if pod is not None else None,
+        "rack": row.rack if row is not None and row.rack else None,
+        "podName": pod.name if pod is not None else None,
+        "nodeName": pod.node_name if pod is not None and pod.node_name else None,
+        "held": True if pod is not None and pod.held else None,
+        "volumes": [_volume(done, broker, index) for index in range(len(broker.disks))],
+        "reason": None if back else why,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _state(done: Pass, broker: BrokerIdentity) -> str:
+    pod = done.observed.broker_pod(broker.node_id)
+    if broker.leaving:
+        return "Leaving"
+    if pod is not None and pod.deleting:
+        return "Stopping"
+    match done.observed.cluster:
+        case Unknown():
+            return "Unknown"
+        case Known(value=view):
+            row = view.broker(broker.node_id)
+    if row is None:
+        return "Unregistered"
+    return "Fenced" if row.fenced else "Unfenced"
+
+
+def _volume(done: Pass, broker: BrokerIdentity, index: int) -> Json:
+    disk = broker.disks[index]
+    claim = done.observed.claim(broker.node_id, disk.index, disk.generation)
+    name = claim.name if claim is not None else None
+    state = None
+    if claim is None and disk.claim_uid is not None:
+        state = "ClaimGone"
+    elif claim is not None and claim.deleting:
+        state = "ClaimDeleting"
+    elif claim is not None and claim.volume_gone:
+        state = "VolumeGone"
+    elif not disk.formatted:
+        state = "NotFormatted"
+    row = {"index": disk.index, "claimName": name, "directoryID": disk.directory_id, "state": state}
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def _progress(done: Pass) -> Json:
+    """The roll and the drains that are under way."""
+    total = len(done.brokers)
+    current = sum(1 for one in done.brokers if done.current(one) and not one.stopped)
+    stopped = [one.node_id for one in done.brokers if one.stopped]
+    found: Json = {}
+    if total and (stopped or current < total) and all(one.ran for one in done.brokers):
+        found["roll"] = {"target": done.target, "done": current, "total": total, "stopped": stopped}
+    drains = [_drain(done, one) for one in done.brokers if one.leaving]
+    return found | ({"drains": drains} if drains else {})
+
+
+def _drain(done: Pass, broker: BrokerIdentity) -> Json:
+    cluster = done.observed.cluster
+    row: Json = {"nodeID": broker.node_id, "step": "Stopping" if broker.empty else "Moving"}
+    if isinstance(cluster, Known):
+        view = cluster.value
+        left = sorted(partition.at for partition in view.by_broker.get(broker.node_id, ()))
+        moving = sum(1 for one in view.reassignments if broker.node_id in one.removing)
+        held = any(wait.reason == "BrokerNotEmpty" and wait.node_id == broker.node_id for wait in done.plan.waits)
+        row["step"] = "Stopping" if broker.empty else "Held" if held else "Moving" if left else "Empty"
+        row |= {"partitionsLeft": len(left), "partitionsMoving": moving, "examples": list(map(str, left[:_EXAMPLES]))}
+    return row
+
+
+def _doing(found: Iterable[Finding]) -> Finding:
+    """What a person should read first: an invalid spec, something lost, a decision of a person, work, or Done."""
+    by_type = {finding.type: finding for finding in found}
+    accepted, broken, progress = by_type["SpecAccepted"], by_type["Degraded"], by_type["Progressing"]
+    if accepted.truth is Truth.FALSE:
+        return accepted
+    if broken.truth is Truth.TRUE:
+        return broken
+    ready = by_type["Ready"]
+    if progress.reason == "Done" and ready.truth is not Truth.TRUE:
+        return ready
+    if progress.reason == "Done":
+        return Finding(type="Doing", truth=Truth.TRUE, reason="Done", message=ready.message)
+    return progress
+
+
+def _waits(done: Pass, old: Json, now: str) -> list[Json]:
+    """Each reason with its sentences, for all brokers that it concerns, and since when it is waited for."""
+    before = {row.get("reason"): row.get("since") for row in old.get("waits") or () if isinstance(row, dict)}
+    rows: dict[str, list[Wait]] = {}
+    for wait in done.plan.waits:
+        rows.setdefault(wait.reason, []).append(wait)
+    return [
+        {
+            "reason": reason,
+            "severity": max(waits, key=lambda wait: _GRAVITY.index(wait.severity)).severity.value.capitalize(),
+            **({"nodeIDs": ids} if (ids := sorted({w.node_id for w in waits if w.node_id is not None})) else {}),
+            "message": shortened(sentence(waits)),
+            "since": before.get(reason) or now,
+        }
+        for reason, waits in rows.items()
+    ]
+
+
+def _cut(status: Json) -> Json:
+    """Lists of at most `_LISTED_MAX` entries, with a note of how many are left out."""
+    left_out = {
+        key: len(value) - _LISTED_MAX
+        for key, value in status.items()
+        if isinstance(value, list) and len(value) > _LISTED_MAX
+    }
+    cut = {key: value[:_LISTED_MAX] if key in left_out else value for key, value in status.items()}
+    return cut | ({"leftOut": left_out} if left_out else {})

@@ -1,0 +1,98 @@
+"""The status of a pod as the kubelet writes it, in the few values that decisions need. Pure, and for every kind."""
+
+from ipaddress import ip_address
+from typing import Final
+
+from kafka_quorum.model.pods import ContainerState, Running, Terminated, Waiting
+from kit.kube.protocol import Json
+from kit.stamps import seconds_of
+from kit.text import cleaned
+
+REPORT_MAX_CHARS: Final = 4096
+"""The longest possible termination message."""
+
+
+def status_of(item: Json) -> Json:
+    """An object's status, cleaned: its texts come from kubelets, which may copy them from the user's image."""
+    return object_of(cleaned(item.get("status"), max_chars=REPORT_MAX_CHARS))
+
+
+def object_of(value: object) -> Json:
+    """The value if it is a JSON object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def row_named(rows: list[Json] | None, name: str) -> Json | None:
+    """The status of the container of this name; None if there is none yet."""
+    return next((row for row in rows or [] if row.get("name") == name), None)
+
+
+def condition(status: Json, type_: str) -> Json:
+    """The condition of this type; empty if there is none."""
+    return next((row for row in status.get("conditions") or [] if row.get("type") == type_), {})
+
+
+def unschedulable(status: Json) -> str:
+    """Why the scheduler finds no Kubernetes node for a pod; empty if nothing is wrong, or nothing is known."""
+    row = condition(status, "PodScheduled")
+    return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
+
+
+def address(text: object) -> str:
+    """A pod's address; empty if it is not one, so that nothing is sent there."""
+    try:
+        return str(ip_address(text)) if isinstance(text, str) else ""
+    except ValueError:
+        return ""
+
+
+def runs(row: Json | None) -> bool:
+    """Whether a container runs."""
+    return row is not None and "running" in (row.get("state") or {})
+
+
+def effective_state(main: Json | None, init: Json | None) -> ContainerState:
+    """The main container's state; while the init container runs before it, the init container's."""
+    held = init is not None and not _succeeded(init)
+    row = init if held else main
+    if held and row is not None and "running" in row.get("state", {}):
+        return Waiting(reason="PodInitializing", message="the disk is being compared", last_exit=None)
+    return state_of(row)
+
+
+def _succeeded(row: Json) -> bool:
+    return bool(row.get("state", {}).get("terminated", {}).get("exitCode") == 0)
+
+
+def state_of(row: Json | None) -> ContainerState:
+    """The state of a container, by its row in the pod's status."""
+    state = (row or {}).get("state") or {}
+    if "running" in state:
+        container = f"{(row or {}).get('restartCount', 0)} {(row or {}).get('containerID', '')}"
+        restarted = bool(((row or {}).get("lastState") or {}).get("terminated"))
+        return Running(started_at=state["running"].get("startedAt", ""), container=container, restarted=restarted)
+    if "terminated" in state:
+        return _terminated(state["terminated"])
+    waiting = state.get("waiting", {})
+    last = ((row or {}).get("lastState") or {}).get("terminated")
+    return Waiting(
+        reason=waiting.get("reason", ""),
+        message=waiting.get("message", ""),
+        last_exit=_terminated(last) if last else None,
+    )
+
+
+def _terminated(row: Json) -> Terminated:
+    return Terminated(
+        exit_code=row.get("exitCode", -1),
+        reason=row.get("reason", ""),
+        message=row.get("message", ""),
+        finished_at=row.get("finishedAt", ""),
+        ran_s=_span_s(row.get("startedAt"), row.get("finishedAt")),
+    )
+
+
+def _span_s(began: str | None, ended: str | None) -> float:
+    """The seconds between two stamps of one clock; 0 if one of them is missing."""
+    first_s, last_s = seconds_of(began or ""), seconds_of(ended or "")
+    return max(last_s - first_s, 0.0) if first_s and last_s else 0.0

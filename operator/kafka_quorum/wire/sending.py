@@ -1,0 +1,68 @@
+"""Requests to servers over kept connections: what the client for controllers and the one for brokers have in common.
+
+One connection per endpoint is kept while it is used. Its security is part of the endpoint.
+"""
+
+import asyncio
+from typing import TypeVar
+
+from kafka_quorum.errors import KafkaProtocolError
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.api import Api, Effect
+from kafka_quorum.wire.connection import Connection, Limits
+from kafka_quorum.wire.refusals import refused
+from kafka_quorum.wire.request import CodeError, Request
+from kit.errors import Fault
+
+IDLE_CONNECTION_S = 120.0
+"""Longer than any tick of a quorum, shorter than the ten minutes after which Kafka itself closes an idle connection."""
+
+A = TypeVar("A")
+
+
+class Sending:
+    """A request ends within `limits` (plus its own timeout) and raises `KafkaError` on all but success."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        """Nothing is connected yet."""
+        self._limits = limits or Limits()
+        self._connections: dict[Endpoint, Connection] = {}
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    async def _send(self, endpoint: Endpoint, request: Request[A]) -> A:
+        """Send a request, and return what its answer says."""
+        response = await self._connection(endpoint).call(request.api, request.build, extra_s=request.extra_s)
+        try:
+            return request.read(response)
+        except CodeError as error:
+            raise refused(endpoint, request.api, error.code, error.words) from None
+        except ValueError as error:
+            raise self._nonsense(endpoint, request.api, str(error)) from error
+
+    def _connection(self, endpoint: Endpoint) -> Connection:
+        """The kept connection to this endpoint. Long unused ones are closed here, because pods change addresses."""
+        now_s = asyncio.get_running_loop().time()
+        for other, connection in list(self._connections.items()):
+            if other != endpoint and now_s - connection.last_used_s > IDLE_CONNECTION_S and not connection.busy:
+                connection.close()
+                del self._connections[other]
+        if endpoint not in self._connections:
+            self._connections[endpoint] = Connection(endpoint=endpoint, limits=self._limits, last_used_s=now_s)
+        return self._connections[endpoint]
+
+    def _nonsense(self, endpoint: Endpoint, api: Api, why: str) -> KafkaProtocolError:
+        """An answer in valid form that cannot be the one to this question; its connection is not trusted any more."""
+        connection = self._connections.get(endpoint)
+        if connection is not None:
+            connection.close()
+        return KafkaProtocolError(
+            f"{api.name} was answered by {api.server} {endpoint} with something else than was asked: {why}",
+            fault=Fault.THEIRS,
+            retry_safe=api.effect is Effect.READS,
+            outcome_unknown=api.effect is Effect.WRITES,
+        )

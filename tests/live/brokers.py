@@ -1,0 +1,335 @@
+"""Real brokers on loopback beside a quorum of one controller: format, start, stop, kill, freeze, empty, and look.
+
+The state of the cluster is read by the operator's own client; topics and records are made by confluent-kafka's.
+Everything that it starts ends with `close()`.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from tests.live.jars import Kafka
+from tests.live.process import ServerProcess
+from tests.live.quorum import HOST, LISTENER, LiveQuorum, free_port
+from tests.live.storage import Format, ModeMissing, read_properties, start_format
+from tests.live.waiting import DEADLINE_S, wait_for
+
+from kafka_quorum.model.brokers import Partition, RegisteredBroker
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
+from kafka_quorum.wire.connection import Limits
+
+CONTROLLER = 3000
+INTERNAL = "REPLICATION"
+_CLIENT_S = 20.0
+
+
+@dataclass(slots=True)
+class LiveBroker:
+    """One broker: its address, its log directories, and its process if it has one."""
+
+    node_id: NodeID
+    port: int
+    home: Path
+    kafka: Kafka
+    directories: int = 1
+    config: dict[str, str] = field(default_factory=dict)
+    process: ServerProcess | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The address where it listens."""
+        return Endpoint(node_id=self.node_id, host=HOST, port=self.port)
+
+    @property
+    def log_dirs(self) -> list[Path]:
+        """Its log directories; the metadata log is in the first one."""
+        return [self.home / f"data-{index}" for index in range(self.directories)]
+
+    @property
+    def properties(self) -> Path:
+        """Its server.properties."""
+        return self.home / "server.properties"
+
+    @property
+    def log(self) -> Path:
+        """Its output, over all its runs."""
+        return self.home / "server.log"
+
+    @property
+    def running(self) -> ServerProcess:
+        """Its process, which must exist."""
+        if self.process is None:
+            raise RuntimeError(f"broker {self.node_id} was not started")
+        return self.process
+
+    def directory_ids(self) -> list[str]:
+        """The directory ids on its disks."""
+        return [read_properties(each / "meta.properties")["directory.id"] for each in self.log_dirs]
+
+
+class LiveBrokers:
+    """A quorum and its brokers. `config` is added to every broker's properties, `features` to the format."""
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        directory: Path,
+        *,
+        brokers: Sequence[int] = (1, 2, 3),
+        config: Mapping[str, str] | None = None,
+        directories: int = 1,
+        features: tuple[str, ...] = (),
+        controllers: Sequence[int] = (CONTROLLER,),
+    ) -> None:
+        """Nothing is formatted or started."""
+        self.kafka, self.features, self._directories = kafka, features, directories
+        self.quorum = LiveQuorum(kafka=kafka, directory=directory)
+        self.config = dict(config or {})
+        self.controllers = KafkaControllers()
+        self.client = KafkaBrokers(Limits(connect_timeout_s=2.0, request_timeout_s=15.0))
+        for node_id in controllers:
+            self.quorum.add_node(node_id)
+        self.brokers: dict[int, LiveBroker] = {}
+        for node_id in brokers:
+            self.add(node_id)
+
+    async def open(self) -> None:
+        """Starts everything, and waits until every broker is unfenced."""
+        nodes = list(self.quorum.nodes.values())
+        self.quorum.must_format(nodes, self.quorum.initial_controllers(nodes), self.features)
+        self.quorum.start(*nodes)
+        await self.quorum.leader(self.controllers)
+        self.format(*self.brokers.values())
+        self.start(*self.brokers.values())
+        await self.all_unfenced()
+
+    async def close(self) -> None:
+        """Ends every process."""
+        for broker in self.brokers.values():
+            if broker.process is not None:
+                broker.process.kill()
+        self.quorum.close()
+        await self.client.close()
+        await self.controllers.close()
+
+    # Brokers
+
+    def add(self, node_id: int, kafka: Kafka | None = None) -> LiveBroker:
+        """Adds a broker; nothing is formatted or started."""
+        home = self.quorum.directory / f"broker-{node_id}"
+        home.mkdir(parents=True)
+        broker = LiveBroker(
+            node_id=NodeID(node_id),
+            port=free_port(),
+            home=home,
+            kafka=kafka or self.kafka,
+            directories=self._directories,
+        )
+        self.brokers[node_id] = broker
+        self.write(broker)
+        return broker
+
+    def write(self, broker: LiveBroker) -> None:
+        """Writes its server.properties, with its own `config` last."""
+        servers = ",".join(f"{HOST}:{each.port}" for each in self.quorum.nodes.values())
+        properties = {
+            "process.roles": "broker",
+            "node.id": str(broker.node_id),
+            "broker.rack": f"rack-{int(broker.node_id) % 3}",
+            "controller.listener.names": LISTENER,
+            "controller.quorum.bootstrap.servers": servers,
+            "listeners": f"{INTERNAL}://{HOST}:{broker.port}",
+            "listener.security.protocol.map": f"{INTERNAL}:PLAINTEXT,{LISTENER}:PLAINTEXT",
+            "inter.broker.listener.name": INTERNAL,
+            "log.dirs": ",".join(map(str, broker.log_dirs)),
+            "log.cleaner.dedupe.buffer.size": "4194304",
+            "log.index.size.max.bytes": "65536",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "auto.create.topics.enable": "false",
+            "auto.leader.rebalance.enable": "false",
+            "group.initial.rebalance.delay.ms": "0",
+            **self.config,
+            **broker.config,
+        }
+        broker.properties.write_text("".join(f"{name}={value}\n" for name, value in properties.items() if value))
+
+    def format(self, *brokers: LiveBroker) -> None:
+        """Formats those of their log directories that are not, at the same time."""
+        wanted = Format(
+            cluster_id=self.quorum.cluster_id,
+            mode=ModeMissing(),
+            features=(),
+            more=("--ignore-formatted",),
+        )
+        for running in [start_format(each.kafka, each.properties, wanted) for each in brokers]:
+            result = running.result()
+            assert result.exit_code == 0, result.output
+
+    def start(self, *brokers: LiveBroker) -> None:
+        """Starts servers; they need some seconds before they are unfenced."""
+        options = (
+            f"-Dlog4j2.configurationFile={self.quorum.directory / 'log4j2.xml'}",
+            f"-Dlog4j.configuration=file:{self.quorum.directory / 'log4j.properties'}",
+            "-Xmx256m",
+        )
+        for broker in brokers:
+            command = broker.kafka.command("kafka.Kafka", str(broker.properties), options=options)
+            broker.process = ServerProcess(command, broker.log)
+
+    def empty(self, broker: LiveBroker, *indexes: int) -> None:
+        """Loses the disks with these indexes, or all of them, and formats them again."""
+        for index, path in enumerate(broker.log_dirs):
+            if not indexes or index in indexes:
+                shutil.rmtree(path)
+        self.format(broker)
+
+    # What can be observed
+
+    async def leader(self) -> Endpoint:
+        """The active controller."""
+        node, _ = await self.quorum.leader(self.controllers)
+        return node.endpoint
+
+    def any(self, *without: int) -> Endpoint:
+        """A running broker's endpoint."""
+        for broker in self.brokers.values():
+            process = broker.process
+            running = process is not None and process.exit_code is None and not process.frozen
+            if running and int(broker.node_id) not in without:
+                return broker.endpoint
+        raise LookupError("no broker runs")
+
+    async def registered(self, at: Endpoint | None = None) -> dict[int, RegisteredBroker]:
+        """Every registered broker, as a broker knows them."""
+        answer = await self.client.describe_brokers(at or self.any())
+        return {int(row.node_id): row for row in answer.brokers}
+
+    async def fenced(self, at: Endpoint | None = None) -> set[int]:
+        """The fenced ones of them."""
+        return {node_id for node_id, row in (await self.registered(at)).items() if row.fenced}
+
+    async def partition(self, topic: str, index: int = 0, at: Endpoint | None = None) -> Partition:
+        """One partition, as a broker knows it."""
+        (row,) = [
+            row
+            for row in await self.client.describe_partitions(at or self.any())
+            if (row.at.topic, row.at.index) == (topic, index)
+        ]
+        return row
+
+    async def all_unfenced(self, *node_ids: int) -> None:
+        """Waits until these brokers, or all, are registered and unfenced."""
+        wanted = set(node_ids or self.brokers)
+
+        async def unfenced() -> bool | None:
+            rows = await self.registered(self.brokers[min(wanted)].endpoint)
+            return True if wanted <= {each for each, row in rows.items() if not row.fenced} else None
+
+        await wait_for(f"unfenced brokers {sorted(wanted)}", unfenced)
+
+    async def until(
+        self,
+        topic: str,
+        what: str,
+        holds: Callable[[Partition], bool],
+        *,
+        at: Endpoint | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> Partition:
+        """Waits until the topic's only partition is so."""
+        seen: Partition | None = None
+
+        async def look() -> Partition | None:
+            nonlocal seen
+            seen = await self.partition(topic, at=at)
+            return seen if holds(seen) else None
+
+        try:
+            return await wait_for(what, look, deadline_s=deadline_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; at last: {seen}") from None
+
+    async def isr(self, topic: str, node_ids: Iterable[int], **more: float) -> Partition:
+        """Waits until these are the ISR of the topic's only partition."""
+        wanted = set(node_ids)
+        return await self.until(topic, f"ISR {sorted(wanted)} of {topic}", lambda row: set(row.isr) == wanted, **more)  # type: ignore[arg-type]
+
+    # Topics and records
+
+    def bootstrap(self, *without: int) -> str:
+        """For confluent-kafka's clients."""
+        return ",".join(f"{HOST}:{each.port}" for node_id, each in self.brokers.items() if node_id not in without)
+
+    async def topic(self, name: str, replicas: Sequence[Sequence[int]], *, seen: bool = True, **config: str) -> None:
+        """Creates a topic with these replicas of each partition; `config` has `_` for `.`."""
+
+        def create() -> None:
+            admin = AdminClient({"bootstrap.servers": self.bootstrap(), "log_level": 0})
+            new = NewTopic(
+                name,
+                num_partitions=len(replicas),
+                replica_assignment=[list(each) for each in replicas],
+                config={key.replace("_", "."): value for key, value in config.items()},
+            )
+            admin.create_topics([new])[name].result(_CLIENT_S)
+
+        await asyncio.to_thread(create)
+        if seen:
+
+            async def known() -> bool | None:
+                rows = await self.client.describe_partitions(self.any())
+                return True if sum(row.at.topic == name for row in rows) == len(replicas) else None
+
+            await wait_for(f"topic {name}", known)
+
+    async def produce(self, topic: str, count: int, *, acks: str = "all", timeout_s: float = _CLIENT_S) -> int:
+        """How many of so many records were acknowledged, in partition 0."""
+
+        def send() -> int:
+            acknowledged = 0
+
+            def delivered(error: object, _: object) -> None:
+                nonlocal acknowledged
+                acknowledged += error is None
+
+            producer = Producer(
+                {
+                    "bootstrap.servers": self.bootstrap(),
+                    "acks": acks,
+                    "message.timeout.ms": int(timeout_s * 1000),
+                    "linger.ms": 5,
+                    "log_level": 0,
+                }
+            )
+            for index in range(count):
+                producer.produce(topic, value=f"record {index}".encode(), partition=0, on_delivery=delivered)
+            producer.flush(timeout_s + 5)
+            return acknowledged
+
+        return await asyncio.to_thread(send)
+
+    async def end(self, topic: str, *, timeout_s: float = _CLIENT_S) -> int:
+        """The high watermark of partition 0 at its leader (KafkaException)."""
+
+        def ask() -> int:
+            consumer = Consumer({"bootstrap.servers": self.bootstrap(), "group.id": "measure", "log_level": 0})
+            try:
+                _, high = consumer.get_watermark_offsets(Place(topic, 0), timeout=timeout_s)
+                return int(high)
+            finally:
+                consumer.close()
+
+        return await asyncio.to_thread(ask)
+
+
+__all__ = ["KafkaException", "LiveBroker", "LiveBrokers"]
