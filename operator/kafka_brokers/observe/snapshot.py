@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from kafka_quorum.resources.contract import contract_from
-
 from kafka_brokers.api.validation import quorum_of
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
@@ -20,6 +18,7 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
 from kit.errors import KubeError
