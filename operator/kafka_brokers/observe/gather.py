@@ -10,7 +10,7 @@ from kafka_brokers.observe import kafka
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
-from kafka_brokers.plan.facts import endpoint_of
+from kafka_brokers.plan.facts import endpoint_of, target_name
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
@@ -110,9 +110,11 @@ async def _places(kube: KubeApi, seen: Observed, desired: PoolDesired) -> Observ
     suspects = [one.node_id for one in record.brokers if one.ran and seen.fenced(one.node_id) is not False]
     claims = await _placed(kube, seen.claims, frozenset(suspects))
     seen = replace(seen, claims=claims)
+    target = target_name(desired)
     wanted = {claim.bound_to for claim in claims if claim.bound_to and claim.node_id in suspects}
     for pod in seen.pods:
-        if pod.node_name and (pod.node_id in suspects or (desired.runtime.rack_key and pod.needs_late)):
+        outdated = not pod.formats and pod.revision != target  # it may be stopped next, if its node takes it again
+        if pod.node_name and (outdated or pod.node_id in suspects or (desired.runtime.rack_key and pod.needs_late)):
             wanted.add(pod.node_name)
     names = sorted(wanted)
     answers = await asyncio.gather(*(_node(kube, name) for name in names))

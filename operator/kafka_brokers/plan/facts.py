@@ -82,7 +82,7 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
     staying = [broker.node_id for broker in record.brokers if not broker.leaving]
     leaving = [broker.node_id for broker in record.brokers if broker.leaving]
     present = [*sorted(staying), *sorted(leaving)][: desired.replicas]
-    taken = {*record.node_ids, *dict(observed.taken_ids)}
+    taken = {*record.node_ids, *dict(observed.taken_ids), *registered_elsewhere(observed, record)}
     if isinstance(observed.contract, Known):
         taken |= set(observed.contract.value.controller_ids)
     candidate = desired.first_node_id
@@ -91,6 +91,16 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
             present.append(NodeID(candidate))
         candidate = NodeID(candidate + 1)
     return tuple(sorted(present))
+
+
+def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[NodeID]:
+    """Node ids of other servers: those that fetch the metadata log now, or are registered, and are not this pool's."""
+    found: set[NodeID] = set()
+    if isinstance(observed.leader, Known):
+        found |= observed.leader.value.observers_caught_up
+    if isinstance(observed.cluster, Known):
+        found |= {row.node_id for row in observed.cluster.value.registered}
+    return frozenset(found - set(record.node_ids))
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:

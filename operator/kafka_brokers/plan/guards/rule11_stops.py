@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import HOLD
-from kafka_brokers.model.observed import ClusterView, Leader, Observed
+from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.availability import named, objections, share
@@ -48,6 +48,17 @@ def _of_the_record(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tu
     for node_id in batch:
         pod = observed.broker_pod(node_id)
         yield pod is not None and pod.held, f"pod {pod.name if pod else ''} has the annotation {HOLD}: remove it"
+        yield _cordoned(observed, pod)
+
+
+def _cordoned(observed: Observed, pod: Pod | None) -> tuple[bool, str]:
+    """Whether the Kubernetes node of a pod takes no new pods: its volumes may be only there."""
+    name = pod.node_name if pod is not None else ""
+    node = observed.kube_node(name)
+    if isinstance(node, Unknown):
+        return False, ""
+    text = f"Kubernetes node {name} takes no new pods: uncordon it, or delete the pod yourself"
+    return node.value.cordoned or not node.value.ready, text
 
 
 def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
