@@ -1,6 +1,7 @@
 """Questions that concerns and guards share; they decide nothing. Pure."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
@@ -9,6 +10,10 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+
+CHANGED: Final = 2
+"""Kafka's number for a setting that was changed for one broker while it ran."""
+CORDON: Final = "cordoned.log.dirs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
