@@ -68,11 +68,11 @@ class PoolRules:
         """Judge the present state: after every step of the world."""
         self._glances.look()
         self._away.look()
-        seen: set[NodeID] = set()
+        used: dict[int, Broker] = {}
         for broker in self._world.pools.every():
-            if broker.node_id in seen:
-                self._fail("2", f"broker {broker.node_id} runs twice")
-            seen.add(broker.node_id)
+            for disk in broker.disks:
+                if used.setdefault(disk.serial, broker) is not broker:
+                    self._fail("2", f"two processes of broker {broker.node_id} run on disk {disk.serial}")
         for cluster_id, cluster in self._data.clusters():
             for at in cluster.acked:
                 self._kept(cluster_id, at)

@@ -35,7 +35,7 @@ _THREE: Final = ((POOL, pool_spec(3)),)
 _FOUR: Final = ((POOL, pool_spec(4)),)
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
 _EVENTS: Final = Topic(name="events", replicas=((0, 1, 2),), min_isr=1)
-_CONFIG: Final = applies_pool({"config": {"num.network.threads": "5"}})
+_CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
 _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
 
 
@@ -77,7 +77,7 @@ ROLLS: Final = (
         pools=_THREE,
         turns=(
             *with_topics(_ORDERS),
-            turn("changes a dynamic setting", pools_rest, applies_pool({"config": {"log.cleaner.threads": "2"}})),
+            turn("changes a dynamic setting", pools_rest, applies_pool({"config": {"num.network.threads": "5"}})),
         ),
     ),
     PoolScenario(
@@ -107,7 +107,7 @@ ROLLS: Final = (
                 "allows it",
                 pools_rest,
                 applies_pool(
-                    {"config": {"num.network.threads": "5"}, "roll": {"unavailablePartitions": "Allow"}},
+                    {"config": {"queued.max.requests": "100"}, "roll": {"unavailablePartitions": "Allow"}},
                 ),
             ),
         ),
@@ -143,7 +143,7 @@ ROLLS: Final = (
 
 def _changes_both(world: World, checker: Checker) -> None:
     for name in (POOL, OTHER):
-        applies_pool({"config": {"num.network.threads": "5"}}, name)(world, checker)
+        applies_pool({"config": {"queued.max.requests": "100"}}, name)(world, checker)
 
 
 TWO_POOLS: Final = (
