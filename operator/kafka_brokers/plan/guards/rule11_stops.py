@@ -29,6 +29,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
             *_of_the_record(observed, batch),
             *_of_the_batch(desired, view, batch),
             *_of_other_brokers(view, batch),
+            *_of_contact(observed, view, leader, batch),
             *_of_partitions(desired, view, batch),
         ),
         f"every partition of broker {names} keeps its in-sync replicas, and no other broker is away",
@@ -77,6 +78,28 @@ def _of_other_brokers(view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[
     known = {row.node_id for row in view.registered}
     for node_id in sorted(view.by_broker.keys() - known - set(batch)):
         yield True, f"broker {node_id} has replicas and is not registered: it must come back, or lose them"
+
+
+def _of_contact(
+    observed: Observed, view: ClusterView, leader: Leader, batch: tuple[NodeID, ...]
+) -> Iterator[tuple[bool, str]]:
+    """Kafka keeps a broker that has ended in the ISRs until its session ends, 9 s later: it is not relied on.
+
+    A broker that runs fetches the metadata log all the time. One of ours also answers, which a new process of it does
+    only after it has registered.
+    """
+    for row in view.registered:
+        node_id = row.node_id
+        if row.fenced or node_id in batch or node_id not in view.by_broker:
+            continue
+        fetches = node_id in leader.observers_caught_up
+        yield not fetches, f"broker {node_id} does not follow the metadata log at this moment: it may have ended"
+        if observed.record is None or observed.record.broker(node_id) is None:
+            continue
+        pod, answer = observed.broker_pod(node_id), observed.config(node_id)
+        yield pod is None or not pod.serves, f"broker {node_id} does not run at this moment"
+        if isinstance(answer, Unknown):
+            yield True, f"broker {node_id} does not answer at this moment ({answer.reason})"
 
 
 def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
