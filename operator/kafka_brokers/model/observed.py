@@ -274,6 +274,8 @@ class Observed:
     token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
+    peers: tuple[Pod, ...] = ()
+    """The pods that run brokers of the other pools of the same quorum."""
     leader: Knowable[Leader] = _NOT_ASKED
     cluster: Knowable[ClusterView] = _NOT_ASKED
     configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()

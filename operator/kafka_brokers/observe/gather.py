@@ -61,6 +61,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         revisions=taken.revisions,
         token=taken.token,
         taken_ids=taken.taken_ids,
+        peers=taken.peers,
         memory=memory,
         unreadable=taken.unreadable,
         later=taken.later,
@@ -99,12 +100,18 @@ async def _details(
     unfenced = [one.node_id for one in record.brokers if seen.fenced(one.node_id) is False]
     gone = [one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)]
     log_dirs = await kafka.log_dirs(brokers, servers, gone)
-    leaving = any(one.leaving for one in record.brokers)
+    busy = any(one.leaving or one.stopped for one in record.brokers) or _is_outdated(seen, desired)
     memory = seen.memory
-    if leaving or not _still_true(memory, desired, unfenced, now_s):
+    if busy or not _still_true(memory, desired, unfenced, now_s):
         configs = await kafka.configs(brokers, servers, unfenced)
         memory = replace(memory, configs=configs, configs_s=now_s)
     return replace(seen, configs=memory.configs, log_dirs=log_dirs, memory=memory)
+
+
+def _is_outdated(seen: Observed, desired: PoolDesired) -> bool:
+    """Whether a broker may be stopped next: then each one must answer in this very look."""
+    target = target_name(desired)
+    return any(not pod.formats and pod.revision != target for pod in seen.pods)
 
 
 def _still_true(memory: Memory, desired: PoolDesired, unfenced: list[NodeID], now_s: float) -> bool:

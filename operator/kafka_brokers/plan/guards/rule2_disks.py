@@ -91,6 +91,21 @@ def _going(observed: Observed, broker: BrokerIdentity) -> str:
     return ""
 
 
+def goes_with(observed: Observed, pod: Pod) -> str:
+    """The first volume of a pod that would be gone with it, as a clause; empty if all of them would stay."""
+    record = observed.record
+    broker = None if record is None else record.broker(pod.node_id)
+    for disk in () if broker is None else broker.disks:
+        if disk.claim_uid is None or disk.claim_uid not in pod.claim_uids:
+            continue  # the pod does not hold it
+        claim = observed.claim(pod.node_id, disk.index, disk.generation)
+        if claim is None or claim.uid != disk.claim_uid:
+            return f"the claim of volume {disk.index} of broker {pod.node_id} is gone"
+        if claim.deleting or claim.volume_gone:
+            return f"claim {claim.name} {'is being deleted' if claim.deleting else 'has lost its volume'}"
+    return ""
+
+
 @guard(ReplaceBrokerPod)
 def may_replace_pod(pod: Pod, fenced: Knowable[bool], *, node_lost: bool = False) -> Answer:
     """A pod in which no Kafka runs, or that runs what the record has given up, is deleted, to be created again.
