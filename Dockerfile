@@ -13,12 +13,13 @@ RUN if ls /wheels/*.whl > /dev/null 2>&1; then offline="--no-index --find-links 
     python -m pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --target /packages \
       $offline -r /wheels/requirements.lock \
  && find /packages -type d -name tests -prune -exec rm -r {} +
+COPY operator/kafka_brokers /packages/kafka_brokers
 COPY operator/kafka_quorum /packages/kafka_quorum
 COPY operator/kit /packages/kit
 COPY LICENSE licenses.py /licenses/
 # Every package brings its licence, or the build fails.
 RUN python /licenses/licenses.py /packages /licenses/LICENSE
-RUN python -m compileall -q /packages/kafka_quorum /packages/kit
+RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kit
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator

@@ -9,9 +9,13 @@ import pytest
 import yaml
 from celpy.adapter import json_to_cel
 from celpy.celtypes import MapType, StringType
+from tests.brokers import values as pool
 from tests.model.values import NAME, bound, desired, node, revision, started
 
 from helm import render
+from kafka_brokers.resources import objects as broker_objects
+from kafka_brokers.resources import pods as broker_pods
+from kafka_brokers.resources import stored as broker_stored
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import Member
 from kafka_quorum.resources import objects, pods, stored
@@ -27,6 +31,7 @@ CONFIG = names.config_name(NAME, HASH, (NODE.node_id,))
 FORMAT_CONFIG = names.format_config_name(NAME, HASH, (NODE.node_id,))
 RECORD = stored.record_object(desired(), started())
 CLAIM = objects.claim(desired(), bound(), NODE)
+OUTSIDE = pool.desired({"listeners": [{"name": "OUT_SIDE", "port": 9094, "external": "NodePort"}]})
 OWN: dict[str, tuple[str, Json]] = {
     "record": ("configmaps", RECORD),
     "config": ("configmaps", objects.config(desired(), CONFIG, REVISION, (NODE.node_id,))),
@@ -52,7 +57,48 @@ OWN: dict[str, tuple[str, Json]] = {
         pods.formatter(desired(), bound(), NODE, REVISION, config=CONFIG, avoid_nodes=(), pull_policy="Never"),
     ),
 }
-"""Every object that the operator creates, built by its own code, with the name of its resource."""
+"""Every object of a quorum that the operator creates, built by its own code, with the name of its resource."""
+OF_POOLS: dict[str, tuple[str, Json]] = {
+    "pool's record": ("configmaps", broker_stored.record_object(pool.desired(), pool.record())),
+    "pool's config": ("configmaps", broker_objects.config(pool.desired(), pool.revision(), pool.IDS, ())),
+    "pool's claim": (
+        "persistentvolumeclaims",
+        broker_objects.claim(
+            pool.desired(), pool.record(), pool.broker(pool.record()), pool.broker(pool.record()).disks[0]
+        ),
+    ),
+    "pool's budget": ("poddisruptionbudgets", broker_objects.budget(pool.desired(), 2)),
+    "pool's revision": ("controllerrevisions", broker_stored.revision_object(pool.desired(), pool.revision(), {})),
+    "broker": (
+        "pods",
+        broker_pods.kafka(
+            pool.desired(),
+            pool.record(),
+            pool.broker(pool.record()),
+            pool.revision(),
+            config="cfg",
+            pull_policy="Never",
+        ),
+    ),
+    "broker's formatter": (
+        "pods",
+        broker_pods.formatter(
+            pool.desired(),
+            pool.record(),
+            pool.broker(pool.record()),
+            pool.revision(),
+            config="cfg",
+            avoid_nodes=(),
+            pull_policy="Never",
+        ),
+    ),
+    **{
+        f"pool's {item['metadata']['name']}": ("services", item)
+        for item in broker_objects.services(OUTSIDE, OUTSIDE.runtime, pool.IDS[:1])
+    },
+}
+"""The same for a pool."""
+ALL = OWN | OF_POOLS
 
 
 @cache
@@ -101,10 +147,10 @@ def named(name: str, **labels: str) -> Json:
     return labelled({"metadata": {"name": name}}, **labels)
 
 
-@pytest.mark.parametrize("key", OWN)
+@pytest.mark.parametrize("key", ALL)
 def test_the_operator_may_make_change_and_delete_its_own_objects(key: str) -> None:
     """The operator may create, change and delete every object that its code builds."""
-    resource, item = OWN[key]
+    resource, item = ALL[key]
     assert said("CREATE", resource, None, item) == []
     assert said("UPDATE", resource, item, item) == []
     assert said("DELETE", resource, item, None) == []
@@ -119,6 +165,9 @@ def test_a_strangers_object_is_neither_deleted_nor_given_to_a_quorum(resource: s
     assert said("UPDATE", resource, stranger, ours)
     assert said("DELETE", resource, ours, None)
     assert said("CREATE", resource, None, ours)
+    pools = named("postgres-0", app="postgres", pool="postgres")
+    assert said("DELETE", resource, pools, None) or resource == "services"
+    assert said("UPDATE", resource, stranger, pools)
 
 
 @pytest.mark.parametrize("key", ["pod", "formatter", "service", "budget", "revision", "config"])
@@ -175,6 +224,52 @@ def test_only_pods_with_a_controllers_name_are_evicted() -> None:
     for name in ("postgres-0", "web-7d9f8-x2x4z", "coredns-3001", f"{names.pod_name(MEMBER, NODE.generation)}-format"):
         (message,) = said("CREATE", "pods", None, named(name), sub="eviction")
         assert "evict" in message
+
+
+def test_an_object_does_not_go_from_a_quorum_to_a_pool() -> None:
+    """A pool and a quorum of one name have nothing in common, and an object with both labels is the quorum's."""
+    resource, item = ALL["broker"]
+    own, name = {"pool": pool.POOL}, item["metadata"]["name"]
+    assert said("UPDATE", resource, item, named(name, quorum=pool.POOL, **own))
+    assert said("UPDATE", resource, named(name, quorum=pool.POOL, **own), item)
+    assert said("CREATE", resource, None, named(name, quorum=pool.POOL))
+    assert said("CREATE", "pods", None, named(f"{pool.POOL}-0-g1", **own))
+
+
+def test_lost_labels_of_a_pool_are_repaired() -> None:
+    """A claim and the record of a pool get their label back; a ConfigMap of that name without a record does not."""
+    for key in ("pool's claim", "pool's record"):
+        resource, item = ALL[key]
+        bare = copy.deepcopy(item)
+        del bare["metadata"]["labels"]
+        assert said("UPDATE", resource, bare, item) == []
+        assert said("DELETE", resource, bare, None)
+    before = named("payments-broker-disks") | {"data": {"token": "x"}}
+    assert said("UPDATE", "configmaps", before, named("payments-broker-disks", pool="payments") | {"data": {}})
+
+
+def test_pods_of_brokers_are_evicted() -> None:
+    """An eviction of a broker's pod is allowed, and none of its formatter."""
+    assert said("CREATE", "pods", None, named("payments-0-broker"), sub="eviction") == []
+    assert said("CREATE", "pods", None, named("payments-0-broker-format-1"), sub="eviction")
+
+
+def test_only_two_kinds_of_leases_are_written() -> None:
+    """The token of a quorum, and the operator's own lease in its namespace, are written, and no other lease."""
+
+    def lease(name: str, namespace: str) -> Json:
+        return {"metadata": {"name": name, "namespace": namespace}, "spec": {}}
+
+    for item in (lease("events-disruption", "kafka"), lease("kafka-quorum-operator", render.NAMESPACE)):
+        assert said("CREATE", "leases", None, item) == []
+        assert said("UPDATE", "leases", item, item) == []
+    for item in (
+        lease("kube-scheduler", "kube-system"),
+        lease("kafka-quorum-operator", "kafka"),
+        lease("-disruption", "a"),
+    ):
+        (message,) = said("UPDATE", "leases", item, item)
+        assert "lease" in message
 
 
 def test_no_other_account_is_judged() -> None:

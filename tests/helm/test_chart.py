@@ -12,22 +12,27 @@ import yaml
 from jsonschema import Draft7Validator
 
 from helm import render
+from kafka_brokers.api import crd as brokers_crd
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.settings import PodException
 from kit import lease
+from kit.crd import definition
 
 Json = dict[str, Any]
 
 QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkaquorums": {"get", "list", "watch"},
     "kafkaquorum.io/kafkaquorums/status": {"patch"},
+    "kafkaquorum.io/kafkabrokerpools": {"get", "list", "watch"},
+    "kafkaquorum.io/kafkabrokerpools/status": {"patch"},
+    "coordination.k8s.io/leases": {"get", "create", "update"},
     "/pods": {"list", "watch", "create", "patch", "delete"},
     "/pods/eviction": {"create"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
     "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
-    "/services": {"get", "list", "watch", "create", "patch"},
+    "/services": {"get", "list", "watch", "create", "patch", "delete"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create", "delete"},
     "/events": {"create", "patch"},
@@ -151,10 +156,11 @@ def test_named_namespaces_bound_the_rights() -> None:
 
 
 def test_people_get_the_resource_and_not_its_status() -> None:
-    """The aggregated roles let viewers read and editors write a KafkaQuorum; only the operator writes its status."""
+    """The aggregated roles let viewers read and editors write our resources; only the operator writes a status."""
     items = rendered()
     edit = verbs(only(items, "ClusterRole", "kafka-quorum-operator-edit"))
-    assert set(edit) == {"kafkaquorum.io/kafkaquorums", "kafkaquorum.io/kafkaquorums/scale"}
+    kinds = ("kafkaquorum.io/kafkaquorums", "kafkaquorum.io/kafkabrokerpools")
+    assert set(edit) == {f"{kind}{part}" for kind in kinds for part in ("", "/scale")}
     view = verbs(only(items, "ClusterRole", "kafka-quorum-operator-view"))
     assert all(granted == {"get", "list", "watch"} for granted in view.values())
     without = rendered("--set", "rbac.aggregateToDefaultRoles=false")
@@ -288,13 +294,14 @@ def test_observations_go_to_a_url_and_a_topic() -> None:
     assert "fsGroup" not in spec["securityContext"]
 
 
-def test_the_definition_follows_upgrades_and_survives_an_uninstall() -> None:
-    """The definition is a template of the release, which helm upgrades, with helm's mark to keep it."""
-    definition = only(rendered(), "CustomResourceDefinition", crd.NAME)
-    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
-    assert definition["spec"] == crd.crd()["spec"]
-    loose = only(rendered("--set", "crds.keep=false"), "CustomResourceDefinition", crd.NAME)
-    assert "annotations" not in loose["metadata"]
+def test_the_definitions_follow_upgrades_and_survive_an_uninstall() -> None:
+    """Each definition is a template of the release, which helm upgrades, with helm's mark to keep it."""
+    kept, loose = rendered(), rendered("--set", "crds.keep=false")
+    for kind in (crd.KIND, brokers_crd.KIND):
+        item = only(kept, "CustomResourceDefinition", kind.name)
+        assert item["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+        assert item["spec"] == definition.crd(kind)["spec"]
+        assert "annotations" not in only(loose, "CustomResourceDefinition", kind.name)["metadata"]
     without = rendered("--set", "crds.install=false")
     assert "CustomResourceDefinition" not in {item["kind"] for item in without}
 
@@ -468,7 +475,8 @@ def test_an_admission_policy_for_the_operators_account() -> None:
         for resource in rule["resources"]
     }
     written = {resource for resource, may in QUORUM_RULES.items() if may & {"create", "update", "patch", "delete"}}
-    assert judged == written - {"/events", "kafkaquorum.io/kafkaquorums/status"}
+    statuses = {resource for resource in written if resource.startswith("kafkaquorum.io/")}
+    assert judged == written - statuses - {"/events"}
     account = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
     assert account in policy["matchConditions"][0]["expression"]
     assert only(items, "ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]

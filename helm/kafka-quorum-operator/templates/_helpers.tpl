@@ -36,7 +36,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
-{{/* What the operator may do in a namespace whose KafkaQuorums it serves. Every verb is used; each line says what for. */}}
+{{/* What the operator may do in a namespace whose resources it serves. Every verb is used; each line says what for. */}}
 {{- define "kafka-quorum-operator.rules" -}}
 - apiGroups: [kafkaquorum.io]
   resources: [kafkaquorums]
@@ -48,6 +48,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [kafkaquorums/status]
   verbs:
     - patch # what is seen and done; guarded by the resource version. The spec is never written
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkabrokerpools]
+  verbs:
+    - get # read again before an act
+    - list # every pool at the start; the pools of a quorum, whose node ids must differ
+    - watch # changes of a spec
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkabrokerpools/status]
+  verbs:
+    - patch # what is seen and done; guarded by the resource version. The spec is never written
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs:
+    - get # QUORUM-disruption: whether another resource of this quorum stops running servers now
+    - create # the first time; a name cannot be given for that
+    - update # take it and give it back, by compare-and-swap
 - apiGroups: [""]
   resources: [pods]
   verbs:
@@ -70,13 +86,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - get # a claim that a list lacks is asked for by name before its disk counts as lost
     - list # what is there, those of earlier lives of a quorum included
     - watch # a lost claim wakes its quorum
-    - create # one for each controller
+    - create # one for each controller, and for each volume of a broker
     - patch # the identity on its annotations, its owner, a larger size
     - delete # the claim of a controller that was removed, where whenScaled is Delete
 - apiGroups: [""]
   resources: [configmaps]
   verbs:
-    - get # the record of the identity
+    - get # the record of the identity, and the contract of a quorum
     - list # the record, and server properties that no pod uses any more
     - watch # a record that is deleted wakes its quorum; only metadata is read
     - create # the record, and the server properties of each revision
@@ -89,8 +105,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - get # whether one of this name belongs to somebody else
     - list # compare with what it should be
     - watch # a service that is deleted wakes its quorum; only metadata is read
-    - create # the controllers' host names
+    - create # host names of controllers and brokers; where clients of brokers begin
     - patch # correct it
+    - delete # the services of a listener, or of a broker, that the spec does not have any more
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs:

@@ -1,8 +1,9 @@
 """Which server properties of brokers belong to the operator or to the quorum, and which change without a restart.
 
 The operator owns the properties that decide a broker's identity, its disks, its listeners, its rack and its drain. The
-table `dynamic_configs.json` has the names that a running broker changes by itself (KIP-226). Kafka's documentation
-calls their update mode *per-broker* or *cluster-wide*.
+table `dynamic_configs.json` has the names that a running broker changes by itself (KIP-226), in every release that it
+names. It was read from Kafka's own classes (`DynamicBrokerConfig`). Names of listeners, TLS and SASL are not in it, nor
+those of classes.
 """
 
 import json
@@ -11,30 +12,35 @@ from pathlib import Path
 from typing import Final
 
 from kafka_quorum.api import properties as controllers
+from kit.parsing import Malformed, number
 
 _TABLE: Final = Path(__file__).with_name("dynamic_configs.json")
 
-OWNED: Final = controllers.OWNED | {
-    "advertised.host.name",
-    "advertised.port",
-    "broker.rack",
-    "controlled.shutdown.enable",
-    "cordoned.log.dirs",
-    "follower.replication.throttled.rate",
-    "follower.replication.throttled.replicas",
-    "initial.broker.registration.timeout.ms",
-    "leader.replication.throttled.rate",
-    "leader.replication.throttled.replicas",
-    "min.insync.replicas",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-}
+CLUSTER_WIDE: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
+"""The controllers use one value of these for the whole cluster: a broker's own has no effect, or a wrong one."""
+OWNED: Final = (
+    controllers.OWNED
+    | CLUSTER_WIDE
+    | {
+        "advertised.host.name",
+        "advertised.port",
+        "broker.rack",
+        "controlled.shutdown.enable",
+        "cordoned.log.dirs",
+        "follower.replication.throttled.rate",
+        "follower.replication.throttled.replicas",
+        "initial.broker.registration.timeout.ms",
+        "leader.replication.throttled.rate",
+        "leader.replication.throttled.replicas",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
 OWNED_PREFIXES: Final = (*controllers.OWNED_PREFIXES, "controller.", "listener.name.")
-MIN_ISR: Final = "min.insync.replicas"
 
 
 def owned(key: str) -> str | None:
     """Why the spec may not set this property, as a clause that follows its name; None if it may."""
-    if key == MIN_ISR:
+    if key in CLUSTER_WIDE:
         return (
             "is no setting of one broker: remove it. Set it on topics, or for all brokers with kafka-configs.sh "
             "--entity-type brokers --entity-default"
@@ -47,11 +53,30 @@ def owned(key: str) -> str | None:
 
 
 @cache
+def _table(part: str) -> frozenset[str]:
+    return frozenset(json.loads(_TABLE.read_text())[part])
+
+
 def dynamic_names() -> frozenset[str]:
     """The properties that a running broker changes without a restart, in every release that a pool may run."""
-    return frozenset(json.loads(_TABLE.read_text())["properties"])
+    return _table("properties")
 
 
 def is_dynamic(key: str) -> bool:
     """Whether a running broker changes this property without a restart."""
     return key in dynamic_names()
+
+
+def dynamic_step(key: str, present: str | None, wanted: str) -> str:
+    """The value to set now, on the way from the present one to the wanted one.
+
+    A running broker changes a number of threads at most by half or to the double, and ignores a larger change. So a
+    large change takes several steps. `present` is the value that the broker runs with, None if it is not known.
+    """
+    if key not in _table("threads"):
+        return wanted
+    try:
+        old, new = number(present), number(wanted)
+    except Malformed:
+        return wanted
+    return str(min(max(new, old - old // 2), 2 * old)) if old else wanted

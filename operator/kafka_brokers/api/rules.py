@@ -258,8 +258,8 @@ CONFIG_OWNED = Rule(
     ),
     message=(
         "a property here belongs to the operator or the quorum: remove node.id, process.roles, broker.rack, "
-        "min.insync.replicas, controller.*, every setting of listeners, of log directories and of replication "
-        "throttles, zookeeper.* and unstable.*. The spec has fields for what can be chosen"
+        "min.insync.replicas, unclean.leader.election.enable, controller.*, every setting of listeners, of log "
+        "directories and of replication throttles, zookeeper.* and unstable.*. The spec has fields for the rest"
     ),
     each=_owned,
 )

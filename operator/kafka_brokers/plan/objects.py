@@ -7,7 +7,7 @@ from kafka_brokers.model import names
 from kafka_brokers.model.actions import Action, ApplyBudget, ApplyService, DeleteService
 from kafka_brokers.model.observed import Support
 from kafka_brokers.model.plan import Part, Severity, Wait
-from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.facts import Situation, holder_of
 from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_brokers.resources import objects as builders
 from kafka_quorum.model.known import Known
@@ -68,7 +68,7 @@ def _allowance(situation: Situation) -> int:
     if stopped:
         return len(stopped)
     token = situation.observed.token
-    if not isinstance(token, Known) or token.value.holder:
+    if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:
         return 0
     ids = [one.node_id for one in situation.record.brokers if one.ran and not one.empty]
     return int(all(may_stop(situation.desired, situation.observed, (node_id,)).allowed for node_id in ids))

@@ -213,7 +213,7 @@ class KubeClient:
                 count = max(count // 4, 1)
                 continue
             answer = _answer(what, data)
-            yield answer["items"], len(data)
+            yield answer["items"] or [], len(data)  # an empty list of metadata has null there
             place = (answer.get("metadata") or {}).get("continue") or ""
             if not place:
                 return
