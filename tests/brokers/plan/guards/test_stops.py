@@ -94,7 +94,8 @@ def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
     rows = (*ORDERS, partition("shared-0", [7, 1, 2]))
     brokers = [*map(registered, range(3)), registered(7)]
     peer = replace(pod(broker(record())), node_id=NodeID(7), name="other-7-broker")
-    of = replace(AT_REST, cluster=Known(value=view(rows, brokers)), peers=(peer,))
+    follows = Known(value=leader(observers_caught_up=frozenset({0, 1, 2, 7})))
+    of = replace(AT_REST, cluster=Known(value=view(rows, brokers)), leader=follows, peers=(peer,))
     assert refusal(of) == ""
     assert "pod other-7-broker of another pool" in refusal(replace(of, peers=(replace(peer, deleting=True),)))
 
@@ -109,7 +110,8 @@ def test_a_newcomer_without_replicas_holds_nobody_up() -> None:
 def test_a_batch_stays_within_what_the_spec_allows() -> None:
     """At most `maxUnavailable` stop together."""
     rows = [partition("t-0", [0, 3, 4]), partition("u-0", [1, 3, 4])]
-    of = look(seen=view(rows, [registered(node) for node in range(5)]))
+    follows = Known(value=leader(observers_caught_up=frozenset(range(5))))
+    of = replace(look(seen=view(rows, [registered(node) for node in range(5)])), leader=follows)
     assert "at most 1 may stop together" in refusal(of, 0, 1)
     assert refusal(of, 0, 1, by=WIDE) == ""
 
