@@ -8,8 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import history, operator
+from harness import clients, history, operator
 from harness.broker import KAFKA_IMAGE, NEWEST
+from harness.pool import Pool
 from harness.quorum import Quorum
 from harness.shell import kubectl, run, succeed
 from harness.writer import Writer
@@ -23,6 +24,7 @@ WAYS_IN = range(3000, 3008)
 OLDER_IMAGES = tuple(f"testbed/kafka:{version}" for version in KAFKA_VERSIONS if version != NEWEST)
 _IMAGE_TIMEOUT_S = 2400.0
 _QUORUMS = pytest.StashKey[list[Quorum]]()
+_POOLS = pytest.StashKey[list[Pool]]()
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +68,7 @@ def namespaces(serving: str) -> Iterator[Callable[[], str]]:  # noqa: ARG001 - a
 
     yield make
     for name in made:
+        run("kubectl", "-n", name, "delete", "kbp", "--all", "--wait=false")
         # The resource first, so that no operator creates pods again; then the pods without grace, for the next
         # scenario.
         run("kubectl", "-n", name, "delete", "kq", "--all", "--wait=false")
@@ -90,6 +93,25 @@ def quorums(namespaces: Callable[[], str], request: pytest.FixtureRequest) -> Ma
 def quorum(quorums: Make) -> Quorum:
     """One quorum, not applied yet."""
     return quorums("q")
+
+
+@pytest.fixture
+def pools(quorum: Quorum, request: pytest.FixtureRequest) -> Callable[[str], Pool]:
+    """Makes pools of the quorum, not applied yet."""
+    known = request.node.stash.setdefault(_POOLS, [])
+
+    def make(name: str = "brokers") -> Pool:
+        made = Pool(quorum=quorum, name=name)
+        known.append(made)
+        return made
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def client_image() -> str:
+    """The image of clients, on every node."""
+    return clients.image()
 
 
 @pytest.fixture
@@ -148,6 +170,8 @@ def pytest_runtest_makereport(
     """Put the evidence into the report of a failed scenario, before its namespace is deleted."""
     report = yield
     if call.when == "call" and report.failed:
+        for pool in item.stash.get(_POOLS, []):
+            report.sections.append((f"pool {pool.namespace}/{pool.name}", pool.report()))
         for quorum in item.stash.get(_QUORUMS, []):
             report.sections.append((f"quorum {quorum.namespace}/{quorum.name}", quorum.report()))
         if "installed" in getattr(item, "fixturenames", ()):

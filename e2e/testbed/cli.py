@@ -13,6 +13,7 @@ from testbed import (
     baseimages,
     binaries,
     browser,
+    clientimage,
     cluster,
     daemon,
     engine,
@@ -135,6 +136,17 @@ def operator_image(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def client_image(paths: Paths, options: argparse.Namespace) -> int:
+    """Build the image of Kafka clients, load it to every node, and print its name, which follows its content."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    tag = clientimage.ensure(chosen)
+    if not options.no_load:
+        loading.ensure(chosen, [tag], cluster.container_names(chosen))
+    print(tag)
+    return 0
+
+
 def history_image(paths: Paths, options: argparse.Namespace) -> int:
     """Build the history's image, load it to the workers, and print its name, which follows its content."""
     chosen = engine.choose(paths)
@@ -246,7 +258,12 @@ def _parser() -> argparse.ArgumentParser:
     builder.add_argument("context", metavar="CONTEXT")
     versions = f"versions, such as {','.join(KAFKA_VERSIONS)}; the first is the default"
     add("base-images", base_images).add_argument("--kafka", default=KAFKA_VERSIONS[0], help=versions)
-    images = (("operator-image", operator_image), ("history-image", history_image), ("spark-operator", spark_operator))
+    images = (
+        ("operator-image", operator_image),
+        ("client-image", client_image),
+        ("history-image", history_image),
+        ("spark-operator", spark_operator),
+    )
     for name, image in images:
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
@@ -278,7 +295,16 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, history_image, spark_operator, load)
+_CHANGING: tuple[Subcommand, ...] = (
+    up,
+    down,
+    base_images,
+    operator_image,
+    client_image,
+    history_image,
+    spark_operator,
+    load,
+)
 
 
 def main() -> int:

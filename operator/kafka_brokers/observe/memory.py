@@ -1,12 +1,18 @@
 """What is remembered between looks: volumes that were found empty, and Kubernetes nodes that are down. Pure."""
 
+from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
 from kafka_brokers.plan.lost import found_blank
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.pods import Running
 
+STARTED_AFTER_S: Final = 5.0
+"""A container that runs for longer than this runs Kafka: the script before it takes a moment."""
+FORGOTTEN_AFTER_S: Final = 30.0
+"""After a longer time without a look it is unknown what ran meanwhile: the evidence begins again."""
 LOOK_MAX_S: Final = 15.0
 """The longest time between two looks that counts: what was not looked at is not known."""
 
@@ -14,29 +20,44 @@ LOOK_MAX_S: Final = 15.0
 def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
     """The memory after this look."""
     blank = tuple(row for pod in observed.pods for row in _blank(pod, before, now_s))
-    return Memory(blank=blank, node_down_s=_down(observed, before, now_s), looked_s=now_s)
+    down = _down(observed, before, now_s)
+    return replace(observed.memory, blank=blank, node_down_s=down, looked_s=now_s)
 
 
 def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
-    """A row for each volume that this pod's scripts find empty, kept while none of them finds anything else."""
-    rows = {(row.pod_uid, row.index): row for row in before.blank}
+    """A row for each volume that this pod's scripts find empty, kept while none of them finds anything else.
+
+    While a script runs there is no report: that is no other finding. A container that runs for longer runs Kafka.
+    """
+    old = [row for row in before.blank if row.pod_uid == pod.uid and now_s - row.looked_s <= FORGOTTEN_AFTER_S]
+    if isinstance(pod.container, Running):
+        return [row for one in old if (row := _ran(one, pod.container, now_s)) is not None]
+    if pod.report is None:
+        return [replace(row, instance="", looked_s=now_s) for row in old]
+    rows = {row.index: row for row in old}
+    finished_s = pod.report.finished_at_s
     found = []
     for index in found_blank(pod):
-        finished_s = pod.report.finished_at_s if pod.report is not None else 0.0
-        old = rows.get((pod.uid, index))
-        if old is None:
-            found.append(
-                BlankDisk(pod_uid=pod.uid, index=index, first_s=now_s, last_s=now_s, last_finished_at_s=finished_s)
-            )
-        elif finished_s > old.last_finished_at_s:  # another run found the same
-            found.append(
-                BlankDisk(
-                    pod_uid=pod.uid, index=index, first_s=old.first_s, last_s=now_s, last_finished_at_s=finished_s
-                )
-            )
+        new = BlankDisk(
+            pod_uid=pod.uid,
+            index=index,
+            first_s=now_s,
+            last_s=now_s,
+            last_finished_at_s=finished_s,
+            looked_s=now_s,
+        )
+        earlier = rows.get(index, new)
+        if finished_s > earlier.last_finished_at_s:  # another run found the same
+            found.append(replace(new, first_s=earlier.first_s))
         else:
-            found.append(old)
+            found.append(replace(earlier, instance="", looked_s=now_s))
     return found
+
+
+def _ran(row: BlankDisk, container: Running, now_s: float) -> BlankDisk | None:
+    if container.container != row.instance:
+        return replace(row, instance=container.container, runs_since_s=now_s, looked_s=now_s)
+    return None if now_s - row.runs_since_s > STARTED_AFTER_S else replace(row, looked_s=now_s)
 
 
 def _down(observed: Observed, before: Memory, now_s: float) -> tuple[tuple[NodeID, float], ...]:

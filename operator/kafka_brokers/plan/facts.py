@@ -1,6 +1,7 @@
 """Questions that concerns and guards share; they decide nothing. Pure."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
@@ -8,6 +9,11 @@ from kafka_brokers.model.observed import ClusterView, Leader, Observed, Revision
 from kafka_brokers.model.pool import PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint
+
+CHANGED: Final = 2
+"""Kafka's number for a setting that was changed for one broker while it ran."""
+CORDON: Final = "cordoned.log.dirs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,11 @@ class Situation:
         """The partitions, if they are known."""
         return self.observed.cluster.value if isinstance(self.observed.cluster, Known) else None
 
+    def endpoint(self, node_id: NodeID) -> Endpoint | None:
+        """Where a running broker of this pool is asked; None if it does not run."""
+        pod = self.observed.broker_pod(node_id)
+        return endpoint_of(node_id, pod.ip) if pod is not None and pod.serves and pod.ip else None
+
     @property
     def target(self) -> str:
         """The name of the revision that every pod shall be made from."""
@@ -59,6 +70,11 @@ class Situation:
                 return Unknown(reason=reason)
 
 
+def endpoint_of(node_id: NodeID, ip: str) -> Endpoint:
+    """The listener of a broker that the operator asks."""
+    return Endpoint(node_id=node_id, host=ip, port=names.REPLICATION_PORT)
+
+
 def target_name(desired: PoolDesired) -> str:
     """The name of the revision of the present spec and contract."""
     return names.revision_name(desired.name, names.inputs_hash(desired.runtime))
@@ -71,7 +87,7 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
     staying = [broker.node_id for broker in record.brokers if not broker.leaving]
     leaving = [broker.node_id for broker in record.brokers if broker.leaving]
     present = [*sorted(staying), *sorted(leaving)][: desired.replicas]
-    taken = {*record.node_ids, *dict(observed.taken_ids)}
+    taken = {*record.node_ids, *dict(observed.taken_ids), *registered_elsewhere(observed, record)}
     if isinstance(observed.contract, Known):
         taken |= set(observed.contract.value.controller_ids)
     candidate = desired.first_node_id
@@ -80,6 +96,16 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
             present.append(NodeID(candidate))
         candidate = NodeID(candidate + 1)
     return tuple(sorted(present))
+
+
+def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[NodeID]:
+    """Node ids of other servers: those that fetch the metadata log now, or are registered, and are not this pool's."""
+    found: set[NodeID] = set()
+    if isinstance(observed.leader, Known):
+        found |= observed.leader.value.observers_caught_up
+    if isinstance(observed.cluster, Known):
+        found |= {row.node_id for row in observed.cluster.value.registered}
+    return frozenset(found - set(record.node_ids))
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:

@@ -23,16 +23,13 @@ from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
-from kafka_brokers.plan.facts import Situation, owns_token
+from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
 from kafka_brokers.plan.guards.availability import named
 from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
-from kafka_quorum.model.brokers import ConfigChange, LogDirectory, Move
+from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.permit import Permit
 
-CORDON: Final = "cordoned.log.dirs"
-_DYNAMIC: Final = 2
-"""Kafka's number for a setting that was changed for one broker."""
 _NONE: Final = Unknown(reason="it does not run")
 MOVES_AT_ONCE: Final = 50
 """So many partitions of a broker are moved at the same time: a drain can be interrupted, and shows its progress."""
@@ -66,7 +63,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
 
 def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, leader: Leader, why: str) -> Part:
     """Cordon the broker, and move its partitions, or name them."""
-    cordon = _cordon(situation, broker, leader)
+    cordon = _cordon(situation, broker)
     rows = view.by_broker.get(broker.node_id, ())
     left = tuple(sorted(partition.at for partition in rows))
     if situation.desired.drain is Drain.HOLD and left:
@@ -80,14 +77,14 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     ours = len(moving)
     text = f"broker {broker.node_id} is drained: {len(left)} partitions are left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
-    if cordon or not left or ours >= MOVES_AT_ONCE:
+    if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))
     moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation), MOVES_AT_ONCE - ours)
     if not moves:
-        return _stuck(broker, impossible, wait)
+        return merged((Part(actions=cordon), _stuck(broker, impossible, wait)))
     verdict = may_move(situation.observed, broker.node_id, moves)
     if not isinstance(verdict, Permit):
-        return Part(waits=(wait,), verdicts=(verdict,))
+        return Part(actions=cordon, waits=(wait,), verdicts=(verdict,))
     move = MovePartitions(
         leader=leader.endpoint,
         node_id=broker.node_id,
@@ -95,7 +92,7 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
         message=f"{len(moves)} partitions of broker {broker.node_id} begin to move to other brokers",
         permit=verdict,
     )
-    return Part(exclusive=move, waits=(wait,), verdicts=(verdict,))
+    return Part(actions=(*cordon, move), waits=(wait,), verdicts=(verdict,))
 
 
 def _stuck(broker: BrokerIdentity, impossible: str, wait: Wait) -> Part:
@@ -111,17 +108,22 @@ def leaving_ids(situation: Situation) -> frozenset[int]:
     return frozenset(one.node_id for one in situation.record.brokers if one.leaving)
 
 
-def _cordon(situation: Situation, broker: BrokerIdentity, leader: Leader) -> tuple[Action, ...]:
+def _cordon(situation: Situation, broker: BrokerIdentity) -> tuple[Action, ...]:
     """Kafka puts no new replicas on a cordoned broker (KIP-1066, 4.3)."""
-    entries = situation.observed.config(broker.node_id)
-    if isinstance(entries, Unknown):
+    entries, endpoint = situation.observed.config(broker.node_id), situation.endpoint(broker.node_id)
+    if isinstance(entries, Unknown) or endpoint is None:
         return ()
     entry = next((one for one in entries.value if one.name == CORDON), None)
     if entry is None or entry.value == "*":  # a release without it, or done
         return ()
     changes = (ConfigChange(name=CORDON, value="*"),)
     message = f"broker {broker.node_id} is cordoned: it gets no new replicas"
-    return (AlterConfig(leader=leader.endpoint, node_id=broker.node_id, changes=changes, message=message),)
+    return (AlterConfig(broker=endpoint, node_id=broker.node_id, changes=changes, message=message),)
+
+
+def is_cordoned(entries: tuple[ConfigEntry, ...]) -> bool:
+    """Whether a broker was cordoned while it ran, as we do it."""
+    return any((one.name, one.value, one.source) == (CORDON, "*", CHANGED) for one in entries)
 
 
 def _uncordoned(situation: Situation) -> Part:
@@ -131,19 +133,17 @@ def _uncordoned(situation: Situation) -> Part:
         return Part()
     actions: list[Action] = []
     for broker in situation.record.brokers:
-        entries = situation.observed.config(broker.node_id)
-        found = entries.value if isinstance(entries, Known) else ()
-        if any(one.name == CORDON and one.value == "*" and one.source == _DYNAMIC for one in found):
-            changes = (ConfigChange(name=CORDON, value=None),)
-            message = f"broker {broker.node_id} takes new replicas again"
-            actions.append(
-                AlterConfig(leader=leader.endpoint, node_id=broker.node_id, changes=changes, message=message)
-            )
-            moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
-            if moving:
-                cancel = tuple(Move(at=at, replicas=None) for at in moving)
-                text = f"{len(cancel)} moves away from broker {broker.node_id} are cancelled: it stays"
-                actions.append(CancelMoves(leader=leader.endpoint, moves=cancel, message=text))
+        entries, endpoint = situation.observed.config(broker.node_id), situation.endpoint(broker.node_id)
+        if isinstance(entries, Unknown) or endpoint is None or not is_cordoned(entries.value):
+            continue
+        changes = (ConfigChange(name=CORDON, value=None),)
+        message = f"broker {broker.node_id} takes new replicas again"
+        actions.append(AlterConfig(broker=endpoint, node_id=broker.node_id, changes=changes, message=message))
+        moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
+        if moving:
+            cancel = tuple(Move(at=at, replicas=None) for at in moving)
+            text = f"{len(cancel)} moves away from broker {broker.node_id} are cancelled: it stays"
+            actions.append(CancelMoves(leader=leader.endpoint, moves=cancel, message=text))
     return Part(actions=tuple(actions))
 
 

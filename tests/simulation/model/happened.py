@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.simulation.model.kafka.disk import Disk
+from tests.simulation.model.kafka.broker import Broker
+from tests.simulation.model.kafka.disk import Disk, Meta
 from tests.simulation.model.kafka.process import Process
 
+from kafka_quorum.model.brokers import Move, TopicPartition
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
 from kit.kube.protocol import Json
@@ -57,6 +59,8 @@ class DiskLost:
     key: ReplicaKey | None
     ran: bool
     reported: bool
+    replicas: tuple[TopicPartition, ...] = ()
+    """The partitions that had a replica on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +150,62 @@ class Created:
     late: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The operator sends AlterPartitionReassignments."""
+
+    endpoint: Endpoint
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unregistered:
+    """The operator sends UnregisterBroker."""
+
+    endpoint: Endpoint
+    node_id: NodeID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFormatted:
+    """A formatter of a pool made a log directory of a disk; `pod` is its name."""
+
+    pool: str
+    pod: str
+    serial: int
+    meta: Meta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStarted:
+    """A broker's Kafka started, in a pod that was created at `pod_made` (RFC 3339)."""
+
+    pool: str
+    pod: str
+    broker: Broker
+    pod_made: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStop:
+    """The operator stops a pod of a pool. `sent`: the request is sent; otherwise it has its effect now."""
+
+    namespace: str
+    pool: str
+    pod: str
+    broker: Broker | None
+    evicted: bool
+    sent: bool
+    late: bool = False
+
+
+OfBrokers: TypeAlias = Moved | Unregistered | BrokerFormatted | BrokerStarted | BrokerStop
+"""What happens to pools; rules of pools judge it."""
 Asked: TypeAlias = (
     ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 )
 """What the operator asked for."""
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers
 
 Fail: TypeAlias = Callable[[str, str], None]
 """The receiver of a broken rule and of what happened."""

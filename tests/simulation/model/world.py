@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.happened import Happened
+from tests.simulation.model.kafka.broker_model import BrokerModel
 from tests.simulation.model.kafka.brokers import Brokers
 from tests.simulation.model.kafka.kraft_model import KraftModel
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.kubelet import Kubelet
 from tests.simulation.model.kubernetes.machines import NAMES, Machines
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
+from tests.simulation.model.kubernetes.services import Services
 from tests.simulation.model.kubernetes.volumes import Volumes
 
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
 
 if TYPE_CHECKING:
+    from tests.simulation.model.kafka.bare_quorum import BareQuorum
+
     from kafka_quorum.model.observed import Observed
 
 STEP_S: Final = 0.5
@@ -44,7 +49,10 @@ class World:
         self.brokers = Brokers(self.kraft)
         self.volumes = Volumes(self.kube, self.tell)
         self.machines = Machines(self.kube, self.clock)
-        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
+        self.services = Services(self.kube)
+        self.pools = BrokerModel(self.kraft, self.clock)
+        pods = PoolPods(self.kube, self.pools, self.clock, self.volumes, self.tell)
+        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines, pods)
         self.full = False
         """Whether no machine has room for another pod without a fixed machine."""
         self.steps = 0
@@ -53,6 +61,8 @@ class World:
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
         """Called after every step, also while a slow call of the operator waits."""
+        self.bare: BareQuorum | None = None
+        """The controllers that nobody manages, if there are any."""
         self.witness: Witness | None = None
         """Receives the looks of an operator."""
         self._later: list[tuple[int, Callable[[], None]]] = []
@@ -68,9 +78,11 @@ class World:
         self._schedule()
         self.kubelet.step()
         self._collect_garbage()
+        self.services.step()
         self.kube.finish_claims()
         self.volumes.sweep()
         self.kraft.step()
+        self.pools.step()
         for look in self.lookers:
             look()
 
@@ -235,12 +247,13 @@ class World:
                 yield claim
 
     def _pods(self, namespace: str, quorum: str, node_id: int, role: str) -> Iterator[Json]:
-        wanted = {"kafkaquorum.io/quorum": quorum, "kafkaquorum.io/node-id": str(node_id)}
+        wanted = {"kafkaquorum.io/node-id": str(node_id)}
         if role:
             wanted["kafkaquorum.io/role"] = role
         for pod in list(self.kube.all(PODS)):
             labels = pod["metadata"].get("labels") or {}
-            if pod["metadata"]["namespace"] == namespace and wanted.items() <= labels.items():
+            own = quorum in (labels.get("kafkaquorum.io/quorum"), labels.get(LABEL_POOL))
+            if own and pod["metadata"]["namespace"] == namespace and wanted.items() <= labels.items():
                 yield pod
 
 

@@ -13,12 +13,16 @@ from typing import Final
 from tests.simulation.model.happened import (
     AddSent,
     Asked,
+    BrokerFormatted,
+    BrokerStarted,
+    BrokerStop,
     ClaimDeleted,
     Created,
     DiskLost,
     Formatted,
     GhostCured,
     Happened,
+    Moved,
     PodDeleted,
     RemoveSent,
     RevisionDeleted,
@@ -26,9 +30,11 @@ from tests.simulation.model.happened import (
     Started,
     StepAllowed,
     StopSent,
+    Unregistered,
     UpdateSent,
 )
 from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.world import World
 from tests.simulation.rules.book import RULES
 from tests.simulation.rules.committed_rules import DONE, CommittedRules
@@ -36,6 +42,7 @@ from tests.simulation.rules.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureR
 from tests.simulation.rules.glances import Glances
 from tests.simulation.rules.kept_rules import KEPT, KeptRules
 from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, retired_in
+from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.status.contradictions import contradictions
 
@@ -45,16 +52,20 @@ from kit.kube.protocol import CONFIG_MAPS as _CONFIG_MAPS
 from kit.kube.protocol import PODS as _PODS
 from kit.kube.protocol import Json
 
-BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
-    "3",
-    "4",
-    "5",
-    "5, needless",
-    DONE,
-    "given up",
-    "2, removed by another",
-    KEPT,
-}
+BY_KNOWLEDGE: Final = (
+    FEATURES_BY_KNOWLEDGE
+    | POOLS_BY_KNOWLEDGE
+    | {
+        "3",
+        "4",
+        "5",
+        "5, needless",
+        DONE,
+        "given up",
+        "2, removed by another",
+        KEPT,
+    }
+)
 """Rules that an operator keeps by the state that it has observed, because Kafka has no compare-and-swap.
 
 Nothing excuses an operator that could have known, however many there are: only the holder of the lease acts. `excused`
@@ -127,6 +138,7 @@ class Checker:
         self._features = FeatureRules(world, self._glances, self.fail)
         self._kept = KeptRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
+        self._pools = PoolRules(world, self.fail)
         self.planned = self._committed.planned
         self.led_looks_s = self._committed.led_looks_s
         world.witness = self._committed
@@ -155,6 +167,7 @@ class Checker:
         self._glances.look()
         self._rolls.look()
         self._kept.look()
+        self._pools.look()
         running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
@@ -176,6 +189,8 @@ class Checker:
                 self._disk_lost(event)
             case RevisionDeleted():
                 self._revision_deleted(event)
+            case Moved() | Unregistered() | BrokerFormatted() | BrokerStarted() | BrokerStop():
+                self._pools.hear(event)
             case _:
                 self._asked(event)
 
@@ -185,6 +200,7 @@ class Checker:
             case ClaimDeleted(disk=disk):
                 if disk is not None:
                     self._released.add(disk.serial)
+                self._pools.claim_deleted(event.name, disk)
                 self._membership.claim_deleted(event)
             case StopSent() | PodDeleted():
                 self._stopped(event)
@@ -209,6 +225,7 @@ class Checker:
         if isinstance(event, StopSent):
             self._membership.stop_sent(stop, retired)
             self._kept.stop_sent(stop, frozenset(retired))
+            self._pools.quorum_stopped(stop)
         else:
             self._membership.pod_deleted(stop, retired)
 
@@ -224,6 +241,7 @@ class Checker:
             self.fail("revisions", f"revision {event.name} is deleted, and {', '.join(users)} is made from it")
 
     def _disk_lost(self, event: DiskLost) -> None:
+        self._pools.disk_lost(event)
         lineage = self.lineage(event.namespace, event.quorum)
         if event.serial not in self._released and (lineage.phase_started or event.reported):
             lineage.lost.append(event)
@@ -301,6 +319,9 @@ class Checker:
         plural, body = event.plural, event.body
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
+        if LABEL_POOL in labels:
+            self._pools.created(event)
+            return
         quorum = labels.get("kafkaquorum.io/quorum", "")
         if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
             self.fail("names", f"claim {name} does not carry node id and generation")

@@ -4,13 +4,14 @@ from functools import partial
 
 from tests.simulation.model.kafka.disk import Disk
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.runs.faults import DISK_LOSSES, MACHINE_LOSSES, Accident, Loss
 
 from kafka_quorum.model.ids import NodeID
-from kit.kube.protocol import CLAIMS
+from kit.kube.protocol import CLAIMS, PODS
 
 _FROZEN_STEPS = 10
 _SHORT_STEPS = 20
@@ -19,16 +20,29 @@ _OFF_STEPS = 40
 _CUT_STEPS = 60
 _FLAP_STEPS = 6
 _HOUR_MS = 3_600_000
+_FIRST_CONTROLLER = 3000
+
+
+def owner_of(world: World, node_id: int) -> str:
+    """The quorum of a controller, or the pool of a broker; of an unknown broker an empty text."""
+    if node_id >= _FIRST_CONTROLLER:
+        return NAME
+    for kind in (PODS, CLAIMS):
+        for item in world.kube.all(kind):
+            labels = item["metadata"].get("labels") or {}
+            if LABEL_POOL in labels and labels.get(LABEL_NODE) == str(node_id):
+                return str(labels[LABEL_POOL])
+    return ""
 
 
 def can_lose(world: World, loss: Loss, node_id: int) -> bool:
     """Whether this controller has something that could be lost now."""
     if loss in DISK_LOSSES:
-        return any(True for _ in world.claims(NAMESPACE, NAME, node_id))
+        return any(True for _ in world.claims(NAMESPACE, owner_of(world, node_id), node_id))
     if loss in (Loss.POD_DELETED, Loss.POD_FORGOTTEN):
-        return world.has_pods(NAMESPACE, NAME, node_id)
+        return world.has_pods(NAMESPACE, owner_of(world, node_id), node_id)
     if loss in MACHINE_LOSSES:
-        name = world.machine_of(NAMESPACE, NAME, node_id)
+        name = world.machine_of(NAMESPACE, owner_of(world, node_id), node_id)
         return bool(name) and world.machines.by_name[name].heard
     sandbox = sandbox_of(world, node_id)
     if loss not in (Loss.POD_EVICTED, Loss.SANDBOX):
@@ -42,14 +56,14 @@ def happen(world: World, accident: Accident) -> bool:
     if not can_lose(world, accident.loss, node_id):
         return False
     if accident.loss in MACHINE_LOSSES:
-        _lose_machine(world, accident.loss, world.machine_of(NAMESPACE, NAME, node_id))
+        _lose_machine(world, accident.loss, world.machine_of(NAMESPACE, owner_of(world, node_id), node_id))
         return True
     sandbox = sandbox_of(world, node_id)
     match accident.loss:
         case Loss.POD_DELETED | Loss.POD_FORGOTTEN:
-            world.delete_pods(NAMESPACE, NAME, node_id, force=accident.loss is Loss.POD_FORGOTTEN)
+            world.delete_pods(NAMESPACE, owner_of(world, node_id), node_id, force=accident.loss is Loss.POD_FORGOTTEN)
         case Loss.POD_EVICTED:
-            world.evict_pods(NAMESPACE, NAME, node_id)
+            world.evict_pods(NAMESPACE, owner_of(world, node_id), node_id)
         case Loss.SANDBOX if sandbox is not None:
             world.kubelet.restart_sandbox(sandbox)
         case Loss.PROCESS if sandbox is not None:
@@ -68,7 +82,7 @@ def happen(world: World, accident: Accident) -> bool:
             jump_ms = _HOUR_MS if accident.loss is Loss.CLOCK_AHEAD else -_HOUR_MS
             jumped[NodeID(node_id)] = jumped.get(NodeID(node_id), 0) + jump_ms
         case _:
-            claims = [claim["metadata"] for claim in world.claims(NAMESPACE, NAME, node_id)]
+            claims = [claim["metadata"] for claim in world.claims(NAMESPACE, owner_of(world, node_id), node_id)]
             _lose_disk(world, accident, [str(claim["uid"]) for claim in claims], [str(c["name"]) for c in claims])
     return True
 
@@ -94,7 +108,7 @@ def hide(world: World, loss: Loss, claim_uid: str, steps: int) -> None:
     if not volume.absent:
         volume.stand_in = Disk(serial=0, unreadable=loss is Loss.DISK_UNREADABLE)
     for sandbox in world.kubelet.sandboxes.values():
-        if sandbox.claim_uid == claim_uid and not sandbox.done:
+        if claim_uid in sandbox.claim_uids and not sandbox.done:
             world.kubelet.kill_process(sandbox)
     world.later(steps, lambda: volume.shown(world.clock.elapsed_s))
 
@@ -115,11 +129,11 @@ def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[st
     sandbox = sandbox_of(world, accident.node_id)
     match accident.loss:
         case Loss.CLAIM_DELETED:
-            world.delete_pods(NAMESPACE, NAME, accident.node_id, force=True)
+            world.delete_pods(NAMESPACE, owner_of(world, accident.node_id), accident.node_id, force=True)
             for name in names:
                 world.kube.delete(CLAIMS, NAMESPACE, name)
         case Loss.VOLUME_LOST:
-            world.delete_pods(NAMESPACE, NAME, accident.node_id, force=True)
+            world.delete_pods(NAMESPACE, owner_of(world, accident.node_id), accident.node_id, force=True)
             for uid in uids:
                 world.volumes.lose(uid)
         case _:
@@ -128,13 +142,13 @@ def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[st
             if accident.loss is Loss.EMPTIED_AND_KILLED and sandbox is not None:
                 world.kubelet.restart_sandbox(sandbox)
             if accident.loss is Loss.EMPTIED_AND_DELETED:
-                world.delete_pods(NAMESPACE, NAME, accident.node_id, force=False)
+                world.delete_pods(NAMESPACE, owner_of(world, accident.node_id), accident.node_id, force=False)
 
 
 def sandbox_of(world: World, node_id: int) -> Sandbox | None:
     """The sandbox of the present pod of this controller."""
-    for role in ("controller", "formatter"):
-        sandbox = world.sandbox(NAMESPACE, NAME, node_id, role)
+    for role in ("controller", "broker", "formatter", "broker-formatter"):
+        sandbox = world.sandbox(NAMESPACE, owner_of(world, node_id), node_id, role)
         if sandbox is not None and not sandbox.done:
             return sandbox
     return None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
+from tests.simulation.runs.choose import driver_of
 from tests.simulation.runs.driver import Driver
 from tests.simulation.runs.faults import Fault, Injection
 from tests.simulation.runs.scenarios.scenes import Scenario
@@ -26,10 +27,10 @@ class BranchError(Exception):
 
 def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
     """The runs of a scenario with each of these faults, counted (BranchError). The faults may come in any order."""
-    moments = Driver(scenario).run().moments
+    moments = driver_of(scenario).run().moments
     step_of = {call: moment.step for moment in moments for call in moment.calls}
     dated = [(step_of[fault.call] if isinstance(fault, Injection) else fault.step, fault) for fault in faults]
-    stem = Driver(scenario)
+    stem = driver_of(scenario)
     try:
         stem.begin()
         for step, fault in sorted(dated, key=lambda one: one[0]):

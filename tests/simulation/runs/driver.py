@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from tests.simulation.model.clock import SeededIds, VirtualLoop
 from tests.simulation.model.kubernetes.kube_model import Written
@@ -25,6 +25,8 @@ from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, rests
 from tests.simulation.runs.slow import Hitches
 
+from kafka_brokers.reconcile import PassResult as PoolResult
+from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
@@ -57,6 +59,7 @@ class Operator(Passes[PassResult], Protocol):
         """A watch has reported a change."""
 
 
+AnyResult: TypeAlias = PassResult | PoolResult
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
@@ -82,7 +85,7 @@ def real(
     return made
 
 
-def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
+def count(result: AnyResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
     """Add the plan of a pass to both counts; returns whether the plan had any action."""
     if result.plan is None:
         return False
@@ -132,6 +135,18 @@ class Run:
         return f"{self.scenario.name}/{self.fault or 'no-fault'}"
 
 
+@dataclass(slots=True, kw_only=True)
+class Served:
+    """A resource that an operator serves, and when its next pass is due."""
+
+    key: ObjectKey
+    operator: Operator | PoolReconciler
+    turns: Turns[Any]
+    due_s: float = 0.0
+    deaf_until_s: float = 0.0
+    woken: bool = True
+
+
 class Driver:
     """Runs one scenario with one fault."""
 
@@ -149,11 +164,9 @@ class Driver:
         self._wire.hitches = Hitches(scenario.hitches, self.world)
         self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)
-        self._life, self._operator = self._begin()
-        self._round = Turns(self._operator, KEY)
+        self._life, self._served = self._begin()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
-        self._due_s, self._deaf_until_s, self._woken = 0.0, 0.0, True
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
         self._accident: Accident | None = fault if isinstance(fault, Accident) else None
         self._accident_hit = False
@@ -208,9 +221,7 @@ class Driver:
         """One step of a run without a fault, with a record of it."""
         step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
         acts = sum(self._actions.values())
-        losses = frozenset(
-            (loss, node_id) for loss in Loss for node_id in NODE_IDS if can_lose(self.world, loss, node_id)
-        )
+        losses = self._losses()
         self._step()
         moment = Moment(
             step=step,
@@ -222,15 +233,27 @@ class Driver:
         )
         self._moments.append(moment)
 
-    def _begin(self) -> tuple[Life, Operator]:
+    def _losses(self) -> frozenset[tuple[Loss, int]]:
+        """What could be lost now, of which node."""
+        return frozenset((loss, node) for loss in Loss for node in NODE_IDS if can_lose(self.world, loss, node))
+
+    def _begin(self) -> tuple[Life, list[Served]]:
+        """A new incarnation of the operator, and what it serves."""
         life = Life()
+        return life, [self._serves_quorum(life)]
+
+    def _serves_quorum(self, life: Life) -> Served:
         kube, kafka = KubeEdge(self._wire, life), KafkaEdge(self._wire, life)
-        return life, self._make(kube, kafka, self.world.clock, self._ids)
+        operator = self._make(kube, kafka, self.world.clock, self._ids)
+        return Served(key=KEY, operator=operator, turns=Turns(operator, KEY))
 
     def _watch(self, written: Written) -> None:
-        """A watch wakes the operator on any change of the quorum."""
-        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
-            self._woken = True
+        """A watch wakes the operator on any change of what it serves."""
+        for served in self._served:
+            served.woken = served.woken or self._concerns(served, written)
+
+    def _concerns(self, _: Served, written: Written) -> bool:
+        return written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME
 
     def _step(self) -> None:
         accident = self._accident
@@ -242,41 +265,50 @@ class Driver:
             self._turns.pop(0).act(self.world, self.checker)
             self._quiet_steps = self._ready_steps = 0
         self.world.step()
-        now_s = self.world.clock.elapsed_s
-        if (self._woken and now_s >= self._deaf_until_s) or now_s >= self._due_s:
-            self._pass()
-            self.checker.look()
-        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
+        for served in list(self._served):
+            now_s = self.world.clock.elapsed_s
+            ours = any(one is served for one in self._served)  # a crash within this step ended the others
+            if ours and ((served.woken and now_s >= served.deaf_until_s) or now_s >= served.due_s):
+                self._pass(served)
+                self.checker.look()
+        self._ready_steps = self._ready_steps + 1 if self._rests() else 0
         self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
 
-    def _pass(self) -> None:
+    def _rests(self) -> bool:
+        return rests(self.world)
+
+    def _pass(self, served: Served) -> None:
         self._passes += 1
         self._wire.fresh_pass = True
-        if self._woken:
-            self._operator.changed(KEY)
-        self._woken = False
+        if served.woken:
+            served.operator.changed(served.key)
+        served.woken = False
         now_s = self.world.clock.elapsed_s
         try:
-            rest: Rest = self._loop.run_until_complete(self._round.take(lambda: self._woken))
+            rest: Rest = self._loop.run_until_complete(served.turns.take(lambda: served.woken))
         except CrashedError:
             self._drain()
-            self._life, self._operator = self._begin()
-            self._round = Turns(self._operator, KEY)
-            self._due_s, self._deaf_until_s, self._woken = now_s + _RESTART_S, 0.0, False
+            self._life, self._served = self._begin()
+            for one in self._served:
+                one.due_s, one.woken = now_s + _RESTART_S, False
             self._quiet_steps = self._ready_steps = 0
             return
-        error, result = self._round.error, self._round.result
+        error, result = served.turns.error, served.turns.result
         if error is not None and not isinstance(error, OperatorError):
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
             return
         if error is not None:
             self._drain()
         elif result is not None:
-            self.checker.planned(result.plan)
+            self._planned(served, result)
             if count(result, self._actions, self._verdicts):
                 self._quiet_steps = 0
         now_s = self.world.clock.elapsed_s
-        self._due_s, self._deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+        served.due_s, served.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+
+    def _planned(self, _: Served, result: AnyResult) -> None:
+        if isinstance(result, PassResult):
+            self.checker.planned(result.plan)
 
     def _drain(self) -> None:
         """Lets every further call of the pass fail, because its operator was stopped."""
@@ -293,13 +325,16 @@ class Driver:
         whole = self._ready_steps >= enough and self._quiet_steps >= READY_FOR_STEPS
         return whole or self._quiet_steps >= QUIET_STEPS
 
+    def _judge(self, *, settled: bool) -> Ending:
+        return judge(self.world, self.checker, self._scenario, settled=settled)
+
     def _result(self) -> Run:
         struck = self._wire.struck if isinstance(self._fault, Injection) else self._accident_hit
         settled = self._settled()
         return Run(
             scenario=self._scenario,
             fault=self._fault,
-            ending=judge(self.world, self.checker, self._scenario, settled=settled),
+            ending=self._judge(settled=settled),
             steps=self.world.steps,
             passes=self._passes,
             calls=self._wire.calls,

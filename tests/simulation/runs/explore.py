@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.simulation.runs.branches import grown
+from tests.simulation.runs.choose import driver_of
 from tests.simulation.runs.disk_storm import DiskStorm
-from tests.simulation.runs.driver import Driver, Make, Moment, Run, real
+from tests.simulation.runs.driver import Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.runs.kept import Kept
 from tests.simulation.runs.rolling_storm import RollingStorm
+from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.storm import Storm
@@ -37,7 +39,7 @@ _STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in ALL if one.name == name)
+    return next(one for one in (*ALL, *POOL_SCENARIOS) if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:
@@ -72,7 +74,7 @@ def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str
         one = scenario(name)
         found.append(f"{name}/no-fault")
         if one.exhaustive:
-            faults = list(faults_of(Driver(one).run()))
+            faults = list(faults_of(driver_of(one).run()))
             share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
             found.extend(f"{name}/{fault}" for fault in share)
             drawn.update(map(kind_of, share))
@@ -83,7 +85,7 @@ def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str
 def replay(text: str, make: Make = real) -> Run:
     """One run by its name: a scenario and a fault."""
     name, _, fault = text.partition("/")
-    return Driver(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
+    return driver_of(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
 
 
 def any_replay(text: str, make: Make = real) -> Run | Weathered:

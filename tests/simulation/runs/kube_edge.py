@@ -1,12 +1,22 @@
 """An operator's edge to Kubernetes: `KubeApi` over the model."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from tests.simulation.model.happened import ClaimDeleted, Created, Happened, PodDeleted, RevisionDeleted, StopSent
+from tests.simulation.model.happened import (
+    BrokerStop,
+    ClaimDeleted,
+    Created,
+    Happened,
+    PodDeleted,
+    RevisionDeleted,
+    StopSent,
+)
 from tests.simulation.model.kubernetes.budgets import evict
 from tests.simulation.model.kubernetes.kube_model import Items
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.runs.edges import Edge
 from tests.simulation.runs.faults import Call
 
@@ -163,7 +173,8 @@ class KubeEdge(Edge):
         pod = self.world.kube.view(PODS, namespace, name)
         if pod is None or resource_version not in (None, pod["metadata"]["resourceVersion"]):
             return
-        self.world.tell(StopSent(stop=self._pod_goes(namespace, name, self.world.steps, evicted=evicted)))
+        stop = self._pod_goes(namespace, name, self.world.steps, evicted=evicted)
+        self.world.tell(StopSent(stop=stop) if isinstance(stop, PodDeleted) else replace(stop, sent=True))
 
     def _what_goes(self, resource: ResourceType, namespace: str, name: str, asked: int) -> Happened | None:
         """What a deletion of this object removes, as it is just before."""
@@ -175,8 +186,14 @@ class KubeEdge(Edge):
             return RevisionDeleted(namespace=namespace, name=name, late=world.steps > asked)
         return self._pod_goes(namespace, name, asked) if resource == PODS else None
 
-    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted:
-        sandbox = self.world.kubelet.of_pod(namespace, name)
+    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted | BrokerStop:
+        sandbox, late = self.world.kubelet.of_pod(namespace, name), self.world.steps > asked
+        labels = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("labels") or {}
+        if pool := labels.get(LABEL_POOL):
+            broker = sandbox.broker if sandbox else None
+            return BrokerStop(
+                namespace=namespace, pool=pool, pod=name, broker=broker, evicted=evicted, sent=False, late=late
+            )
         quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
         annotations = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("annotations")
         return PodDeleted(
@@ -186,7 +203,7 @@ class KubeEdge(Edge):
             process=process,
             inputs=str((annotations or {}).get(INPUTS_HASH, "")),
             evicted=evicted,
-            late=self.world.steps > asked,
+            late=late,
         )
 
     def _kube(

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from tests.simulation.model.kafka.cluster_image import NO_CLUSTER, ClusterImage
 from tests.simulation.model.kafka.releases import Levels
+from tests.simulation.model.kafka.replica_log import ReplicaLog
 
+from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import FeatureRange
 
@@ -40,6 +43,8 @@ class Image:
     levels: Levels = ()
     changed_at: int = -1
     registered: tuple[Registration, ...] = ()
+    cluster: ClusterImage = NO_CLUSTER
+    """Brokers and partitions."""
 
 
 NOTHING: Final = Image()
@@ -96,6 +101,10 @@ class Disk:
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)
+    replicas: dict[TopicPartition, ReplicaLog] = field(default_factory=dict)
+    """The partitions in this log directory of a broker."""
+    clean_epoch: int = -1
+    """The broker epoch in the file of a clean shutdown; -1 without one."""
 
     @property
     def content(self) -> Content:
@@ -138,4 +147,4 @@ class Disk:
         """Remove the log directory, as the formatter does with its own incomplete format. The intent stays."""
         self.files, self.meta, self.initial, self.static, self.ran, self.epoch = False, None, False, False, False, 0
         self.voters, self.levels = frozenset(), None
-        self.log = []
+        self.log, self.replicas, self.clean_epoch = [], {}, -1

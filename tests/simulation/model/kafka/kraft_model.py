@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kafka.cluster_image import ClusterImage
 from tests.simulation.model.kafka.disk import Disk, Entry, Registration
 from tests.simulation.model.kafka.process import CONTROLLER, Process, Software
 from tests.simulation.model.kafka.releases import Levels, defaults, supported, why_not
@@ -83,6 +84,7 @@ class KraftModel:
             release=as_.release,
             static=frozenset(ReplicaKey(node_id=one, directory_id=None) for one in as_.static),
             broker=as_.broker,
+            registers=as_.registers,
             incarnation=f"process {self._started}",
             started_s=now_s,
             up_s=now_s + pace.startup_s,
@@ -173,7 +175,7 @@ class KraftModel:
             return
         known = {one.incarnation for one in leader.disk.image.registered}
         for node in nodes:
-            if node.incarnation not in known and node.high_watermark >= 0 and not node.failed:
+            if node.registers and node.incarnation not in known and node.high_watermark >= 0 and not node.failed:
                 self.append_registration(
                     leader,
                     Registration(
@@ -351,6 +353,7 @@ class KraftModel:
         voters: frozenset[ReplicaKey] | None = None,
         levels: Levels | None = None,
         registered: tuple[Registration, ...] | None = None,
+        cluster: ClusterImage | None = None,
     ) -> None:
         """Write one record; its change holds from this record on, before it is committed."""
         log, image = leader.disk.log, leader.disk.image
@@ -360,6 +363,8 @@ class KraftModel:
             image = replace(image, levels=levels, changed_at=len(log))
         if registered is not None:
             image = replace(image, registered=registered)
+        if cluster is not None:
+            image = replace(image, cluster=cluster)
         log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
 
     def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:

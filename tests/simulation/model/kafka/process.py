@@ -34,6 +34,8 @@ class Software:
     release: str = NEWEST
     static: frozenset[NodeID] = frozenset()
     broker: bool = False
+    registers: bool = True
+    """Whether it registers as soon as it follows; a broker of a pool registers by itself."""
     fetch_timeout_s: float = FETCH_TIMEOUT_S
     pace: Pace = INSTANT
     addressed_s: float | None = None
@@ -60,6 +62,7 @@ class Process:
     release: str = NEWEST
     static: frozenset[ReplicaKey] = frozenset()
     broker: bool = False
+    registers: bool = True
     incarnation: str = ""
     started_s: float = 0.0
     up_s: float = 0.0

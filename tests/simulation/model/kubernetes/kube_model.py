@@ -15,17 +15,18 @@ from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.admission import PodAdmission, immutable
 from tests.simulation.model.kubernetes.merging import merge_conditions, merged
 
+from kafka_brokers.kind import POOLS
 from kafka_quorum.kind import QUORUMS
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
-from kit.kube.protocol import BUDGETS, CLAIMS, PODS, Json, ResourceType
+from kit.kube.protocol import BUDGETS, CLAIMS, PODS, SERVICES, Json, ResourceType
 
 Key = tuple[str, str, str]
 """Plural, namespace and name."""
 Items: TypeAlias = list[Json]
 """The answer to a list request; the class below has a method with the name `list`."""
 
-_WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
-_KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
+_WITH_STATUS = frozenset(one.plural for one in (QUORUMS, POOLS, PODS, CLAIMS, BUDGETS, SERVICES))
+_KINDS_BY_PLURAL = {one.plural: one for one in (QUORUMS, POOLS)}
 _SYSTEM_METADATA = tuple(
     "uid creationTimestamp deletionTimestamp generation namespace name resourceVersion".split()  # noqa: SIM905 - short
 )

@@ -31,6 +31,7 @@ from tests.simulation.model.kubernetes.pod_words import (
     release_of,
     static_voters,
 )
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.kubernetes.volumes import Volumes
 
@@ -61,9 +62,13 @@ class Kubelet:
         volumes: Volumes,
         tell: Callable[[Happened], None],
         machines: Machines,
+        pools: PoolPods,
     ) -> None:
         """Begin with no sandbox."""
-        self._tell, self._machines = tell, machines
+        self._tell, self._machines, self.pools = tell, machines, pools
+        pools.pause = self._pause_s
+        pools.pace = lambda: self.pace()  # noqa: PLW0108 - a scenario replaces it
+        pools.release = lambda image: release_of(image, self.releases)
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
         self._ids = SeededIds(77)
         self._addresses = 0
@@ -97,11 +102,13 @@ class Kubelet:
         """The sandbox is killed and replaced: it has another address, and init containers run again."""
         self.kill(sandbox)
         sandbox.address, sandbox.addressed_s = self._address(), self._clock.elapsed_s
-        sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said = 0, False, 0.0, None
+        sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said, sandbox.passed = 0, False, 0.0, None, 0
 
     def kill(self, sandbox: Sandbox) -> None:
         """The containers end; the disk keeps what was written."""
-        if sandbox.process is not None and not sandbox.process.failed:
+        if sandbox.broker is not None:
+            self.pools.kill(sandbox)
+        elif sandbox.process is not None and not sandbox.process.failed:
             self._kraft.stop(sandbox.process)
         sandbox.process = None
         sandbox.stage = 0
@@ -140,9 +147,12 @@ class Kubelet:
                 return
         if sandbox.done:
             return
-        if sandbox.process is None and self._volumes.by_claim[sandbox.claim_uid].absent:
-            sandbox.stage, sandbox.verified = 0, False
+        if sandbox.process is None and any(self._volumes.by_claim[uid].absent for uid in sandbox.claim_uids):
+            sandbox.stage, sandbox.verified, sandbox.passed = 0, False, 0
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
+        elif sandbox.pool:
+            if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
+                self.pools.step(pod, sandbox)
         elif metadata["labels"].get(LABEL_ROLE) == "formatter":
             self._formatter(pod, sandbox)
         else:
@@ -150,6 +160,8 @@ class Kubelet:
 
     def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
         """Containers end in one step, the object goes in the next."""
+        if sandbox is not None and sandbox.broker is not None and not self.pools.stop(pod, sandbox):
+            return
         if sandbox is not None and not sandbox.ending:
             if sandbox.process is not None:
                 self._kraft.resign(sandbox.process)
@@ -164,16 +176,17 @@ class Kubelet:
         metadata = pod["metadata"]
         namespace = metadata["namespace"]
         missing = [name for name in config_maps_of(pod) if self._kube.view(CONFIG_MAPS, namespace, name) is None]
-        claim_uid = self._volumes.claim_uid(namespace, claims_of(pod)[0])
-        if missing or claim_uid is None or claim_uid not in self._volumes.by_claim:
+        claim_uids = [self._volumes.claim_uid(namespace, name) or "" for name in claims_of(pod)]
+        if missing or any(uid not in self._volumes.by_claim for uid in claim_uids):
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
             return None
         sandbox = Sandbox(
             namespace=namespace,
             name=metadata["name"],
             uid=metadata["uid"],
-            quorum=metadata["labels"][LABEL_QUORUM],
-            claim_uid=claim_uid,
+            quorum=metadata["labels"].get(LABEL_QUORUM, ""),
+            pool=metadata["labels"].get(LABEL_POOL, ""),
+            claim_uids=tuple(claim_uids),
             address=self._address(),
             addressed_s=self._clock.elapsed_s,
             node=pod["spec"]["nodeName"],
@@ -391,7 +404,8 @@ class Kubelet:
         users: dict[str, list[str]] = {}
         for sandbox in self.sandboxes.values():
             if not sandbox.done and (sandbox.process is not None or sandbox.stage > 0):
-                users.setdefault(sandbox.claim_uid, []).append(sandbox.name)
+                for uid in sandbox.claim_uids:
+                    users.setdefault(uid, []).append(sandbox.name)
         for claim, pods in users.items():
             if len(pods) > 1:
                 self._tell(Shared(claim=claim, pods=tuple(sorted(pods))))

@@ -14,6 +14,7 @@ from tests.simulation.model.kubernetes.kube_model import KubeModel
 from kit.kube.protocol import NODES, PODS, Json
 
 NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
+ZONES: Final = 3
 GRACE_S: Final = 4.0
 EVICT_S: Final = 8.0
 
@@ -101,7 +102,11 @@ class Machines:
             self._kube.patch(NODES, "", machine.name, {"status": {"conditions": [condition]}})
 
     def _register(self, name: str) -> None:
-        body = {"metadata": {"name": name}, "status": {"conditions": [_condition("True")]}}
+        number = NAMES.index(name)
+        labels = {"topology.kubernetes.io/zone": f"zone-{number % ZONES + 1}", "kubernetes.io/hostname": name}
+        addresses = [{"type": "InternalIP", "address": f"192.168.0.{number + 1}"}]
+        status = {"conditions": [_condition("True")], "addresses": addresses}
+        body = {"metadata": {"name": name, "labels": labels}, "status": status}
         self._kube.create(NODES, "", body)
         self.by_name[name].cordoned_s = None
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.process import Process
 
 from kit.kube.protocol import Json
@@ -15,12 +16,18 @@ class Sandbox:
     name: str
     uid: str
     quorum: str
-    claim_uid: str
+    claim_uids: tuple[str, ...]
     address: str
+    pool: str = ""
+    """The pool that it belongs to; then `quorum` is empty."""
     addressed_s: float = 0.0
     node: str = ""
     stage: int = 0
     verified: bool = False
+    passed: int = 0
+    """How many init containers of a broker have passed."""
+    broker: Broker | None = None
+    """The broker that runs in it; `process` is its process."""
     process: Process | None = None
     retry_s: float = 0.0
     failures: int = 0
@@ -31,3 +38,8 @@ class Sandbox:
     """The last termination of the container that runs or waits."""
     done: bool = False
     ending: bool = False
+
+    @property
+    def claim_uid(self) -> str:
+        """The uid of the only claim, or the first one."""
+        return self.claim_uids[0]

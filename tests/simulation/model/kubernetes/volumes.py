@@ -20,6 +20,7 @@ class Volume:
     namespace: str
     quorum: str
     claim: str
+    pool: str = ""
     local: bool = True
     """Whether it stays on the machine where it was created; else any machine can attach it."""
     dead: bool = False
@@ -74,6 +75,7 @@ class Volumes:
             local=self.local,
             namespace=metadata["namespace"],
             quorum=metadata["labels"].get(LABEL_QUORUM, ""),
+            pool=metadata["labels"].get("kafkaquorum.io/pool", ""),
             claim=metadata["name"],
         )
         noted = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": node}}}
@@ -118,7 +120,8 @@ class Volumes:
         self.bind(claim, node)
         volume = self.by_claim[claim["metadata"]["uid"]]
         self._serials += 1
-        volume.disk = replace(copied, serial=self._serials, log=list(copied.log))
+        replicas = {at: log.copy() for at, log in copied.replicas.items()}
+        volume.disk = replace(copied, serial=self._serials, log=list(copied.log), replicas=replicas)
 
     def of_quorum(self, namespace: str, quorum: str) -> list[Volume]:
         """The volumes of one quorum, by claim."""
@@ -138,6 +141,7 @@ class Volumes:
             key=disk.key,
             ran=disk.ran,
             reported=disk.reported,
+            replicas=tuple(disk.replicas),
         )
         self._tell(gone)
 

@@ -1,0 +1,3 @@
+#!/bin/sh
+# kafka-topics.sh --bootstrap-server HOST:PORT {--create,--list,--describe,--delete} …
+KAFKA_TOOLS_FIRST=1 exec "$(dirname "$0")/kafka-run-class.sh" org.apache.kafka.tools.TopicCommand "$@"

@@ -1,0 +1,287 @@
+"""What runs in the pods of pools: the formatter of a broker's volumes, and the broker itself.
+
+The pods are interpreted by their own fields, as those of controllers are. Each call is one small step, so that a crash
+can come between any two of them: the formatter writes its intents, then the directories, then each `meta.properties`.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from tests.simulation.model.clock import SeededIds, VirtualClock
+from tests.simulation.model.happened import BrokerFormatted, BrokerStarted, Happened
+from tests.simulation.model.kafka.broker_model import BrokerModel, Place
+from tests.simulation.model.kafka.disk import Content, Disk, Meta
+from tests.simulation.model.kafka.kraft_model import CannotStartError
+from tests.simulation.model.kafka.startup import Pace
+from tests.simulation.model.kubernetes.kube_model import KubeModel
+from tests.simulation.model.kubernetes.pod_status import write_status
+from tests.simulation.model.kubernetes.pod_words import config_maps_of, env_of, properties_of, release_of
+from tests.simulation.model.kubernetes.sandbox import Sandbox
+from tests.simulation.model.kubernetes.volumes import Volumes
+
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, uuid_from_bytes
+from kit.kube.protocol import CONFIG_MAPS, NODES, Json
+
+LABEL_POOL: Final = "kafkaquorum.io/pool"
+LABEL_ROLE: Final = "kafkaquorum.io/role"
+LABEL_NODE: Final = "kafkaquorum.io/node-id"
+LATE: Final = "kafkaquorum.io/late-properties"
+FORMATTER: Final = "broker-formatter"
+RACK: Final = "broker.rack"
+DEFAULT_GRACE_S: Final = 30.0
+_SCRIPT: Final = 1
+
+
+class PoolPods:
+    """Moves every pod of a pool by one small step."""
+
+    def __init__(
+        self,
+        kube: KubeModel,
+        brokers: BrokerModel,
+        clock: VirtualClock,
+        volumes: Volumes,
+        tell: Callable[[Happened], None],
+    ) -> None:
+        """Begin with nothing formatted."""
+        self._kube, self._brokers, self._clock, self._volumes, self._tell = kube, brokers, clock, volumes, tell
+        self._ids = SeededIds(78)
+        self.pace: Callable[[], Pace] = Pace
+        self.pause: Callable[[Sandbox], float] = lambda _: 4.0
+        self.release: Callable[[str], str] = lambda image: release_of(image, {})
+
+    def step(self, pod: Json, sandbox: Sandbox) -> None:
+        """One small step of a pod whose image is there."""
+        if pod["metadata"]["labels"].get(LABEL_ROLE) == FORMATTER:
+            self._formatter(pod, sandbox)
+        else:
+            self._broker(pod, sandbox)
+
+    def kill(self, sandbox: Sandbox) -> None:
+        """SIGKILL."""
+        broker, sandbox.broker, sandbox.process = sandbox.broker, None, None
+        if broker is not None and broker in self._brokers.cluster(broker.process.cluster_id).brokers:
+            self._brokers.kill(broker)
+
+    def stop(self, pod: Json, sandbox: Sandbox) -> bool:
+        """SIGTERM, and SIGKILL when the grace period is over; whether the container has ended."""
+        broker = sandbox.broker
+        if broker is None:
+            return True
+        self._brokers.ask_to_stop(broker)
+        grace_s = float(pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S))
+        ended = broker.ended or bool(broker.process.failed)
+        if not ended and self._clock.elapsed_s - broker.asked_s < grace_s:
+            return False
+        self.kill(sandbox)
+        return True
+
+    # The formatter
+
+    def _formatter(self, pod: Json, sandbox: Sandbox) -> None:
+        env = env_of(pod["spec"]["containers"][0])
+        sandbox.stage += 1
+        if sandbox.stage == 1:
+            self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            return
+        todo, wrong = self._judge(env, sandbox)
+        match sandbox.stage:
+            case _ if wrong:
+                self._report(pod, sandbox, accepted=False, said=wrong)
+            case _ if not todo:
+                self._report(pod, sandbox, accepted=True, said="formatted")
+            case 2:
+                for index, disk in todo:
+                    disk.wipe()
+                    disk.intent = env[f"KQ_INTENT_{index}"]
+            case 3:
+                for _, disk in todo:
+                    disk.files = True
+            case _:
+                self._format(pod, sandbox, env, todo[0][1])
+
+    def _judge(self, env: dict[str, str], sandbox: Sandbox) -> tuple[list[tuple[int, Disk]], str]:
+        """The volumes that are to be formatted, and why the format must not go on."""
+        todo: list[tuple[int, Disk]] = []
+        for index, disk in enumerate(self._disks(sandbox)):
+            expected, mine = env[f"KQ_DIRECTORY_ID_{index}"], disk.intent == env[f"KQ_INTENT_{index}"]
+            found = disk.meta.directory_id if disk.meta is not None and _ours(env, disk) else None
+            if found is not None and (found == expected or (not expected and mine)):
+                continue
+            partial = disk.content is Content.PARTIAL and mine
+            if not expected and (disk.content is Content.EMPTY or partial):
+                todo.append((index, disk))
+            else:
+                return [], f"volume {index} was expected otherwise: it is {disk.content.value}"
+        return todo, ""
+
+    def _format(self, pod: Json, sandbox: Sandbox, env: dict[str, str], disk: Disk) -> None:
+        directory = DirectoryID(uuid_from_bytes(self._ids.uuid_bytes()))
+        disk.files = True
+        disk.meta = Meta(
+            cluster_id=ClusterID(env["KQ_CLUSTER_ID"]), node_id=NodeID(int(env["KQ_NODE_ID"])), directory_id=directory
+        )
+        name = str(pod["metadata"]["name"])
+        self._tell(BrokerFormatted(pool=sandbox.pool, pod=name, serial=disk.serial, meta=disk.meta))
+
+    def _report(self, pod: Json, sandbox: Sandbox, *, accepted: bool, said: str) -> None:
+        sandbox.done = True
+        for disk in self._disks(sandbox):
+            disk.reported = accepted
+        ended = self._ended(sandbox, accepted=accepted, said=said)
+        self._write(pod, sandbox, {"terminated": ended}, phase="Succeeded" if accepted else "Failed")
+
+    def _ended(self, sandbox: Sandbox, *, accepted: bool, said: str) -> Json:
+        rows = [_row(index, disk) for index, disk in enumerate(self._disks(sandbox))]
+        message = {"script": _SCRIPT, "volumes": rows, "accepted": accepted, "message": said}
+        return {
+            "exitCode": 0 if accepted else 1,
+            "reason": "Completed" if accepted else "Error",
+            "message": json.dumps(message),
+            "finishedAt": self._clock.stamp(),
+        }
+
+    # The broker
+
+    def _broker(self, pod: Json, sandbox: Sandbox) -> None:
+        if sandbox.broker is not None and self._has_ended(sandbox):
+            self._refuse(pod, sandbox, "Kafka has ended")
+        if sandbox.broker is not None:
+            return
+        if self._clock.elapsed_s < sandbox.retry_s:
+            self._write(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
+            return
+        first = [one["name"] for one in pod["spec"].get("initContainers") or []]
+        sandbox.stage += 1
+        if sandbox.passed < len(first):
+            self._init(pod, sandbox, first[sandbox.passed])
+        elif wrong := self._wrong(pod, sandbox):
+            self._refuse(pod, sandbox, wrong)
+        else:
+            self._run(pod, sandbox)
+
+    def _init(self, pod: Json, sandbox: Sandbox, name: str) -> None:
+        """One step of an init container: it runs, and then it passes or is refused."""
+        if sandbox.stage == 1:
+            self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}})
+        elif name == "late" and not self._late(pod):
+            return  # it waits for the file
+        elif name != "late" and (wrong := self._wrong(pod, sandbox)):
+            self._refuse(pod, sandbox, wrong)
+        else:
+            sandbox.passed, sandbox.stage, sandbox.said = sandbox.passed + 1, 0, None
+            self._write(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
+
+    def _wrong(self, pod: Json, sandbox: Sandbox) -> str:
+        """Why the volumes are not those that the pod was made for."""
+        env = env_of(pod["spec"]["containers"][0])
+        for index, disk in enumerate(self._disks(sandbox)):
+            expected = env[f"KQ_DIRECTORY_ID_{index}"]
+            if not _ours(env, disk) or disk.meta is None or disk.meta.directory_id != expected:
+                return f"volume {index}: expected directory id {expected}, it is {disk.content.value}"
+        return ""
+
+    def _run(self, pod: Json, sandbox: Sandbox) -> None:
+        spec, metadata = pod["spec"], pod["metadata"]
+        container, node_id = spec["containers"][0], NodeID(int(metadata["labels"][LABEL_NODE]))
+        if "late" in [one["name"] for one in spec.get("volumes") or []] and not self._late(pod):
+            self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            return
+        properties = self._properties(pod, node_id)
+        ports = tuple(int(one["containerPort"]) for one in container["ports"])
+        place = Place(
+            address=sandbox.address,
+            host=f"{spec['hostname']}.{spec['subdomain']}.{sandbox.namespace}.svc",
+            port=ports[0],
+            ports=ports[1:],
+            node=sandbox.node,
+            rack=properties.get(RACK, ""),
+            release=self.release(str(container["image"])),
+            addressed_s=sandbox.addressed_s,
+            pace=self.pace(),
+        )
+        disks = self._disks(sandbox)
+        try:
+            broker = self._brokers.start(disks, node_id, place, properties)
+        except CannotStartError as error:
+            self._refuse(pod, sandbox, str(error))
+            return
+        sandbox.broker, sandbox.process, sandbox.began_s = broker, broker.process, self._clock.elapsed_s
+        made = str(metadata["creationTimestamp"])
+        self._tell(BrokerStarted(pool=sandbox.pool, pod=str(metadata["name"]), broker=broker, pod_made=made))
+        self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+
+    def _properties(self, pod: Json, node_id: NodeID) -> dict[str, str]:
+        namespace = pod["metadata"]["namespace"]
+        maps = (self._kube.view(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
+        lines = "\n".join([*(properties_of(one, node_id) for one in maps), self._late(pod)]).splitlines()
+        pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def _late(self, pod: Json) -> str:
+        return str((pod["metadata"].get("annotations") or {}).get(LATE) or "")
+
+    def _has_ended(self, sandbox: Sandbox) -> bool:
+        broker = sandbox.broker
+        gone = broker is not None and (broker.ended or bool(broker.process.failed))
+        if gone:
+            sandbox.broker = sandbox.process = None
+        return gone
+
+    def _refuse(self, pod: Json, sandbox: Sandbox, said: str) -> None:
+        ended = self._ended(sandbox, accepted=False, said=said)
+        sandbox.stage, sandbox.said = 0, ended
+        sandbox.retry_s = self._clock.elapsed_s + self.pause(sandbox)
+        self._write(pod, sandbox, {"terminated": ended})
+
+    # Both
+
+    def _disks(self, sandbox: Sandbox) -> list[Disk]:
+        return [self._volumes.by_claim[uid].found for uid in sandbox.claim_uids]
+
+    def _write(self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending") -> None:
+        """Write the state of the present container; those before it have passed, and those after it wait."""
+        spec = pod["spec"]
+        first = [one["name"] for one in spec.get("initContainers") or []]
+        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
+        present = {"state": state, **last}
+        waits: Json = {"state": {"waiting": {"reason": "PodInitializing"}}}
+        passed: Json = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+        states = [
+            passed if index < sandbox.passed else present if index == sandbox.passed else waits
+            for index in range(len(first))
+        ]
+        main = present if sandbox.passed >= len(first) else waits
+        if sandbox.broker is not None:
+            main = {**main, "containerID": sandbox.broker.process.incarnation, "ready": sandbox.broker.serves}
+        status = {
+            "phase": phase,
+            "podIP": sandbox.address,
+            "hostIP": self._host_ip(sandbox.node),
+            "containerStatuses": [{"name": spec["containers"][0]["name"], **main}],
+        }
+        if first:
+            status["initContainerStatuses"] = [{"name": name, **row} for name, row in zip(first, states, strict=True)]
+        write_status(self._kube, pod, status)
+
+    def _host_ip(self, node: str) -> str:
+        found = self._kube.view(NODES, "", node) or {}
+        rows = (found.get("status") or {}).get("addresses") or []
+        return next((str(row["address"]) for row in rows if row["type"] == "InternalIP"), "")
+
+
+def _ours(env: dict[str, str], disk: Disk) -> bool:
+    own = (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"])
+    return disk.meta is not None and (disk.meta.cluster_id, str(disk.meta.node_id)) == own
+
+
+def _row(index: int, disk: Disk) -> Json:
+    meta = disk.meta
+    return {
+        "index": index,
+        "found": disk.content.value,
+        "clusterID": meta.cluster_id if meta else "",
+        "nodeID": str(meta.node_id) if meta else "",
+        "directoryID": meta.directory_id if meta else "",
+    }

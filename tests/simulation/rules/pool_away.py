@@ -1,0 +1,88 @@
+"""Which brokers the operator has stopped and are not back: unfenced, and in each ISR in which they were before."""
+
+from dataclasses import dataclass
+
+from tests.simulation.model.kafka.broker import Broker
+from tests.simulation.model.world import World
+from tests.simulation.rules.pool_glances import PoolGlances
+
+from kafka_quorum.model.brokers import TopicPartition
+from kafka_quorum.model.ids import ClusterID, NodeID
+
+
+@dataclass(slots=True, kw_only=True)
+class Away:
+    """A broker that was stopped; `member` are the partitions in whose ISR it was for the last seconds."""
+
+    pool: str
+    cluster_id: ClusterID
+    member: frozenset[TopicPartition]
+    stopped_s: float
+    broker: Broker
+    started: bool = False
+
+
+class PoolAway:
+    """Every broker that is away."""
+
+    def __init__(self, world: World, glances: PoolGlances) -> None:
+        """Begin with none."""
+        self._world, self._glances = world, glances
+        self._away: dict[NodeID, Away] = {}
+
+    @property
+    def nodes(self) -> frozenset[NodeID]:
+        """Their ids."""
+        return frozenset(self._away)
+
+    def add(self, pool: str, broker: Broker) -> None:
+        """The operator stopped this broker."""
+        cluster_id = broker.process.cluster_id
+        moments = self._glances.of(cluster_id)
+        rows = moments[-1].image.of_node(broker.node_id)
+        member = frozenset(
+            row.at
+            for row in rows
+            if all(
+                (one := moment.image.partitions.get(row.at)) is not None and broker.node_id in one.isr
+                for moment in moments
+            )
+        )
+        now_s = self._world.clock.elapsed_s
+        self._away[broker.node_id] = Away(
+            pool=pool, cluster_id=cluster_id, member=member, stopped_s=now_s, broker=broker
+        )
+
+    def started(self, broker: Broker) -> None:
+        """A broker started."""
+        away = self._away.get(broker.node_id)
+        if away is not None and away.broker is not broker:
+            away.started = True
+
+    def look(self) -> None:
+        """Remove those that are back, or are no longer registered."""
+        for node, away in list(self._away.items()):
+            image = self._glances.of(away.cluster_id, 0.0)[-1].image
+            broker = image.brokers.get(node)
+            if broker is None:
+                del self._away[node]
+                continue
+            rows = [row for at in away.member if (row := image.partitions.get(at)) is not None]
+            if away.started and broker.active and all(node in row.isr for row in rows if node in row.replicas):
+                del self._away[node]
+
+    def against(self, pool: str, broker: Broker, at_most: int) -> list[str]:
+        """Why this broker must not be stopped beside those that are away."""
+        found, node = [], broker.node_id
+        image = self._glances.of(broker.process.cluster_id, 0.0)[-1].image
+        mine = {row.at for row in image.of_node(node)}
+        others = {one: away for one, away in self._away.items() if one != node}
+        for other, away in sorted(others.items()):
+            shared = sorted(mine & {row.at for row in image.of_node(other)})
+            if away.pool != pool:
+                found.append(f"before broker {other} of pool {away.pool} is back")
+            elif shared:
+                found.append(f"before broker {other} is back, and both are replicas of {shared[0]}")
+        if others and len(others) >= at_most:
+            found.append(f"while {len(others)} brokers are away, and {at_most} may be")
+        return found

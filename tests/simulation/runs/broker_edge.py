@@ -1,0 +1,135 @@
+"""An operator's edge to brokers: `Brokers` over the model. A stale answer is the last answer to the same question."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from tests.simulation.model.happened import Moved, Unregistered
+from tests.simulation.model.kafka import broker_api as apis
+from tests.simulation.model.kafka.broker_api import ModelBrokers
+from tests.simulation.model.kafka.kraft_api import unreachable
+from tests.simulation.runs.edges import Edge, Life, Wire
+from tests.simulation.runs.faults import Call
+
+from kafka_quorum.model.brokers import (
+    BrokersAnswer,
+    ConfigChange,
+    ConfigEntry,
+    LogDirectory,
+    Move,
+    Partition,
+    Reassignment,
+    TopicPartition,
+)
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.wire.api import Api, Effect
+from kafka_quorum.wire.requests import describe_quorum
+
+T = TypeVar("T")
+
+
+class BrokerEdge(Edge):
+    """`Brokers` over the model."""
+
+    side = "kafka"
+
+    def __init__(self, wire: Wire, life: Life) -> None:
+        """One incarnation's edge."""
+        super().__init__(wire, life)
+        self._model = ModelBrokers(wire.world.kraft, wire.world.pools)
+        self._last: dict[tuple[str, Endpoint, object], Any] = {}
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """ApiVersions."""
+        return await self._read(apis.API_VERSIONS, endpoint, lambda: self._model.versions(endpoint))
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """DescribeQuorum."""
+        return await self._read(describe_quorum.API, endpoint, lambda: self._model.quorum(endpoint))
+
+    async def describe_brokers(self, endpoint: Endpoint) -> BrokersAnswer:
+        """DescribeCluster."""
+        return await self._read(apis.BROKERS, endpoint, lambda: self._model.brokers(endpoint))
+
+    async def describe_partitions(self, endpoint: Endpoint) -> tuple[Partition, ...]:
+        """DescribeTopicPartitions."""
+        return await self._read(apis.PARTITIONS, endpoint, lambda: self._model.partitions(endpoint))
+
+    async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
+        """DescribeConfigs of topics."""
+        names = tuple(sorted(set(topics)))
+        return await self._read(apis.CONFIGS, endpoint, lambda: self._model.min_isr(endpoint, names), about=names)
+
+    async def describe_broker_config(self, endpoint: Endpoint, node_id: NodeID) -> tuple[ConfigEntry, ...]:
+        """DescribeConfigs of this broker."""
+        return await self._read(apis.CONFIGS, endpoint, lambda: self._model.config(endpoint, node_id), about=node_id)
+
+    async def describe_log_dirs(self, endpoint: Endpoint) -> tuple[LogDirectory, ...]:
+        """DescribeLogDirs."""
+        return await self._read(apis.LOG_DIRS, endpoint, lambda: self._model.log_dirs(endpoint))
+
+    async def reassignments(self, endpoint: Endpoint) -> tuple[Reassignment, ...]:
+        """ListPartitionReassignments."""
+        return await self._read(apis.REASSIGNMENTS, endpoint, lambda: self._model.reassignments(endpoint))
+
+    async def reassign(self, endpoint: Endpoint, moves: Sequence[Move]) -> dict[TopicPartition, str]:
+        """AlterPartitionReassignments."""
+        self.life.check()
+        self.world.tell(Moved(endpoint=endpoint, moves=tuple(moves)))
+        return await self._write(apis.REASSIGN, endpoint, lambda: self._model.reassign(endpoint, moves))
+
+    async def elect_preferred(self, endpoint: Endpoint, partitions: Sequence[TopicPartition]) -> None:
+        """ElectLeaders."""
+        await self._write(apis.ELECT, endpoint, lambda: self._model.elect_preferred(endpoint, partitions))
+
+    async def alter_broker_config(self, endpoint: Endpoint, node_id: NodeID, changes: Sequence[ConfigChange]) -> None:
+        """IncrementalAlterConfigs of a broker."""
+        act = partial(self._model.alter_broker, endpoint, node_id, changes)
+        await self._write(apis.ALTER_CONFIGS, endpoint, act)
+
+    async def alter_topic_config(self, endpoint: Endpoint, topic: str, changes: Sequence[ConfigChange]) -> None:
+        """IncrementalAlterConfigs of a topic."""
+        await self._write(apis.ALTER_CONFIGS, endpoint, lambda: self._model.alter_topic(endpoint, topic, changes))
+
+    async def unregister_broker(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """UnregisterBroker. The rules judge it when it is sent, whatever its result."""
+        self.life.check()
+        self.world.tell(Unregistered(endpoint=endpoint, node_id=node_id))
+        await self._write(apis.UNREGISTER, endpoint, lambda: self._model.unregister(endpoint, node_id))
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    async def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T], *, about: object = None) -> T:
+        await self.life.turn()
+        key = (api.name, endpoint, about)
+        before: T | None = self._last.get(key)
+
+        def act() -> T:
+            answer = ask()
+            self._last[key] = answer
+            return answer
+
+        call = _call(api, endpoint, fickle=before is not None)
+        stale: Callable[[], T] | None = None if before is None else partial(_same, before)
+        return self.course(call, act, failure=partial(unreachable, endpoint, api, "no answer"), stale=stale)
+
+    async def _write(self, api: Api, endpoint: Endpoint, act: Callable[[], T]) -> T:
+        await self.life.turn()
+        return self.course(_call(api, endpoint), act, failure=partial(unreachable, endpoint, api, "no answer"))
+
+
+def _call(api: Api, endpoint: Endpoint, *, fickle: bool = False) -> Call:
+    """The call; its target is a broker or a controller."""
+    return Call(
+        verb=api.name,
+        what="broker",
+        name=str(endpoint.node_id),
+        writes=api.effect is Effect.WRITES,
+        fickle=fickle,
+    )
+
+
+def _same(answer: T) -> T:
+    return answer

@@ -1,0 +1,389 @@
+"""The table of scenarios of pools: bootstrap, rolls, releases, lost disks and nodes, scaling, holds, old pictures."""
+
+from typing import Final
+
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.scenarios.pool_scenes import (
+    OTHER,
+    POOL,
+    PoolScenario,
+    Topic,
+    annotates_pool,
+    applies_pool,
+    cluster_of,
+    creates,
+    cut_off,
+    deletes_claim,
+    fetches_slowly,
+    holds_broker,
+    holds_token,
+    is_out_of_sync,
+    is_stopping,
+    lags,
+    loses_broker,
+    loses_volume,
+    moves,
+    pool_says,
+    pool_spec,
+    pools_are_ready,
+    pools_rest,
+    publishes,
+    quorum_starts,
+    quorum_stops,
+    several,
+    with_topics,
+)
+from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
+
+_THREE: Final = ((POOL, pool_spec(3)),)
+_FOUR: Final = ((POOL, pool_spec(4)),)
+_ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
+_EVENTS: Final = Topic(name="events", replicas=((0, 1, 2),), min_isr=1)
+_EVERYWHERE: Final = Topic(name="moved", replicas=((0, 1, 2),))
+_CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
+_JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
+
+
+def _scaled(replicas: int, drain: str = "Automatic") -> dict[str, object]:
+    return {"replicas": replicas, "drain": drain}
+
+
+def _has_moved(world: World) -> str:
+    """Whether no partition lists a broker that left."""
+    rows = cluster_of(world).controller.image.partitions.values()
+    left = [f"{row.at} is on {row.replicas}" for row in rows if max(row.replicas) > 2]
+    return ", ".join(left)
+
+
+ROLLS: Final = (
+    PoolScenario(name="pool-3", pools=_THREE, exhaustive=True),
+    PoolScenario(
+        name="pool-roll",
+        pools=_THREE,
+        turns=(*with_topics(_ORDERS, _EVENTS), turn("changes the configuration", pools_rest, _CONFIG)),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-roll-without-elr",
+        pools=_THREE,
+        elr=False,
+        turns=(*with_topics(_ORDERS, _EVENTS), turn("changes the configuration", pools_rest, _CONFIG)),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-release",
+        pools=_THREE,
+        release="4.1.2",
+        turns=(*with_topics(_ORDERS), turn("publishes 4.4.0", pools_rest, publishes("4.4.0"))),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-dynamic",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("changes a dynamic setting", pools_rest, applies_pool({"config": {"num.network.threads": "5"}})),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-held",
+        pools=_THREE,
+        turns=(
+            *with_topics(Topic(name="alone", replicas=((0,), (1,)), min_isr=1)),
+            turn("changes the configuration", pools_rest, _CONFIG),
+        ),
+        ends="RollHeld",
+    ),
+    PoolScenario(
+        name="pool-roll-min-isr-is-rf",
+        pools=_THREE,
+        turns=(
+            *with_topics(Topic(name="strict", replicas=((0, 1, 2),), min_isr=3)),
+            turn("changes the configuration", pools_rest, _CONFIG),
+        ),
+        ends="RollHeld",
+    ),
+    PoolScenario(
+        name="pool-roll-allowed",
+        pools=_THREE,
+        turns=(
+            *with_topics(Topic(name="alone", replicas=((0,), (1,)), min_isr=1)),
+            turn(
+                "allows it",
+                pools_rest,
+                applies_pool(
+                    {"config": {"queued.max.requests": "100"}, "roll": {"unavailablePartitions": "Allow"}},
+                ),
+            ),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-together",
+        pools=((POOL, pool_spec(6, roll={"maxUnavailable": 2})),),
+        turns=(
+            *with_topics(Topic(name="one", replicas=((0, 1, 2),)), Topic(name="two", replicas=((3, 4, 5),))),
+            turn("changes the configuration", pools_rest, _CONFIG),
+        ),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-roll-together-sharing",
+        pools=((POOL, pool_spec(4, roll={"maxUnavailable": 3})),),
+        turns=(
+            *with_topics(Topic(name="one", replicas=((0, 1, 2, 3),), min_isr=1)),
+            turn("changes the configuration", pools_rest, _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-during-moves",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_EVERYWHERE),
+            turn("broker 3 gets nothing", pools_rest, lags(3, 150)),
+            turn("a move to it begins", after(0), moves("moved", 0, 1, 3)),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-with-one-that-lags",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("broker 2 gets nothing", pools_rest, lags(2, 150)),
+            turn("changes the configuration", is_out_of_sync(2, "orders"), _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-of-slow-replicas",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, _EVENTS),
+            turn("replicas fetch slowly", pools_rest, fetches_slowly),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+    ),
+)
+
+
+def _changes_both(world: World, checker: Checker) -> None:
+    for name in (POOL, OTHER):
+        applies_pool({"config": {"queued.max.requests": "100"}}, name)(world, checker)
+
+
+TWO_POOLS: Final = (
+    PoolScenario(
+        name="two-pools",
+        pools=((POOL, pool_spec(3)), (OTHER, pool_spec(2, firstNodeID=3))),
+        turns=(
+            *with_topics(_ORDERS, Topic(name="both", replicas=((0, 3, 4), (4, 1, 2)))),
+            turn("changes both", pools_rest, _changes_both),
+        ),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-waits-for-the-token",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("the quorum has the token", pools_rest, holds_token(f"quorum/{'demo'}")),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+        ends="RollHeld",
+    ),
+    PoolScenario(
+        name="pool-beside-a-managed-quorum",
+        spec=spec_of("InitialControllers", 3),
+        controllers=0,
+        pools=_THREE,
+        turns=(*with_topics(_ORDERS), turn("changes the configuration", pools_rest, _CONFIG)),
+    ),
+)
+
+
+LEADERLESS: Final = (
+    PoolScenario(
+        name="pool-roll-leaderless",
+        pools=_THREE,
+        controllers=3,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("the quorum stops", pools_rest, quorum_stops(2)),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+        ends="RollHeld",
+    ),
+    PoolScenario(
+        name="pool-roll-loses-its-leader",
+        pools=_THREE,
+        controllers=3,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("changes the configuration", pools_rest, _CONFIG),
+            turn("the quorum stops", is_stopping, quorum_stops(2)),
+            turn("the quorum starts", after(120), quorum_starts),
+        ),
+    ),
+    PoolScenario(
+        name="pool-old-picture-hides-a-loss",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((1, 2, 3),))),
+            turn(
+                "broker 0 is cut off and held, and broker 3 gets nothing",
+                pools_rest,
+                several(holds_broker(0), cut_off(0, 240), lags(3, 240)),
+            ),
+            turn("changes the configuration", is_out_of_sync(3, "orders"), _CONFIG),
+        ),
+        ends="RollHeld",
+    ),
+    PoolScenario(
+        name="pool-old-picture",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("broker 0 is cut off", pools_rest, cut_off(0, 120)),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+    ),
+)
+
+
+LOSSES: Final = (
+    PoolScenario(
+        name="pool-lost-disk",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, _EVENTS),
+            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+        ),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-lost-claim",
+        pools=_THREE,
+        turns=(*with_topics(_ORDERS), turn("loses a claim", pools_rest, loses_broker(Loss.CLAIM_DELETED, 1))),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-lost-last-copy",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
+            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+        ),
+        ends="LostDisk",
+    ),
+    PoolScenario(
+        name="pool-lost-last-copy-accepted",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
+            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+            turn("accepts the loss", pool_says("LostDisk"), annotates_pool(accept_loss="1")),
+        ),
+    ),
+    PoolScenario(
+        name="pool-lost-node",
+        pools=_THREE,
+        turns=(*with_topics(_ORDERS), turn("loses a node", pools_rest, loses_broker(Loss.NODE_DELETED, 1))),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-jbod",
+        pools=((POOL, pool_spec(3, **_JBOD)),),
+        turns=(*with_topics(_ORDERS, _EVENTS), turn("loses a volume", pools_rest, loses_volume(1, 1))),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-jbod-first",
+        pools=((POOL, pool_spec(3, **_JBOD)),),
+        turns=(*with_topics(_ORDERS, _EVENTS), turn("loses the first volume", pools_rest, loses_volume(1, 0))),
+    ),
+    PoolScenario(
+        name="pool-claim-goes-with-its-pod",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("deletes a claim", pools_rest, deletes_claim(1, 0)),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+    ),
+)
+
+
+SCALES: Final = (
+    PoolScenario(
+        name="pool-grows",
+        pools=_THREE,
+        turns=(*with_topics(_ORDERS), turn("asks for five", pools_rest, applies_pool({"replicas": 5}))),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-shrinks",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((0, 1, 3), (3, 2, 0), (1, 2, 0)))),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+        ),
+        holds=_has_moved,
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-shrinks-empty",
+        pools=_FOUR,
+        turns=(*with_topics(_ORDERS), turn("asks for three", pools_rest, applies_pool(_scaled(3)))),
+    ),
+    PoolScenario(
+        name="pool-shrink-held",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((0, 1, 3),))),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3, "Hold"))),
+        ),
+        ends="BrokerNotEmpty",
+    ),
+    PoolScenario(
+        name="pool-shrinks-and-stays",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((0, 1, 3), (3, 2, 0)))),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+            turn("asks for four", pool_says("Draining"), applies_pool(_scaled(4))),
+        ),
+    ),
+    PoolScenario(
+        name="pool-racks",
+        pools=((POOL, pool_spec(3, rack={"topologyKey": "topology.kubernetes.io/zone"})),),
+        turns=with_topics(_ORDERS),
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-outside",
+        pools=(
+            (
+                POOL,
+                pool_spec(
+                    2,
+                    listeners=[
+                        {"name": "NODES", "port": 9094, "external": "NodePort"},
+                        {"name": "LB", "port": 9095, "external": "LoadBalancer"},
+                    ],
+                ),
+            ),
+        ),
+    ),
+    PoolScenario(
+        name="pool-topic-later",
+        pools=_THREE,
+        turns=(
+            turn("rests", pools_are_ready, does_nothing),
+            turn("changes the configuration", pools_rest, _CONFIG),
+            turn("a topic is created meanwhile", is_stopping, creates(_ORDERS)),
+        ),
+    ),
+)
+
+POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES)
