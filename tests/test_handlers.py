@@ -13,6 +13,7 @@ from tests.kit.kube.recording import RecordingKube
 from tests.kit.test_lease import LeaseStore, SharedClock, lease_of
 from tests.model.values import IDS, NAME, NAMESPACE, desired, node, revision, running
 
+from kafka_brokers.kind import POOLS
 from kafka_quorum import handlers
 from kafka_quorum.handlers import Edge, Served
 from kafka_quorum.kind import QUORUMS
@@ -151,13 +152,14 @@ class WatchedKube(RecordingKube):
         """One event for each object with the label, then silence."""
         assert (version, server_s > 0) == ("", True)
         for item in self.model.list(resource, namespace, {}):
-            if label in item["metadata"]["labels"]:
+            if label in item["metadata"].get("labels", {}) or (not label and resource == POOLS):
                 yield json.dumps({"type": "MODIFIED", "object": {"metadata": item["metadata"]}}).encode() + b"\n"
         await asyncio.Event().wait()
 
     async def list_metadata(self, resource: ResourceType, namespace: str) -> list[Json]:
-        """No quorum is found by the search."""
-        assert (resource, namespace) == (QUORUMS, NAMESPACE)
+        """Neither a quorum nor a pool is found by the search."""
+        assert resource in {QUORUMS, POOLS}
+        assert namespace == NAMESPACE
         return []
 
     async def close(self) -> None:
@@ -185,6 +187,29 @@ async def test_a_change_of_an_object_wakes_its_quorum(
     class Waking(Loops):
         def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
             assert (key, create, resource_version) == (ObjectKey(namespace=NAMESPACE, name=NAME), False, "")
+            woken.set()
+
+    async def connected(_: str) -> WatchedKube:
+        return kube
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    monkeypatch.setattr(handlers, "Loops", Waking)
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    await edge.start()
+    try:
+        await asyncio.wait_for(woken.wait(), 10)
+    finally:
+        await edge.stop()
+
+
+async def test_a_pool_that_is_applied_gets_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that the watch reports is woken as a resource of its own, with its version."""
+    kube, woken = WatchedKube(), asyncio.Event()
+    kube.put(POOLS, {"metadata": {"name": "p", "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5"}})
+
+    class Waking(Loops):
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
+            assert (key, create, bool(resource_version)) == (ObjectKey(namespace=NAMESPACE, name="p"), True, True)
             woken.set()
 
     async def connected(_: str) -> WatchedKube:

@@ -111,6 +111,10 @@ class Edge:
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
         self._begin("heartbeat", self._beats)
         self._begin("lease", partial(self._lease.keep, self._wake_all))
+        # Kopf ends if it may not watch a kind, as before the rights of an upgrade are granted: pools are watched here.
+        for namespace in self.settings.namespaces or ("",):
+            watch = Watch(self._kube, POOLS, namespace, "")
+            self._begin(f"watch of {POOLS.plural} {namespace}".rstrip(), partial(watch.follow, self._pool))
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
             for namespace in self.settings.namespaces or ("",):
@@ -182,6 +186,11 @@ class Edge:
         for one in self._served.values():
             one.loops.wake_all()
 
+    def _pool(self, metadata: Json) -> None:
+        """Wake a pool that was created, changed or deleted."""
+        key = ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", "")))
+        self.wake(POOLS, key, create=True, resource_version=str(metadata.get("resourceVersion", "")))
+
     def _part(self, one: Served, metadata: Json) -> None:
         """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""
         labels = metadata.get("labels") or {}
@@ -233,11 +242,6 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
     async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
         key = ObjectKey(namespace=namespace or "", name=name or "")
         edge.wake(QUORUMS, key, create=True, resource_version=str(meta.get("resourceVersion", "")))
-
-    @kopf.on.event(GROUP, "v1alpha1", "kafkabrokerpools", registry=handlers)
-    async def pool(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
-        key = ObjectKey(namespace=namespace or "", name=name or "")
-        edge.wake(POOLS, key, create=True, resource_version=str(meta.get("resourceVersion", "")))
 
     return handlers
 

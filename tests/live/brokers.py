@@ -89,8 +89,13 @@ class LiveBrokers:
         directories: int = 1,
         features: tuple[str, ...] = (),
         controllers: Sequence[int] = (CONTROLLER,),
+        proxied: int = 0,
     ) -> None:
-        """Nothing is formatted or started."""
+        """Nothing is formatted or started.
+
+        `proxied`: the port at which brokers reach the one controller of a static quorum.
+        """
+        self._proxied = proxied
         self.kafka, self.features, self._directories = kafka, features, directories
         self.quorum = LiveQuorum(kafka=kafka, directory=directory)
         self.config = dict(config or {})
@@ -105,7 +110,16 @@ class LiveBrokers:
     async def open(self) -> None:
         """Starts everything, and waits until every broker is unfenced."""
         nodes = list(self.quorum.nodes.values())
-        self.quorum.must_format(nodes, self.quorum.initial_controllers(nodes), self.features)
+        if self._proxied:
+            changed = {
+                "controller_quorum_voters": self._voter(),
+                "controller_quorum_bootstrap_servers": "",
+                "advertised_listeners": f"{LISTENER}://{HOST}:{self._proxied}",
+            }
+            self.quorum.write_config(nodes[0], **changed)
+            self.quorum.must_format(nodes, ModeMissing(), self.features)
+        else:
+            self.quorum.must_format(nodes, self.quorum.initial_controllers(nodes), self.features)
         self.quorum.start(*nodes)
         await self.quorum.leader(self.controllers)
         self.format(*self.brokers.values())
@@ -120,6 +134,9 @@ class LiveBrokers:
         self.quorum.close()
         await self.client.close()
         await self.controllers.close()
+
+    def _voter(self) -> str:
+        return f"{min(self.quorum.nodes)}@{HOST}:{self._proxied}" if self._proxied else ""
 
     # Brokers
 
@@ -146,7 +163,8 @@ class LiveBrokers:
             "node.id": str(broker.node_id),
             "broker.rack": f"rack-{int(broker.node_id) % 3}",
             "controller.listener.names": LISTENER,
-            "controller.quorum.bootstrap.servers": servers,
+            "controller.quorum.bootstrap.servers": "" if self._proxied else servers,
+            "controller.quorum.voters": self._voter(),
             "listeners": f"{INTERNAL}://{HOST}:{broker.port}",
             "listener.security.protocol.map": f"{INTERNAL}:PLAINTEXT,{LISTENER}:PLAINTEXT",
             "inter.broker.listener.name": INTERNAL,
@@ -185,6 +203,11 @@ class LiveBrokers:
         for broker in brokers:
             command = broker.kafka.command("kafka.Kafka", str(broker.properties), options=options)
             broker.process = ServerProcess(command, broker.log)
+
+    async def stop(self, *node_ids: int) -> None:
+        """Ends servers as Kubernetes does, one after another; the event loop runs on, and with it a proxy."""
+        for node_id in node_ids:
+            await asyncio.to_thread(self.brokers[node_id].running.stop)
 
     def empty(self, broker: LiveBroker, *indexes: int) -> None:
         """Loses the disks with these indexes, or all of them, and formats them again."""
@@ -259,10 +282,10 @@ class LiveBrokers:
         except AssertionError as error:
             raise AssertionError(f"{error}; at last: {seen}") from None
 
-    async def isr(self, topic: str, node_ids: Iterable[int], **more: float) -> Partition:
+    async def isr(self, topic: str, node_ids: Iterable[int], at: Endpoint | None = None) -> Partition:
         """Waits until these are the ISR of the topic's only partition."""
         wanted = set(node_ids)
-        return await self.until(topic, f"ISR {sorted(wanted)} of {topic}", lambda row: set(row.isr) == wanted, **more)  # type: ignore[arg-type]
+        return await self.until(topic, f"ISR {sorted(wanted)} of {topic}", lambda row: set(row.isr) == wanted, at=at)
 
     # Topics and records
 
@@ -270,7 +293,7 @@ class LiveBrokers:
         """For confluent-kafka's clients."""
         return ",".join(f"{HOST}:{each.port}" for node_id, each in self.brokers.items() if node_id not in without)
 
-    async def topic(self, name: str, replicas: Sequence[Sequence[int]], *, seen: bool = True, **config: str) -> None:
+    async def topic(self, name: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
         """Creates a topic with these replicas of each partition; `config` has `_` for `.`."""
 
         def create() -> None:
@@ -284,16 +307,30 @@ class LiveBrokers:
             admin.create_topics([new])[name].result(_CLIENT_S)
 
         await asyncio.to_thread(create)
-        if seen:
+        await self._known(name, len(replicas))
 
-            async def known() -> bool | None:
-                rows = await self.client.describe_partitions(self.any())
-                return True if sum(row.at.topic == name for row in rows) == len(replicas) else None
+    async def spread(self, name: str, *, partitions: int, replicas: int) -> None:
+        """Creates a topic whose replicas Kafka places (KafkaException)."""
 
-            await wait_for(f"topic {name}", known)
+        def create() -> None:
+            admin = AdminClient({"bootstrap.servers": self.bootstrap(), "log_level": 0})
+            new = NewTopic(name, num_partitions=partitions, replication_factor=replicas)
+            admin.create_topics([new])[name].result(_CLIENT_S)
 
-    async def produce(self, topic: str, count: int, *, acks: str = "all", timeout_s: float = _CLIENT_S) -> int:
-        """How many of so many records were acknowledged, in partition 0."""
+        await asyncio.to_thread(create)
+        await self._known(name, partitions)
+
+    async def _known(self, name: str, partitions: int) -> None:
+        async def known() -> bool | None:
+            rows = await self.client.describe_partitions(self.any())
+            return True if sum(row.at.topic == name for row in rows) == partitions else None
+
+        await wait_for(f"topic {name}", known)
+
+    async def produce(
+        self, topic: str, count: int, *, size: int = 10, acks: str = "all", timeout_s: float = _CLIENT_S
+    ) -> int:
+        """How many of so many records, of `size` bytes each, were acknowledged, in partition 0."""
 
         def send() -> int:
             acknowledged = 0
@@ -312,7 +349,7 @@ class LiveBrokers:
                 }
             )
             for index in range(count):
-                producer.produce(topic, value=f"record {index}".encode(), partition=0, on_delivery=delivered)
+                producer.produce(topic, value=f"{index:0>{size}}".encode(), partition=0, on_delivery=delivered)
             producer.flush(timeout_s + 5)
             return acknowledged
 

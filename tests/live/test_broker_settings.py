@@ -96,7 +96,7 @@ async def test_a_frozen_broker_is_unknown(world: LiveBrokers, settings: Confluen
 
 async def test_a_stopped_broker_is_unknown(world: LiveBrokers, settings: ConfluentSettings) -> None:
     """A stopped broker stays in the list while it is registered."""
-    world.brokers[2].running.stop()
+    await world.stop(2)
     await _fenced(world)
     found = await settings.read(servers(world)[:1], {})
     assert isinstance(found[NodeID(1)], Known)

@@ -22,7 +22,7 @@ from kafka_quorum.model.contract import Contract
 from kafka_quorum.wire.brokers import Brokers
 from kit import token
 from kit.clock import Clock
-from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, NotActing
+from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
 
@@ -131,10 +131,30 @@ class Executor:
         desired = context.desired
         name, holder = names.token_name(desired.quorum), holder_of(desired)
         match action:
-            case actions.TakeToken(seen=seen):
+            case actions.TakeToken(seen=seen, pods=following):
+                for one in following:
+                    await self._ask(one, context)
                 await token.take(self._kube, self._clock, desired.namespace, name, holder=holder, seen=seen)
             case actions.GiveToken(seen=seen):
                 await token.give_back(self._kube, desired.namespace, name, holder=holder, seen=seen)
+
+    async def _ask(self, one: actions.NextPod, context: Context) -> None:
+        """Ask whether a pod would be accepted. Raises `KubeRefused` with the reason if not, and nothing is stopped."""
+        body = pods.kafka(
+            context.desired,
+            record_of(context),
+            broker_of(context, one.node_id),
+            one.revision,
+            config=one.config_name,
+            pull_policy=context.pull_policy,
+        )
+        try:
+            await self._kube.create(PODS, context.desired.namespace, body, dry_run=True)
+        except KubeAlreadyExists:
+            return  # everything but the name was accepted, and the pod of that name is the one to be stopped
+        except KubeRefused as error:
+            text = f"broker {one.node_id} is not stopped, because its next pod would be refused: {error.said or error}"
+            raise KubeRefused(text) from error
 
     async def _kafka(
         self,

@@ -260,9 +260,23 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeToken:
-    """Take the disruption token of the quorum, which was free as `seen` shows it."""
+    """Take the disruption token of the quorum, which was free as `seen` shows it.
+
+    `pods` are those that will be created in place of running ones. The API server accepts them in a dry run first: a
+    broker is not stopped for a pod that would be refused.
+    """
 
     seen: Token
+    pods: tuple["NextPod", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextPod:
+    """A pod that will be created in place of a running one."""
+
+    node_id: NodeID
+    revision: Revision
+    config_name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -240,6 +240,9 @@ class Memory:
     node_down_s: tuple[tuple[NodeID, float], ...] = ()
     """For how long Kubernetes and the quorum have agreed that a broker's Kubernetes node is down."""
     looked_s: float = 0.0
+    configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()
+    """The settings that were changed on running brokers, as they were read at `configs_s`."""
+    configs_s: float = float("-inf")
 
     def node_down_for_s(self, node_id: NodeID) -> float:
         """For how long a broker's Kubernetes node has been down, as far as both agree; 0 if they do not."""
@@ -271,6 +274,8 @@ class Observed:
     token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
+    peers: tuple[Pod, ...] = ()
+    """The pods that run brokers of the other pools of the same quorum."""
     leader: Knowable[Leader] = _NOT_ASKED
     cluster: Knowable[ClusterView] = _NOT_ASKED
     configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()

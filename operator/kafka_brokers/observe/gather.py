@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Final
 
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed
@@ -10,7 +11,9 @@ from kafka_brokers.observe import kafka
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
-from kafka_brokers.plan.facts import endpoint_of
+from kafka_brokers.plan.facts import endpoint_of, target_name
+from kafka_brokers.plan.leaving import is_cordoned
+from kafka_brokers.plan.settings import changes_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
@@ -20,6 +23,9 @@ from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import NODES, VOLUMES, KubeApi
 from kit.parsing import Malformed, number
+
+CONFIGS_S: Final = 30.0
+"""How long the settings of running brokers are remembered: a broker's answer has some three hundred of them."""
 
 
 async def observe(
@@ -33,7 +39,7 @@ async def observe(
         controllers = kafka.controllers_of(taken.contract.value)
         asked = await kafka.ask(brokers, controllers, servers, taken.contract.value.cluster_id, clock)
         seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
-        seen = await _details(brokers, servers, seen)
+        seen = await _details(brokers, servers, seen, desired, clock.monotonic())
     seen = await _places(kube, seen, desired)
     return replace(seen, memory=remembered(seen, memory, clock.monotonic()))
 
@@ -55,6 +61,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         revisions=taken.revisions,
         token=taken.token,
         taken_ids=taken.taken_ids,
+        peers=taken.peers,
         memory=memory,
         unreadable=taken.unreadable,
         later=taken.later,
@@ -83,19 +90,41 @@ def _servers(taken: Snapshot) -> dict[NodeID, Endpoint]:
     return {pod.node_id: endpoint_of(pod.node_id, pod.ip) for pod in pods if pod.serves and pod.ip}
 
 
-async def _details(brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Observed) -> Observed:
-    """The running settings of every broker of the pool, and the log directories of those that leave."""
+async def _details(
+    brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Observed, desired: PoolDesired, now_s: float
+) -> Observed:
+    """The changed settings of every broker of the pool, and the log directories of those that leave."""
     record = seen.record
     if record is None or isinstance(seen.cluster, Unknown):
         return seen
     unfenced = [one.node_id for one in record.brokers if seen.fenced(one.node_id) is False]
-    leaving = [
-        one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)
-    ]
-    configs, log_dirs = await asyncio.gather(
-        kafka.configs(brokers, servers, unfenced), kafka.log_dirs(brokers, servers, leaving)
+    gone = [one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)]
+    log_dirs = await kafka.log_dirs(brokers, servers, gone)
+    busy = any(one.leaving or one.stopped for one in record.brokers) or _is_outdated(seen, desired)
+    memory = seen.memory
+    if busy or not _still_true(memory, desired, unfenced, now_s):
+        configs = await kafka.configs(brokers, servers, unfenced)
+        memory = replace(memory, configs=configs, configs_s=now_s)
+    return replace(seen, configs=memory.configs, log_dirs=log_dirs, memory=memory)
+
+
+def _is_outdated(seen: Observed, desired: PoolDesired) -> bool:
+    """Whether a broker may be stopped next: then each one must answer in this very look."""
+    target = target_name(desired)
+    return any(not pod.formats and pod.revision != target for pod in seen.pods)
+
+
+def _still_true(memory: Memory, desired: PoolDesired, unfenced: list[NodeID], now_s: float) -> bool:
+    """Whether the settings were read a moment ago, of these brokers, and nothing is to be changed in them.
+
+    What was read is not used for a change: then it is read again first.
+    """
+    if now_s - memory.configs_s > CONFIGS_S or [node_id for node_id, _ in memory.configs] != unfenced:
+        return False
+    return all(
+        isinstance(entries, Known) and not changes_of(desired, entries.value) and not is_cordoned(entries.value)
+        for _, entries in memory.configs
     )
-    return replace(seen, configs=configs, log_dirs=log_dirs)
 
 
 def _has_no_partition(seen: Observed, node_id: NodeID) -> bool:
@@ -110,9 +139,11 @@ async def _places(kube: KubeApi, seen: Observed, desired: PoolDesired) -> Observ
     suspects = [one.node_id for one in record.brokers if one.ran and seen.fenced(one.node_id) is not False]
     claims = await _placed(kube, seen.claims, frozenset(suspects))
     seen = replace(seen, claims=claims)
+    target = target_name(desired)
     wanted = {claim.bound_to for claim in claims if claim.bound_to and claim.node_id in suspects}
     for pod in seen.pods:
-        if pod.node_name and (pod.node_id in suspects or (desired.runtime.rack_key and pod.needs_late)):
+        outdated = not pod.formats and pod.revision != target  # it may be stopped next, if its node takes it again
+        if pod.node_name and (outdated or pod.node_id in suspects or (desired.runtime.rack_key and pod.needs_late)):
             wanted.add(pod.node_name)
     names = sorted(wanted)
     answers = await asyncio.gather(*(_node(kube, name) for name in names))

@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 
 from kafka_brokers.model.observed import ClusterView, Leader
 from kafka_brokers.observe.quorum import leader_of
+from kafka_brokers.plan.facts import CHANGED, CORDON
+from kafka_brokers.plan.settings import THREADS
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigEntry, LogDirectory
 from kafka_quorum.model.contract import Contract
@@ -17,6 +19,8 @@ from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 
 T = TypeVar("T")
+_READ: Final = frozenset({CORDON, *THREADS})
+"""Settings whose present value matters, whoever set it."""
 _PATIENCE_S: Final = 1.0
 """How long the other controllers may take after the leader has answered."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
@@ -138,13 +142,16 @@ async def _view(
 async def configs(
     brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[NodeID]
 ) -> tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...]:
-    """The running configuration of these brokers, each asked of the broker itself."""
+    """The cordons of these brokers, and what was changed while they ran, each asked of the broker itself."""
 
     async def one(node_id: NodeID) -> Knowable[tuple[ConfigEntry, ...]]:
         endpoint = servers.get(node_id)
         if endpoint is None:
             return Unknown(reason="it does not run")
-        return await known(lambda at: brokers.describe_broker_config(at, node_id), endpoint)
+        answer = await known(lambda at: brokers.describe_broker_config(at, node_id), endpoint)
+        if isinstance(answer, Unknown):
+            return answer
+        return Known(value=tuple(one for one in answer.value if one.source == CHANGED or one.name in _READ))
 
     ids = tuple(wanted)
     return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))

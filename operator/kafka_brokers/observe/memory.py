@@ -20,7 +20,8 @@ LOOK_MAX_S: Final = 15.0
 def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
     """The memory after this look."""
     blank = tuple(row for pod in observed.pods for row in _blank(pod, before, now_s))
-    return Memory(blank=blank, node_down_s=_down(observed, before, now_s), looked_s=now_s)
+    down = _down(observed, before, now_s)
+    return replace(observed.memory, blank=blank, node_down_s=down, looked_s=now_s)
 
 
 def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:

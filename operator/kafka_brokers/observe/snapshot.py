@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from kafka_brokers.api.validation import quorum_of
@@ -106,7 +106,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         support=support_from((*services, *budgets, *_configs(config_maps, name), *of_name)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
-        token=present_token,
+        token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
@@ -147,6 +147,14 @@ async def _token(kube: KubeApi, namespace: str, quorum: str) -> Knowable[token.T
         return Known(value=await token.read(kube, namespace, names.token_name(quorum)))
     except KubeError as error:
         return Unknown(reason=str(error))
+
+
+def _of_the_living(present: Knowable[token.Token], pools: Iterable[Json]) -> Knowable[token.Token]:
+    """The token; free if its holder is a pool that does not exist any more, because nobody else would give it back."""
+    if not isinstance(present, Known) or not present.value.holder.startswith("pool/"):
+        return present
+    holders = {f"pool/{pool['metadata']['name']}" for pool in pools}
+    return present if present.value.holder in holders else Known(value=replace(present.value, holder=""))
 
 
 async def _stored(kube: KubeApi, namespace: str, name: str, config_maps: list[Json]) -> Json | None:

@@ -1,6 +1,7 @@
 """Questions that concerns and guards share; they decide nothing. Pure."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
@@ -9,6 +10,10 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+
+CHANGED: Final = 2
+"""Kafka's number for a setting that was changed for one broker while it ran."""
+CORDON: Final = "cordoned.log.dirs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,7 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
     staying = [broker.node_id for broker in record.brokers if not broker.leaving]
     leaving = [broker.node_id for broker in record.brokers if broker.leaving]
     present = [*sorted(staying), *sorted(leaving)][: desired.replicas]
-    taken = {*record.node_ids, *dict(observed.taken_ids)}
+    taken = {*record.node_ids, *dict(observed.taken_ids), *registered_elsewhere(observed, record)}
     if isinstance(observed.contract, Known):
         taken |= set(observed.contract.value.controller_ids)
     candidate = desired.first_node_id
@@ -91,6 +96,16 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
             present.append(NodeID(candidate))
         candidate = NodeID(candidate + 1)
     return tuple(sorted(present))
+
+
+def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[NodeID]:
+    """Node ids of other servers: those that fetch the metadata log now, or are registered, and are not this pool's."""
+    found: set[NodeID] = set()
+    if isinstance(observed.leader, Known):
+        found |= observed.leader.value.observers_caught_up
+    if isinstance(observed.cluster, Known):
+        found |= {row.node_id for row in observed.cluster.value.registered}
+    return frozenset(found - set(record.node_ids))
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:

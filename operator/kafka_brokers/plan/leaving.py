@@ -23,16 +23,13 @@ from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
-from kafka_brokers.plan.facts import Situation, owns_token
+from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
 from kafka_brokers.plan.guards.availability import named
 from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
-from kafka_quorum.model.brokers import ConfigChange, LogDirectory, Move
+from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.permit import Permit
 
-CORDON: Final = "cordoned.log.dirs"
-_DYNAMIC: Final = 2
-"""Kafka's number for a setting that was changed for one broker."""
 _NONE: Final = Unknown(reason="it does not run")
 MOVES_AT_ONCE: Final = 50
 """So many partitions of a broker are moved at the same time: a drain can be interrupted, and shows its progress."""
@@ -124,6 +121,11 @@ def _cordon(situation: Situation, broker: BrokerIdentity) -> tuple[Action, ...]:
     return (AlterConfig(broker=endpoint, node_id=broker.node_id, changes=changes, message=message),)
 
 
+def is_cordoned(entries: tuple[ConfigEntry, ...]) -> bool:
+    """Whether a broker was cordoned while it ran, as we do it."""
+    return any((one.name, one.value, one.source) == (CORDON, "*", CHANGED) for one in entries)
+
+
 def _uncordoned(situation: Situation) -> Part:
     """Brokers that stay after all take replicas again, and keep those that they have."""
     view, leader = situation.view, situation.leader
@@ -132,9 +134,7 @@ def _uncordoned(situation: Situation) -> Part:
     actions: list[Action] = []
     for broker in situation.record.brokers:
         entries, endpoint = situation.observed.config(broker.node_id), situation.endpoint(broker.node_id)
-        found = entries.value if isinstance(entries, Known) else ()
-        cordoned = any(one.name == CORDON and one.value == "*" and one.source == _DYNAMIC for one in found)
-        if not cordoned or endpoint is None:
+        if isinstance(entries, Unknown) or endpoint is None or not is_cordoned(entries.value):
             continue
         changes = (ConfigChange(name=CORDON, value=None),)
         message = f"broker {broker.node_id} takes new replicas again"

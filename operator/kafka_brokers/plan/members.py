@@ -8,7 +8,7 @@ from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, 
 from kafka_brokers.model.observed import Claim, Observed
 from kafka_brokers.model.plan import Part, Severity, waits
 from kafka_brokers.model.pool import PoolDesired
-from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.facts import Situation, registered_elsewhere
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
 from kafka_quorum.model.known import Known, Unknown
 
@@ -99,11 +99,14 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
     taken = dict(situation.observed.taken_ids)
     contract = situation.observed.contract
     controllers = contract.value.controller_ids if isinstance(contract, Known) else ()
+    elsewhere = registered_elsewhere(situation.observed, situation.record)
     for node_id in requested:
         if situation.record.broker(node_id) is not None:
             continue
         if node_id in taken:
             return f"Did not add broker {node_id}: pool {taken[node_id]} has this node id. Choose another one"
+        if node_id in elsewhere:
+            return f"Did not add broker {node_id}: another broker is registered with this node id. Choose another one"
         if node_id in controllers:
             return f"Did not add broker {node_id}: a controller of the quorum has this node id. Choose another one"
     return ""

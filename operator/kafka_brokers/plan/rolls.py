@@ -8,7 +8,7 @@ stop waits for is named, without limit.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kafka_brokers.model.actions import EvictPod, GiveToken, RecordChange, TakeToken, WriteRecord
+from kafka_brokers.model.actions import EvictPod, GiveToken, NextPod, RecordChange, TakeToken, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
@@ -16,6 +16,7 @@ from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.plan.facts import Situation, holder_of, owns_token
 from kafka_brokers.plan.guards.rule11_stops import is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
+from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
@@ -116,7 +117,7 @@ def rolls(situation: Situation) -> Part:
     left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
     wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
     if not owns_token(situation.desired, situation.observed):
-        return merged((_token(situation), Part(waits=(wait,), verdicts=verdicts)))
+        return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
 
 
@@ -194,14 +195,22 @@ def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView, revision: s
     return changed(record, replace(broker, stopped=True, outside=outside_of(view, node_id), revision=revision))
 
 
-def _token(situation: Situation) -> Part:
+def _next_pods(situation: Situation, batch: tuple[NodeID, ...]) -> tuple[NextPod, ...]:
+    """The pods that replace those of the batch; none while the config map of the revision does not exist."""
+    revision, config = situation.observed.revision(situation.target), config_of(situation)
+    if revision is None or config is None:
+        return ()
+    return tuple(NextPod(node_id=node_id, revision=revision, config_name=config) for node_id in batch)
+
+
+def _token(situation: Situation, following: tuple[NextPod, ...] = ()) -> Part:
     """Take the disruption token, or say who holds it."""
     match situation.observed.token:
         case Unknown(reason=reason):
             text = f"Did not stop a broker yet: it is not known who holds the disruption token ({reason})"
             return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))
         case Known(value=token) if not token.holder:
-            return Part(exclusive=TakeToken(seen=token))
+            return Part(exclusive=TakeToken(seen=token, pods=following))
         case Known(value=token) if token.holder != holder_of(situation.desired):
             text = f"Did not stop a broker yet: {token.holder} restarts a server of this quorum at this moment"
             return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))

@@ -4,14 +4,25 @@ from typing import Final
 
 from kafka_brokers.model.actions import Action, AlterConfig
 from kafka_brokers.model.plan import Part
-from kafka_brokers.plan.facts import Situation
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.plan.facts import CHANGED, CORDON, Situation
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry
 from kafka_quorum.model.known import Known
 
-_OF_BROKER: Final = 2
-"""Kafka's number for a setting that was changed for one broker."""
-_OWNED: Final = ("cordoned.log.dirs", "leader.replication.throttled.rate", "follower.replication.throttled.rate")
+_OWNED: Final = (CORDON, "leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """Dynamic settings that other concerns rule."""
+THREADS: Final = frozenset(
+    {
+        "background.threads",
+        "log.cleaner.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+    }
+)
+"""Settings that a running broker changes step by step."""
+_DIGITS: Final = 7
 
 
 def settings(situation: Situation) -> Part:
@@ -24,20 +35,37 @@ def settings(situation: Situation) -> Part:
         fenced = situation.observed.fenced(broker.node_id)
         if not isinstance(entries, Known) or endpoint is None or fenced is not False:
             continue
-        changes = _changes(situation, entries.value)
+        changes = changes_of(situation.desired, entries.value)
         if changes:
             message = f"broker {broker.node_id} has {_text(changes)} without a restart"
             actions.append(AlterConfig(broker=endpoint, node_id=broker.node_id, changes=changes, message=message))
     return Part(actions=tuple(actions))
 
 
-def _changes(situation: Situation, entries: tuple[ConfigEntry, ...]) -> tuple[ConfigChange, ...]:
+def changes_of(desired: PoolDesired, entries: tuple[ConfigEntry, ...]) -> tuple[ConfigChange, ...]:
     """What must be set, and what was set and is not asked for any more."""
-    asked = dict(situation.desired.dynamic)
-    present = {entry.name: entry.value for entry in entries if entry.source == _OF_BROKER}
-    new = [ConfigChange(name=name, value=value) for name, value in asked.items() if present.get(name) != value]
+    asked = dict(desired.dynamic)
+    present = {entry.name: entry.value for entry in entries if entry.source == CHANGED}
+    now = {entry.name: entry.value for entry in entries}
+    new = [
+        ConfigChange(name=name, value=step(name, now.get(name), value))
+        for name, value in asked.items()
+        if present.get(name) != value
+    ]
     old = [ConfigChange(name=name, value=None) for name in sorted(present) if name not in asked and name not in _OWNED]
     return (*new, *old)
+
+
+def step(name: str, present: str | None, asked: str) -> str:
+    """The next value: a running broker changes a number of threads by a factor of two at most (measured)."""
+    if name not in THREADS or not _is_count(present) or not _is_count(asked):
+        return asked
+    now, goal = int(present or 0), int(asked)
+    return str(min(goal, now * 2) if goal > now else max(goal, -(-now // 2)))
+
+
+def _is_count(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0
 
 
 def _text(changes: tuple[ConfigChange, ...]) -> str:

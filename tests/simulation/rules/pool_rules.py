@@ -4,6 +4,7 @@ An act is judged at the moment when it is sent, by everything that was true in t
 is not the operator's fault: a record that is gone counts only if fewer copies were lost by accident than min ISR.
 """
 
+import json
 import re
 from collections import Counter
 from typing import Final
@@ -24,8 +25,9 @@ from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.cluster_image import PartitionRow
 from tests.simulation.model.kafka.disk import Disk
 from tests.simulation.model.kafka.replica_log import ReplicaLog
-from tests.simulation.model.kubernetes.kube_model import claims_of
+from tests.simulation.model.kubernetes.kube_model import Written, claims_of, loaded
 from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL, LABEL_ROLE
+from tests.simulation.model.kubernetes.volumes import Volume
 from tests.simulation.model.world import World
 from tests.simulation.rules.pool_away import PoolAway
 from tests.simulation.rules.pool_data import PoolData
@@ -34,7 +36,7 @@ from tests.simulation.rules.pool_glances import PoolGlance, PoolGlances
 from kafka_brokers.kind import POOLS
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
-from kit.kube.protocol import CLAIMS, PODS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 HELD: Final = "11, held"
 TOGETHER: Final = "11, together"
@@ -44,6 +46,7 @@ FORMATS: Final = "10, formats"
 POOLS_BY_KNOWLEDGE: Final = frozenset({"11", HELD, TOGETHER, LEADERLESS, LEAVES, FORMATS})
 _FORMAT_S: Final = 8.0
 """The longest time from the decision to format a disk to the format."""
+_RECORD: Final = "-broker-disks"
 _ACCEPT_LOSS: Final = "kafkaquorum.io/accept-loss"
 
 
@@ -63,16 +66,17 @@ class PoolRules:
         self._ours: set[int] = set()
         """Serial numbers of disks whose claims the operator deleted."""
         world.pools.deleted.append(self._deleted)
+        world.kube.watchers.append(self._written)
 
     def look(self) -> None:
         """Judge the present state: after every step of the world."""
         self._glances.look()
         self._away.look()
-        seen: set[NodeID] = set()
+        used: dict[int, Broker] = {}
         for broker in self._world.pools.every():
-            if broker.node_id in seen:
-                self._fail("2", f"broker {broker.node_id} runs twice")
-            seen.add(broker.node_id)
+            for disk in broker.disks:
+                if used.setdefault(disk.serial, broker) is not broker:
+                    self._fail("2", f"two processes of broker {broker.node_id} run on disk {disk.serial}")
         for cluster_id, cluster in self._data.clusters():
             for at in cluster.acked:
                 self._kept(cluster_id, at)
@@ -141,6 +145,23 @@ class PoolRules:
                 continue
             if all(_hangs_on(moment, at, node) for moment in self._glances.of(cluster_id, _FORMAT_S)):
                 self._fail(FORMATS, f"pod {event.pod} formats a disk of broker {node}, the only eligible one of {at}")
+
+    def _written(self, written: Written) -> None:
+        """The operator wrote a record: it gives up no disk whose data can be read, or can be read again."""
+        plural, _, name = written.key
+        if plural != CONFIG_MAPS.plural or not name.endswith(_RECORD) or not written.by_operator:
+            return
+        given_up = _retired(loaded(written.after)) - _retired(loaded(written.before))
+        for volume in self._world.volumes.by_claim.values():
+            meta = volume.disk.meta
+            machine = self._world.machines.by_name[volume.node]
+            gone = volume.dead or volume.away or not machine.heard or self._is_deleted(volume)
+            if meta is not None and meta.directory_id in given_up and not gone:
+                self._fail("2, data", f"the disk of claim {volume.claim} is given up, and has its data")
+
+    def _is_deleted(self, volume: Volume) -> bool:
+        claim = self._world.kube.view(CLAIMS, volume.namespace, volume.claim)
+        return claim is None or "deletionTimestamp" in claim["metadata"] or claim["status"].get("phase") == "Lost"
 
     def _own_disks(self, node: NodeID) -> list[Disk]:
         disks = self._data.disks().values()
@@ -241,6 +262,14 @@ class PoolRules:
                 self._fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
 
 
+def _retired(record: Json | None) -> set[str]:
+    """The directory ids that a record gives up, of brokers that stay in the pool."""
+    if record is None:
+        return set()
+    body = json.loads(record["data"]["disks.json"])
+    return {one for broker in body["brokers"] for disk in broker["disks"] for one in disk["retired"]}
+
+
 def _replicas(moment: PoolGlance, at: TopicPartition) -> tuple[NodeID, ...]:
     row = moment.image.partitions.get(at)
     return () if row is None else row.replicas
@@ -268,6 +297,8 @@ def _breaks(moment: PoolGlance, at: TopicPartition, node: NodeID, gone: frozense
     before = moment.in_sync(row) - gone
     after = before - {node}
     falls = node in before and len(before) >= least > len(after)
+    staying = before & set(row.target)  # the ISR when the running reassignment is done
+    falls = falls or (node in staying and len(staying) >= least > len(staying - {node}))
     return falls or (row.leader == node and not after)
 
 

@@ -180,9 +180,6 @@ class Driver:
         self.begin()
         return self._end()
 
-    node_ids: tuple[int, ...] = NODE_IDS
-    """The nodes that lose something in an accident."""
-
     def begin(self) -> None:
         """Apply the scenario's spec."""
         applies(self._scenario.spec)(self.world, self.checker)
@@ -224,9 +221,7 @@ class Driver:
         """One step of a run without a fault, with a record of it."""
         step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
         acts = sum(self._actions.values())
-        losses = frozenset(
-            (loss, node_id) for loss in Loss for node_id in self.node_ids if can_lose(self.world, loss, node_id)
-        )
+        losses = self._losses()
         self._step()
         moment = Moment(
             step=step,
@@ -237,6 +232,10 @@ class Driver:
             losses=losses,
         )
         self._moments.append(moment)
+
+    def _losses(self) -> frozenset[tuple[Loss, int]]:
+        """What could be lost now, of which node."""
+        return frozenset((loss, node) for loss in Loss for node in NODE_IDS if can_lose(self.world, loss, node))
 
     def _begin(self) -> tuple[Life, list[Served]]:
         """A new incarnation of the operator, and what it serves."""

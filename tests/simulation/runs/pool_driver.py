@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tests.simulation.model.kubernetes.kube_model import Written
-from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
+from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL
 from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.runs.accidents import can_lose
 from tests.simulation.runs.broker_edge import BrokerEdge
-from tests.simulation.runs.driver import BOUND_STEPS, KEY, NODE_IDS, Driver, Served
+from tests.simulation.runs.driver import BOUND_STEPS, KEY, Driver, Served
 from tests.simulation.runs.edges import Life
 from tests.simulation.runs.endings import Ending
-from tests.simulation.runs.faults import Fault
+from tests.simulation.runs.faults import Fault, Loss
 from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.pool_endings import judge_pools
 from tests.simulation.runs.scenarios.pool_scenes import PoolScenario, pools_rest
@@ -22,10 +23,9 @@ from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 from kit.ids import IdSource
 from kit.key import ObjectKey
-from kit.kube.protocol import KubeApi
+from kit.kube.protocol import PODS, KubeApi
 from kit.turns import Turns
 
-BROKER_IDS = (0, 1, 2, 3, 4, 5)
 MakePools: TypeAlias = Callable[[KubeApi, Brokers, Clock, IdSource], PoolReconciler]
 
 
@@ -39,8 +39,6 @@ def real_pools(
 
 class PoolDriver(Driver):
     """Runs one scenario of pools with one fault."""
-
-    node_ids = (*BROKER_IDS, *NODE_IDS)
 
     def __init__(
         self,
@@ -59,6 +57,14 @@ class PoolDriver(Driver):
         if self._pools.spec:
             applies(self._pools.spec)(self.world, self.checker)
         self._pools.begin(self.world, self.checker)
+
+    def _losses(self) -> frozenset[tuple[Loss, int]]:
+        """Of brokers only: losses of controllers are explored without pools."""
+        if not self._pools.exhaustive or self._turns:
+            return frozenset()
+        labels = (pod["metadata"].get("labels") or {} for pod in self.world.kube.all(PODS))
+        nodes = {int(one[LABEL_NODE]) for one in labels if LABEL_POOL in one}
+        return frozenset((loss, node) for loss in Loss for node in nodes if can_lose(self.world, loss, node))
 
     def _begin(self) -> tuple[Life, list[Served]]:
         life = Life()

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from tests.simulation.model.kafka.cluster_image import ClusterImage
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
-from tests.simulation.rules.pool_data import PoolData
 from tests.simulation.runs.endings import Ending
 from tests.simulation.runs.scenarios.pool_scenes import PoolScenario, cluster_of, pool, pool_condition, pool_is_ready
 
@@ -72,12 +71,6 @@ def _not_ready(world: World, name: str) -> Iterator[str]:
     if len(claims) != len(brokers) * len(spec.get("storage") or [None]):
         yield f"there are claims {', '.join(claims)} for {len(brokers)} brokers"
     yield from _out_of_sync(image, brokers)
-    data = PoolData(world)
-    for at, acked in cluster.acked.items():
-        leader = world.pools.leader_of(cluster, at)
-        log = leader.log_of(at) if leader is not None else None
-        if acked and (log is None or not log.has(acked)) and not data.copies(cluster, at):
-            yield f"acknowledged records of {at} are gone"
 
 
 def _is_claim(claim: Json, name: str) -> bool:

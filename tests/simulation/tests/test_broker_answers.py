@@ -45,12 +45,15 @@ def test_a_look_at_all() -> None:
 
 
 def test_who_does_not_run_or_lead_answers_nothing() -> None:
-    """A broker that is down is unreachable, and a broker is no controller."""
-    pool = Pool.of(1)
+    """A broker that is down is unreachable, and a controller that does not lead refuses; a broker asks the leader."""
+    pool = Pool.of(1, controllers=3)
     with pytest.raises(KafkaUnreachable):
         asked(pool).brokers(at_broker(7))
+    follower = next(one for one in pool.quorum.kraft.processes if not one.broker and not one.leads)
+    other = Endpoint(node_id=follower.meta.node_id, host=follower.address, port=follower.port)
     with pytest.raises(KafkaRefused, match="NOT_CONTROLLER"):
-        asked(pool).reassignments(at_broker(0))
+        asked(pool).reassignments(other)
+    assert asked(pool).reassignments(at_broker(0)) == ()
 
 
 def test_log_dirs_show_replicas_and_a_cordon() -> None:

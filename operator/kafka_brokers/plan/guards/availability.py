@@ -43,8 +43,17 @@ def _objection(
     min_isr = view.min_isr_of(partition)
     if min_isr is None:
         return Objection(at=partition.at, why="its min.insync.replicas is not known")
+    if _is_whole(view, partition, min_isr, others):
+        return None
     rows = _of_member if broker in partition.isr else _of_outsider
     return next((found for holds, found in rows(view, partition, min_isr, broker, others) if holds), None)
+
+
+def _is_whole(view: ClusterView, partition: Partition, min_isr: int, others: AbstractSet[NodeID]) -> bool:
+    """Whether every replica is in the ISR, and one can be spared: most partitions are so, and this is quick."""
+    count = len(partition.replicas)
+    whole = partition.leader is not None and len(partition.isr) == count > max(min_isr, 1)
+    return whole and partition.at not in view.targets and others.isdisjoint(partition.replicas)
 
 
 _Row: TypeAlias = tuple[bool, Objection]
@@ -58,7 +67,7 @@ def _of_outsider(
     leaderless = partition.leader is None and broker in eligible
     yield leaderless, Objection(at=at, why=f"it has no leader, and broker {broker} may be needed to lead it")
     why = f"it has {_members(partition)} and needs {min_isr}: broker {broker} can become one"
-    yield len(partition.isr) < min_isr, Objection(at=at, why=why)
+    yield len(partition.isr) < _reachable(partition, min_isr), Objection(at=at, why=why)
 
 
 def _of_member(
@@ -66,11 +75,13 @@ def _of_member(
 ) -> Iterator[_Row]:
     at, replicas, isr = partition.at, set(view.replicas_of(partition)), set(partition.isr)
     left = isr - {broker} - others
-    why = f"it has {_replicas(len(replicas))}, and min.insync.replicas is {min_isr}: each stop makes it unavailable"
-    yield len(replicas) <= max(min_isr, 1), Objection(at=at, why=why, for_good=True)
     leaderless = f"it has no leader, and broker {broker} may be needed to lead it"
     yield partition.leader is None, Objection(at=at, why=leaderless)
-    yield len(isr) < min_isr, Objection(at=at, why=f"it has {_members(partition)} and needs {min_isr}")
+    too_few = len(isr) < _reachable(partition, min_isr)
+    yield too_few, Objection(at=at, why=f"it has {_members(partition)} and needs {min_isr}")
+    # Only after what waiting can end: a person who consents to this one does not consent to a stop before its time.
+    why = f"it has {_replicas(len(replicas))}, and min.insync.replicas is {min_isr}: each stop makes it unavailable"
+    yield len(replicas) <= max(min_isr, 1), Objection(at=at, why=why, for_good=True)
     yield not left, Objection(at=at, why=f"broker {broker} is its only in-sync replica")
     why = f"it has {_members(partition)}, without broker {broker} {len(left)}, and needs {min_isr}"
     yield len(left) < min_isr, Objection(at=at, why=why)
@@ -81,6 +92,11 @@ def _of_member(
         harmed,
         Objection(at=at, why=f"its running reassignment would end with {len(staying & left)} in-sync replicas"),
     )
+
+
+def _reachable(partition: Partition, min_isr: int) -> int:
+    """So many members can be waited for: a partition with fewer replicas than min ISR never has as many."""
+    return min(min_isr, len(partition.replicas))
 
 
 def _members(partition: Partition) -> str:
@@ -99,15 +115,18 @@ def share(view: ClusterView, one: NodeID, other: NodeID) -> bool:
 
 
 def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
-    """The partitions of which only this broker is known to have every acknowledged record.
+    """The partitions of which this broker may lead a copy that no other broker is known to have complete.
 
-    Those are the partitions without another member in the ISR, and without another eligible leader. With an empty ISR
-    (no leader), the last known eligible leaders count.
+    Members of the ISR and eligible leaders have every acknowledged record. Of the others only those count that are
+    unfenced: the disk of a broker that does not answer may be lost too. The last known eligible leaders may lead, and
+    are not known to be complete. A broker that is none of these cannot lead, so nothing depends on its copy.
     """
+    live = {row.node_id for row in view.registered if not row.fenced}
     found = []
     for partition in view.by_broker.get(broker, ()):
-        complete = {*partition.isr, *partition.elr} or set(partition.last_elr)
-        if not complete or complete <= {broker}:
+        complete = {*partition.isr, *partition.elr}
+        candidates = complete or set(partition.last_elr)
+        if (not candidates or broker in candidates) and not (complete - {broker}) & live:
             found.append(partition)
     return tuple(found)
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import HOLD
-from kafka_brokers.model.observed import ClusterView, Leader, Observed
+from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.availability import named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
+from kafka_brokers.plan.guards.rule2_disks import goes_with
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
@@ -26,9 +27,11 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     return unless(
         (
             *_of_the_quorum(leader),
-            *_of_the_record(observed, batch),
+            *_of_the_record(observed, view, batch),
+            *_of_volumes(observed, batch),
             *_of_the_batch(desired, view, batch),
-            *_of_other_brokers(view, batch),
+            *_of_other_brokers(observed, view, batch),
+            *_of_contact(observed, view, leader, batch),
             *_of_partitions(desired, view, batch),
         ),
         f"every partition of broker {names} keeps its in-sync replicas, and no other broker is away",
@@ -40,14 +43,38 @@ def _of_the_quorum(leader: Leader) -> Iterator[tuple[bool, str]]:
     yield not leader.settled, f"{caught_up}: a broker stops only if all are"
 
 
-def _of_the_record(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+def _of_the_record(observed: Observed, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    """A broker whose pod ends, or ended a moment ago, is unfenced until its session expires: it counts as away."""
     brokers = observed.record.brokers if observed.record is not None else ()
     for broker in brokers:
-        away = broker.stopped and broker.node_id not in batch
-        yield away, f"broker {broker.node_id} was stopped before, and is not back yet"
+        if broker.node_id in batch:
+            continue
+        yield broker.stopped, f"broker {broker.node_id} was stopped before, and is not back yet"
+        pod = observed.broker_pod(broker.node_id)
+        away = broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)
+        yield away, f"broker {broker.node_id} does not run, or is stopping: it must come back first"
     for node_id in batch:
         pod = observed.broker_pod(node_id)
         yield pod is not None and pod.held, f"pod {pod.name if pod else ''} has the annotation {HOLD}: remove it"
+        yield _cordoned(observed, pod)
+
+
+def _cordoned(observed: Observed, pod: Pod | None) -> tuple[bool, str]:
+    """Whether the Kubernetes node of a pod takes no new pods: its volumes may be only there."""
+    name = pod.node_name if pod is not None else ""
+    node = observed.kube_node(name)
+    if isinstance(node, Unknown):
+        return False, ""
+    text = f"Kubernetes node {name} takes no new pods: uncordon it, or delete the pod yourself"
+    return node.value.cordoned or not node.value.ready, text
+
+
+def _of_volumes(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    """A claim that is being deleted stays while a pod uses it: with the pod, its volume is gone (rule 10)."""
+    for node_id in batch:
+        pod = observed.broker_pod(node_id)
+        going = "" if pod is None else goes_with(observed, pod)
+        yield bool(going), f"{going}: its volume would be gone with pod {pod.name if pod else ''}"
 
 
 def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
@@ -59,13 +86,38 @@ def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, 
         yield share(view, one, other), f"brokers {one} and {other} have a partition in common"
 
 
-def _of_other_brokers(view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+def _of_other_brokers(observed: Observed, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    for peer in observed.peers:
+        away = peer.node_id in view.by_broker and peer.node_id not in batch and not peer.serves
+        yield away, f"pod {peer.name} of another pool does not run, or is stopping: it must come back first"
     for row in view.registered:
         if row.fenced and row.node_id not in batch and row.node_id in view.by_broker:
             yield True, f"broker {row.node_id} is fenced and has replicas: it must come back first"
     known = {row.node_id for row in view.registered}
     for node_id in sorted(view.by_broker.keys() - known - set(batch)):
         yield True, f"broker {node_id} has replicas and is not registered: it must come back, or lose them"
+
+
+def _of_contact(
+    observed: Observed, view: ClusterView, leader: Leader, batch: tuple[NodeID, ...]
+) -> Iterator[tuple[bool, str]]:
+    """Kafka keeps a broker that has ended in the ISRs until its session ends, 9 s later: it is not relied on.
+
+    A broker that runs fetches the metadata log all the time. One of ours also answers, which a new process of it does
+    only after it has registered.
+    """
+    for row in view.registered:
+        node_id = row.node_id
+        if row.fenced or node_id in batch or node_id not in view.by_broker:
+            continue
+        fetches = node_id in leader.observers_caught_up
+        yield not fetches, f"broker {node_id} does not follow the metadata log at this moment: it may have ended"
+        if observed.record is None or observed.record.broker(node_id) is None:
+            continue
+        pod, answer = observed.broker_pod(node_id), observed.config(node_id)
+        yield pod is None or not pod.serves, f"broker {node_id} does not run at this moment"
+        if isinstance(answer, Unknown):
+            yield True, f"broker {node_id} does not answer at this moment ({answer.reason})"
 
 
 def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
@@ -98,6 +150,9 @@ def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
     row = view.broker(node_id)
     if row is None or row.fenced:
         return False, f"broker {node_id} is {'not registered' if row is None else 'fenced'}: it starts, or recovers"
+    answer = observed.config(node_id)
+    if broker.stopped and isinstance(answer, Unknown):  # else the session of the process before could still last
+        return False, f"broker {node_id} does not answer itself yet ({answer.reason})"
     outside = frozenset(broker.outside)
     rows = view.by_broker.get(node_id, ())
     missing = tuple(

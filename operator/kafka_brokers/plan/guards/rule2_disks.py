@@ -1,20 +1,27 @@
 """Rules 1 and 2 for brokers: a broker is formatted once for each volume, and runs on its own volumes only."""
 
 from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.permit import FormatBroker, ReplaceBrokerPod, RunBroker
+from kafka_brokers.plan.guards.availability import last_copies, named
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
-from kafka_quorum.model.known import Knowable, Known
+from kafka_quorum.model.known import Knowable, Known, Unknown
 
 
 @guard(FormatBroker)
 def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
-    """The volumes of a broker that are not formatted are formatted, while no Kafka runs on any of them."""
+    """The volumes of a broker that are not formatted are formatted, while no Kafka runs on any of them.
+
+    A node id that the cluster knows already may have replicas: an empty broker of that id could lead them. So a broker
+    that has never run here is formatted only if the cluster has nothing on its id.
+    """
     pod = observed.broker_pod(broker.node_id)
     unclaimed = [disk.index for disk in broker.disks if disk.claim_uid is None]
     going = _going(observed, broker)
     return unless(
         (
+            (bool(known := _known_elsewhere(observed, broker)), known),
             (bool(unclaimed), f"volume {unclaimed[0] if unclaimed else 0} of broker {broker.node_id} has no claim yet"),
             (bool(going), going),
             (pod is not None, f"pod {pod.name if pod else ''} must be gone before a formatter uses its volumes"),
@@ -22,6 +29,35 @@ def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
         ),
         f"volumes of broker {broker.node_id} are new, or their data was given up",
     )
+
+
+def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
+    """What the cluster has on the id of a broker that has never run here, as a clause; empty if nothing.
+
+    Before any broker of this pool has run, there may be nobody to ask for the partitions. Then the leader's list of
+    those that fetch its log decides.
+    """
+    node_id = broker.node_id
+    if broker.ran:
+        return ""
+    if isinstance(observed.leader, Known) and node_id in observed.leader.value.observers_caught_up:
+        return f"another server with node id {node_id} is in contact with the quorum: choose another id"
+    others = any(one.ran for one in (observed.record.brokers if observed.record is not None else ()))
+    match observed.cluster:
+        case Unknown(reason=reason):
+            return f"the partitions are not known ({reason})" if others else ""
+        case Known(value=view):
+            row = view.broker(node_id)
+    if row is not None and not row.fenced:
+        return f"another broker with node id {node_id} is unfenced: choose another id"
+    lost = tuple(partition.at for partition in last_copies(view, node_id))
+    if lost and node_id not in observed.accept_loss:
+        return (
+            f"an earlier broker {node_id} is the only one known to have every acknowledged record of {len(lost)} "
+            f"partitions ({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
+            f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+        )
+    return ""
 
 
 @guard(RunBroker)
@@ -52,6 +88,21 @@ def _going(observed: Observed, broker: BrokerIdentity) -> str:
             return f"claim {claim.name} is being deleted"
         if claim.volume_gone:
             return f"claim {claim.name} has lost its volume"
+    return ""
+
+
+def goes_with(observed: Observed, pod: Pod) -> str:
+    """The first volume of a pod that would be gone with it, as a clause; empty if all of them would stay."""
+    record = observed.record
+    broker = None if record is None else record.broker(pod.node_id)
+    for disk in () if broker is None else broker.disks:
+        if disk.claim_uid is None or disk.claim_uid not in pod.claim_uids:
+            continue  # the pod does not hold it
+        claim = observed.claim(pod.node_id, disk.index, disk.generation)
+        if claim is None or claim.uid != disk.claim_uid:
+            return f"the claim of volume {disk.index} of broker {pod.node_id} is gone"
+        if claim.deleting or claim.volume_gone:
+            return f"claim {claim.name} {'is being deleted' if claim.deleting else 'has lost its volume'}"
     return ""
 
 

@@ -200,10 +200,21 @@ class ModelBrokers:
         return process_at(self._kraft, endpoint, api)
 
     def _active(self, endpoint: Endpoint, api: Api) -> BrokerController:
+        if self._brokers.at(endpoint.host, endpoint.port) is not None:
+            return self._forwarded(endpoint, api)
         process = self._process(endpoint, api)
         controller = self._brokers.cluster(process.cluster_id).controller
         if controller.leader is not process:
             raise refused(endpoint, api, ErrorCode.not_controller, "")
+        return controller
+
+    def _forwarded(self, endpoint: Endpoint, api: Api) -> BrokerController:
+        """A broker sends such a request on to the active controller."""
+        process = self._broker(endpoint, api).process
+        controller = self._brokers.cluster(process.cluster_id).controller
+        leader = controller.leader
+        if leader is None or not self._kraft.finds(process, leader):
+            raise refused(endpoint, api, ErrorCode.request_timed_out, "")
         return controller
 
     def _directory(self, broker: Broker, index: int, disk: Disk, cordoned: bool) -> LogDirectory:  # noqa: FBT001

@@ -202,6 +202,8 @@ class BrokerController:
         row = self.image.partitions.get(at)
         if row is not None and node_id in row.replicas and row.directory(node_id) != directory:
             self._put(f"{at} of broker {node_id} is in {directory}", row.placed(node_id, directory))
+            if row.leader is None:
+                self._change(self.image.partitions[at])
 
     def reassign(self, at: TopicPartition, target: Nodes | None) -> None:
         """Begin a reassignment, or cancel the running one; refused with Kafka's own names."""
@@ -284,8 +286,6 @@ class BrokerController:
         preferred: bool = False,
     ) -> None:
         image = self.image
-        if unclean:
-            row = replace(row, elr=tuple(one for one in row.elr if one not in unclean))
         rules = Rules(
             acceptable=lambda node: node != gone and image.is_acceptable(row, node),
             min_isr=image.min_isr(row.at.topic),
@@ -294,7 +294,7 @@ class BrokerController:
             unclean=unclean,
         )
         new = changed(row, rules, isr=isr)
-        if new is not row or unclean:
+        if new is not row:
             self._put(f"changes {row.at}", new)
 
     def _why_not(self, row: PartitionRow, target: Nodes) -> str:

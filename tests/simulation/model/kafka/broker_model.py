@@ -69,6 +69,8 @@ class BrokerModel:
         self.clusters: dict[ClusterID, Cluster] = {}
         self.deleted: list[Callable[[TopicPartition, Broker, Disk, ReplicaLog], None]] = []
         """Called for each replica that a broker deletes, because the partition left it."""
+        self.fetches = 40
+        """How many records one fetch of a replica brings at most, of brokers that start."""
         self.producing = True
         """Whether the producers write."""
 
@@ -115,6 +117,7 @@ class BrokerModel:
             ports=(place.port, *place.ports),
             properties=dict(properties or {}),
             clean_epoch=clean,
+            fetches=self.fetches,
             ready_s=process.up_s + (RECOVERY_S if clean < 0 and any(disk.replicas for disk in disks) else 0.0),
         )
         for disk in disks:

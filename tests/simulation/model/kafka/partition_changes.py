@@ -53,14 +53,15 @@ def _completed(row: PartitionRow, isr: Nodes) -> tuple[PartitionRow, Nodes]:
 
 
 def _eligible(row: PartitionRow, isr: Nodes, rules: Rules) -> tuple[Nodes, Nodes]:
-    """The ELR and the last known one, while the ISR is below min ISR (KIP-966)."""
+    """The ELR, and the last leader while the ISR is empty, as long as the ISR is below min ISR (KIP-966)."""
     if not rules.elr or len(isr) >= min(rules.min_isr, len(row.target)):
         return (), ()
     candidates = dict.fromkeys((*row.elr, *row.isr))
     mine = set(row.replicas)
     elr = tuple(node for node in candidates if node not in isr and node not in rules.unclean and node in mine)
-    known = dict.fromkeys((*row.last_elr, *candidates))
-    return elr, tuple(node for node in known if node not in isr and node not in elr and node in mine)
+    if isr or row.leader is None:
+        return elr, row.last_elr
+    return elr, (row.leader,)
 
 
 def _elected(

@@ -16,10 +16,15 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     creates,
     cut_off,
     deletes_claim,
+    fetches_slowly,
+    holds_broker,
     holds_token,
+    is_out_of_sync,
     is_stopping,
+    lags,
     loses_broker,
     loses_volume,
+    moves,
     pool_says,
     pool_spec,
     pools_are_ready,
@@ -27,6 +32,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     publishes,
     quorum_starts,
     quorum_stops,
+    several,
     with_topics,
 )
 from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
@@ -35,7 +41,8 @@ _THREE: Final = ((POOL, pool_spec(3)),)
 _FOUR: Final = ((POOL, pool_spec(4)),)
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
 _EVENTS: Final = Topic(name="events", replicas=((0, 1, 2),), min_isr=1)
-_CONFIG: Final = applies_pool({"config": {"num.network.threads": "5"}})
+_EVERYWHERE: Final = Topic(name="moved", replicas=((0, 1, 2),))
+_CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
 _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
 
 
@@ -77,7 +84,7 @@ ROLLS: Final = (
         pools=_THREE,
         turns=(
             *with_topics(_ORDERS),
-            turn("changes a dynamic setting", pools_rest, applies_pool({"config": {"log.cleaner.threads": "2"}})),
+            turn("changes a dynamic setting", pools_rest, applies_pool({"config": {"num.network.threads": "5"}})),
         ),
     ),
     PoolScenario(
@@ -107,7 +114,7 @@ ROLLS: Final = (
                 "allows it",
                 pools_rest,
                 applies_pool(
-                    {"config": {"num.network.threads": "5"}, "roll": {"unavailablePartitions": "Allow"}},
+                    {"config": {"queued.max.requests": "100"}, "roll": {"unavailablePartitions": "Allow"}},
                 ),
             ),
         ),
@@ -133,8 +140,27 @@ ROLLS: Final = (
         name="pool-roll-during-moves",
         pools=_FOUR,
         turns=(
+            *with_topics(_EVERYWHERE),
+            turn("broker 3 gets nothing", pools_rest, lags(3, 150)),
+            turn("a move to it begins", after(0), moves("moved", 0, 1, 3)),
+            turn("changes the configuration", after(0), _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-with-one-that-lags",
+        pools=_THREE,
+        turns=(
             *with_topics(_ORDERS),
-            turn("loses the new replica", pools_rest, loses_broker(Loss.FROZEN, 3)),
+            turn("broker 2 gets nothing", pools_rest, lags(2, 150)),
+            turn("changes the configuration", is_out_of_sync(2, "orders"), _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-of-slow-replicas",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, _EVENTS),
+            turn("replicas fetch slowly", pools_rest, fetches_slowly),
             turn("changes the configuration", after(0), _CONFIG),
         ),
     ),
@@ -143,7 +169,7 @@ ROLLS: Final = (
 
 def _changes_both(world: World, checker: Checker) -> None:
     for name in (POOL, OTHER):
-        applies_pool({"config": {"num.network.threads": "5"}}, name)(world, checker)
+        applies_pool({"config": {"queued.max.requests": "100"}}, name)(world, checker)
 
 
 TWO_POOLS: Final = (
@@ -198,6 +224,20 @@ LEADERLESS: Final = (
             turn("the quorum stops", is_stopping, quorum_stops(2)),
             turn("the quorum starts", after(120), quorum_starts),
         ),
+    ),
+    PoolScenario(
+        name="pool-old-picture-hides-a-loss",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((1, 2, 3),))),
+            turn(
+                "broker 0 is cut off and held, and broker 3 gets nothing",
+                pools_rest,
+                several(holds_broker(0), cut_off(0, 240), lags(3, 240)),
+            ),
+            turn("changes the configuration", is_out_of_sync(3, "orders"), _CONFIG),
+        ),
+        ends="RollHeld",
     ),
     PoolScenario(
         name="pool-old-picture",

@@ -24,9 +24,10 @@ from tests.simulation.runs.scenarios.scenes import Scenario, Turn, turn
 
 from kafka_brokers.kind import POOLS
 from kafka_quorum.model import formats
+from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.ids import NodeID
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 POOL: Final = "brokers"
 OTHER: Final = "more"
@@ -269,6 +270,51 @@ def cut_off(node_id: int, steps: int) -> Callable[[World, Checker], None]:
             node = broker.process.node
             world.kraft.cut.add(node)
             world.later(steps, lambda: world.kraft.cut.discard(node))
+
+    return act
+
+
+def lags(node_id: int, steps: int) -> Callable[[World, Checker], None]:
+    """A broker's replicas get nothing for so many steps, although the broker lives."""
+
+    def act(world: World, _: Checker) -> None:
+        broker = broker_of(world, node_id)
+        if broker is not None:
+            broker.fetches = 0
+            world.later(steps, lambda: setattr(broker, "fetches", 40))
+
+    return act
+
+
+def is_out_of_sync(node_id: int, topic: str) -> Callable[[World], bool]:
+    """Once a broker is out of the ISR of the first partition of a topic."""
+    at = TopicPartition(topic=topic, index=0)
+    return lambda world: NodeID(node_id) not in cluster_of(world).controller.image.partitions[at].isr
+
+
+def fetches_slowly(world: World, _: Checker) -> None:
+    """From now on a broker that starts gets its replicas up to date record by record."""
+    world.pools.fetches = 1
+
+
+def holds_broker(node_id: int) -> Callable[[World, Checker], None]:
+    """A person asks that this broker is not stopped."""
+    marks = {"metadata": {"annotations": {"kafkaquorum.io/hold": "true"}}}
+    return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
+
+
+def moves(topic: str, *target: int) -> Callable[[World, Checker], None]:
+    """A person reassigns the first partition of a topic."""
+    at = TopicPartition(topic=topic, index=0)
+    return lambda world, _: cluster_of(world).controller.reassign(at, tuple(map(NodeID, target)))
+
+
+def several(*acts: Callable[[World, Checker], None]) -> Callable[[World, Checker], None]:
+    """These acts in the same step."""
+
+    def act(world: World, checker: Checker) -> None:
+        for one in acts:
+            one(world, checker)
 
     return act
 
