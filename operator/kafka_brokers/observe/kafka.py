@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from kafka_brokers.model.observed import ClusterView, Leader
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import CHANGED, CORDON
+from kafka_brokers.plan.settings import THREADS
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigEntry, LogDirectory
 from kafka_quorum.model.contract import Contract
@@ -18,6 +19,8 @@ from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 
 T = TypeVar("T")
+_READ: Final = frozenset({CORDON, *THREADS})
+"""Settings whose present value matters, whoever set it."""
 _PATIENCE_S: Final = 1.0
 """How long the other controllers may take after the leader has answered."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
@@ -148,7 +151,7 @@ async def configs(
         answer = await known(lambda at: brokers.describe_broker_config(at, node_id), endpoint)
         if isinstance(answer, Unknown):
             return answer
-        return Known(value=tuple(one for one in answer.value if one.source == CHANGED or one.name == CORDON))
+        return Known(value=tuple(one for one in answer.value if one.source == CHANGED or one.name in _READ))
 
     ids = tuple(wanted)
     return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))

@@ -11,6 +11,18 @@ from kafka_quorum.model.known import Known
 
 _OWNED: Final = (CORDON, "leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """Dynamic settings that other concerns rule."""
+THREADS: Final = frozenset(
+    {
+        "background.threads",
+        "log.cleaner.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+    }
+)
+"""Settings that a running broker changes step by step."""
+_DIGITS: Final = 7
 
 
 def settings(situation: Situation) -> Part:
@@ -34,9 +46,26 @@ def changes_of(desired: PoolDesired, entries: tuple[ConfigEntry, ...]) -> tuple[
     """What must be set, and what was set and is not asked for any more."""
     asked = dict(desired.dynamic)
     present = {entry.name: entry.value for entry in entries if entry.source == CHANGED}
-    new = [ConfigChange(name=name, value=value) for name, value in asked.items() if present.get(name) != value]
+    now = {entry.name: entry.value for entry in entries}
+    new = [
+        ConfigChange(name=name, value=step(name, now.get(name), value))
+        for name, value in asked.items()
+        if present.get(name) != value
+    ]
     old = [ConfigChange(name=name, value=None) for name in sorted(present) if name not in asked and name not in _OWNED]
     return (*new, *old)
+
+
+def step(name: str, present: str | None, asked: str) -> str:
+    """The next value: a running broker changes a number of threads by a factor of two at most (measured)."""
+    if name not in THREADS or not _is_count(present) or not _is_count(asked):
+        return asked
+    now, goal = int(present or 0), int(asked)
+    return str(min(goal, now * 2) if goal > now else max(goal, -(-now // 2)))
+
+
+def _is_count(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0
 
 
 def _text(changes: tuple[ConfigChange, ...]) -> str:

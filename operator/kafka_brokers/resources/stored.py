@@ -130,11 +130,13 @@ def revision_from(item: Json) -> tuple[Revision, Json]:
 
 def _revision(item: Json, where: str) -> tuple[Revision, Json]:
     data: Json = item["data"]
+    if not isinstance(data["image"], str):
+        raise TypeError("its image is no text")
     runtime = _RUNTIME.validate_python(data["runtime"])
     revision = Revision(
         name=item["metadata"]["name"],
         number=int(item["revision"]),
-        image=str(data["image"]),
+        image=data["image"],
         inputs_hash=item["metadata"]["annotations"][INPUTS_HASH],
         runtime=runtime,
     )

@@ -43,8 +43,17 @@ def _objection(
     min_isr = view.min_isr_of(partition)
     if min_isr is None:
         return Objection(at=partition.at, why="its min.insync.replicas is not known")
+    if _is_whole(view, partition, min_isr, others):
+        return None
     rows = _of_member if broker in partition.isr else _of_outsider
     return next((found for holds, found in rows(view, partition, min_isr, broker, others) if holds), None)
+
+
+def _is_whole(view: ClusterView, partition: Partition, min_isr: int, others: AbstractSet[NodeID]) -> bool:
+    """Whether every replica is in the ISR, and one can be spared: most partitions are so, and this is quick."""
+    count = len(partition.replicas)
+    whole = partition.leader is not None and len(partition.isr) == count > max(min_isr, 1)
+    return whole and partition.at not in view.targets and others.isdisjoint(partition.replicas)
 
 
 _Row: TypeAlias = tuple[bool, Objection]

@@ -1,0 +1,198 @@
+"""The formatter and the Kafka pod of a broker: the properties that must hold."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.brokers.values import CLUSTER, UID, broker, desired, directory, record, revision
+
+from kafka_brokers.model import names
+from kafka_brokers.model.disks import without_data
+from kafka_brokers.resources import pods, scripts
+from kafka_quorum.model.names import CLUSTER_ID, CONFIG, INPUTS_HASH, REVISION
+
+Json = dict[str, Any]
+JBOD: Json = {"storage": [{"size": "1Gi"}, {"size": "2Gi"}]}
+OUTSIDE: Json = {"listeners": [{"name": "OUT", "port": 9094, "external": "NodePort"}]}
+
+
+def formatter(spec: Json | None = None, *, formatted: bool = False, avoid: tuple[str, ...] = ()) -> Json:
+    """The formatter of broker 1."""
+    of = desired(spec)
+    known = record(volumes=len(of.volumes), formatted=formatted)
+    revised = revision(of.runtime)
+    return pods.formatter(of, known, broker(known, 1), revised, config="cfg", avoid_nodes=avoid, pull_policy="Never")
+
+
+def kafka(spec: Json | None = None, volumes: int | None = None) -> Json:
+    """The Kafka pod of broker 1."""
+    of = desired(spec)
+    known = record(volumes=volumes or len(of.volumes))
+    return pods.kafka(of, known, broker(known, 1), revision(of.runtime), config="cfg", pull_policy="Never")
+
+
+def containers(pod: Json) -> list[Json]:
+    """Every container of a pod."""
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+def environment(container: Json) -> dict[str, str]:
+    """The variables of the process: if a name is listed twice, the last entry counts."""
+    return {entry["name"]: entry.get("value", "") for entry in container["env"]}
+
+
+@pytest.mark.parametrize("pod", [formatter(JBOD), kafka(JBOD), kafka(OUTSIDE)], ids=["formatter", "kafka", "late"])
+def test_both_kinds(pod: Json) -> None:
+    """Every pod meets the restricted standard, has no token and no limitless container, and names what it is for."""
+    security = pod["spec"]["securityContext"]
+    assert (security["runAsNonRoot"], security["runAsUser"], security["fsGroup"]) == (True, 1000, 1000)
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    for container in containers(pod):
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert "memory" in container["resources"]["limits"]
+        assert (container["image"], container["imagePullPolicy"]) == ("apache/kafka:4.4.0", "Never")
+    metadata = pod["metadata"]
+    assert metadata["annotations"][CLUSTER_ID] == CLUSTER
+    assert metadata["annotations"][CONFIG] == "cfg"
+    assert {REVISION, INPUTS_HASH} <= set(metadata["annotations"])
+    assert metadata["labels"][names.LABEL_POOL] == "payments"
+    assert metadata["labels"][names.LABEL_NODE] == "1"
+    assert metadata["labels"][names.LABEL_OF_QUORUM] == "events"
+    assert "kafkaquorum.io/quorum" not in metadata["labels"]
+    owners = [(owner["kind"], owner["uid"], owner["controller"]) for owner in metadata["ownerReferences"]]
+    assert owners == [("KafkaBrokerPool", UID, True)]
+
+
+@pytest.mark.parametrize("pod", [formatter(JBOD, formatted=True), kafka(JBOD)], ids=["formatter", "kafka"])
+def test_volumes(pod: Json) -> None:
+    """Each container mounts every volume of the broker at the path of its index, and knows its directory id."""
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+    claims = {name: each["persistentVolumeClaim"]["claimName"] for name, each in volumes.items() if "data" in name}
+    assert claims == {"data-0": "payments-1-d0-g1", "data-1": "payments-1-d1-g1"}
+    for container in containers(pod):
+        mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+        assert (mounts["data-0"], mounts["data-1"]) == ("/var/lib/kafka/data-0", "/var/lib/kafka/data-1")
+        known = environment(container)
+        assert (known["KQ_VOLUMES"], known["KQ_NODE_ID"], known["KQ_CLUSTER_ID"]) == ("2", "1", CLUSTER)
+        assert (known["KQ_DIRECTORY_ID_0"], known["KQ_DIRECTORY_ID_1"]) == (directory(1, 0), directory(1, 1))
+    annotations = pod["metadata"]["annotations"]
+    assert annotations[names.CLAIM_UIDS] == "claim-1-0,claim-1-1"
+    assert annotations[names.DIRECTORY_IDS] == f"{directory(1, 0)},{directory(1, 1)}"
+
+
+def test_a_volume_that_was_appended_later() -> None:
+    """A pod of a revision with one volume does not mount a second one, which its log directories do not have."""
+    pod = kafka(volumes=2)
+    assert pod["metadata"]["annotations"][names.CLAIM_UIDS] == "claim-1-0"
+    assert environment(containers(pod)[0])["KQ_VOLUMES"] == "1"
+
+
+def test_kafka_never_formats() -> None:
+    """The Kafka pod compares in an init container and again before Kafka; the formatter ends, and only formats."""
+    pod = kafka()
+    assert [container["name"] for container in containers(pod)] == ["verify", "kafka"]
+    assert [container["command"][-1] for container in containers(pod)] == [scripts.VERIFY, scripts.RUN]
+    assert pod["spec"]["restartPolicy"] == "Always"
+    format_ = formatter()
+    assert [container["command"][-1] for container in containers(format_)] == [scripts.FORMAT]
+    assert format_["spec"]["restartPolicy"] == "Never"
+    assert format_["metadata"]["labels"][names.LABEL_ROLE] == names.FORMATTER_ROLE
+    assert "readinessGates" not in format_["spec"]
+
+
+def test_names_and_addresses() -> None:
+    """A broker has one name for its pod and its host; a formatter's name has the generations of the claims."""
+    pod = kafka(JBOD)
+    assert (pod["metadata"]["name"], pod["spec"]["hostname"]) == ("payments-1-broker", "payments-1")
+    assert pod["spec"]["subdomain"] == "payments-brokers"
+    assert pod["spec"]["readinessGates"] == [{"conditionType": "kafkaquorum.io/unfenced"}]
+    assert formatter(JBOD)["metadata"]["name"] == "payments-1-broker-format-1-1"
+
+
+def test_intents_differ_after_a_loss() -> None:
+    """The format of a volume has another name after its data was lost, and other volumes keep theirs."""
+    of, known = desired(JBOD), record(volumes=2)
+    whole = broker(known, 1)
+    lost = replace(whole, disks=(without_data(whole.disks[0], new_claim=False), whole.disks[1]))
+
+    def intents(of_broker: Any) -> list[str]:  # noqa: ANN401 - a broker
+        pod = pods.formatter(
+            of, known, of_broker, revision(of.runtime), config="c", avoid_nodes=(), pull_policy="Never"
+        )
+        known_to = environment(containers(pod)[0])
+        return [known_to["KQ_INTENT_0"], known_to["KQ_INTENT_1"]]
+
+    before, after = intents(whole), intents(lost)
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
+def test_probes_do_not_end_a_recovery() -> None:
+    """A broker opens its ports after the recovery of its logs, which may take days; later the probes ask the port."""
+    main = containers(kafka())[-1]
+    probes = [main[name] for name in ("startupProbe", "readinessProbe", "livenessProbe")]
+    assert all(probe["tcpSocket"] == {"port": 9091} for probe in probes)
+    assert main["startupProbe"]["periodSeconds"] * main["startupProbe"]["failureThreshold"] > 20 * 86400
+    assert main["livenessProbe"]["periodSeconds"] * main["livenessProbe"]["failureThreshold"] >= 60
+
+
+def test_a_controlled_shutdown_has_its_time() -> None:
+    """The grace period is longer than the five minutes of a controlled shutdown; the template may lengthen it."""
+    assert kafka()["spec"]["terminationGracePeriodSeconds"] > 330
+    longer = {"template": {"spec": {"terminationGracePeriodSeconds": 900}}}
+    assert kafka(longer)["spec"]["terminationGracePeriodSeconds"] == 900
+
+
+def test_late_properties() -> None:
+    """A pod that needs late properties mounts its own annotation, and an init container waits for its content."""
+    pod = kafka(OUTSIDE)
+    assert [container["name"] for container in containers(pod)] == ["verify", "late", "kafka"]
+    assert pod["metadata"]["annotations"][names.LATE] == ""
+    (volume,) = (each for each in pod["spec"]["volumes"] if each["name"] == "late")
+    assert volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"] == f"metadata.annotations['{names.LATE}']"
+    for container in containers(pod):
+        assert {"name": "late", "mountPath": "/etc/kafka-late", "readOnly": True} in container["volumeMounts"]
+    assert containers(pod)[-1]["command"][-1] == scripts.RUN_LATE
+    assert names.LATE not in kafka()["metadata"]["annotations"]
+
+
+def test_scheduling() -> None:
+    """Brokers of all pools of a quorum prefer other nodes and zones; with racks they are spread over them."""
+    terms = kafka()["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    selectors = {json.dumps(term["podAffinityTerm"]["labelSelector"]["matchLabels"]) for term in terms}
+    assert selectors == {json.dumps({names.LABEL_OF_QUORUM: "events"})}
+    assert [term["podAffinityTerm"]["topologyKey"] for term in terms] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    assert "topologySpreadConstraints" not in kafka()["spec"]
+    (constraint,) = kafka({"rack": {"topologyKey": "zone"}})["spec"]["topologySpreadConstraints"]
+    assert (constraint["topologyKey"], constraint["maxSkew"]) == ("zone", 1)
+    assert constraint["labelSelector"]["matchLabels"] == names.pool_labels("payments")
+
+
+def test_a_formatter_avoids_nodes() -> None:
+    """A formatter prefers Kubernetes nodes without claims of other brokers, beside the other preferences."""
+    affinity = formatter(avoid=("a", "b"))["spec"]["affinity"]
+    (term,) = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["preference"]["matchExpressions"][0]["values"] == ["a", "b"]
+    assert "podAntiAffinity" in affinity
+
+
+def test_the_template_overrides_nothing_of_ours() -> None:
+    """Labels, annotations and variables of the template are used, and ours count more."""
+    pod = {
+        "nodeSelector": {"disk": "ssd"},
+        "containers": [
+            {"name": "kafka", "env": [{"name": "TZ", "value": "UTC"}], "resources": {"limits": {"memory": "2Gi"}}}
+        ],
+    }
+    found = kafka({"template": {"metadata": {"labels": {"team": "a"}}, "spec": pod}})
+    main = containers(found)[-1]
+    assert (environment(main)["TZ"], main["resources"]) == ("UTC", {"limits": {"memory": "2Gi"}})
+    assert found["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert found["metadata"]["labels"]["team"] == "a"
+    assert found["metadata"]["labels"][names.LABEL_ROLE] == "broker"

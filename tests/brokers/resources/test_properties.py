@@ -1,0 +1,72 @@
+"""`server.properties` of a broker: what must be in it, and in which order."""
+
+from dataclasses import replace
+
+from tests.brokers.values import CONTRACT, desired
+
+from kafka_brokers.model.contracted import first_contact
+from kafka_brokers.resources.properties import server_properties
+from kafka_quorum.model.contract import Match, Setting
+from kafka_quorum.model.ids import NodeID
+
+SPEC = {
+    "storage": [{"size": "1Gi"}, {"size": "1Gi"}],
+    "listeners": [
+        {"name": "PLAINTEXT", "port": 9092},
+        {"name": "OUT", "port": 9094, "external": "NodePort"},
+    ],
+    "config": {"auto.create.topics.enable": "false", "num.io.threads": "4"},
+}
+
+
+def properties(text: str) -> dict[str, str]:
+    """The file as Java reads it: of two lines with one key, the last counts."""
+    return dict(line.split("=", maxsplit=1) for line in text.splitlines())
+
+
+def test_the_whole_file() -> None:
+    """The golden text of a broker with two volumes, two listeners, and properties of its own."""
+    found = server_properties("kafka", "payments", NodeID(7), desired(SPEC).runtime, first_contact(CONTRACT))
+    assert found.splitlines() == [
+        "process.roles=broker",
+        "node.id=7",
+        "listeners=REPLICATION://:9091,PLAINTEXT://:9092,OUT://:9094",
+        (
+            "advertised.listeners=REPLICATION://payments-7.payments-brokers.kafka.svc:9091,"
+            "PLAINTEXT://payments-7.payments-brokers.kafka.svc:9092"
+        ),
+        "inter.broker.listener.name=REPLICATION",
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,REPLICATION:PLAINTEXT,PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT",
+        "log.dirs=/var/lib/kafka/data-0/kafka,/var/lib/kafka/data-1/kafka",
+        "metadata.log.dir=/var/lib/kafka/data-0/kafka",
+        (
+            "controller.quorum.bootstrap.servers="
+            "events-3000.events-controllers.kafka.svc:9093,events-3001.events-controllers.kafka.svc:9093"
+        ),
+        "controller.listener.names=CONTROLLER",
+        "auto.create.topics.enable=false",
+    ]
+
+
+def test_dynamic_properties_are_not_in_the_file() -> None:
+    """A dynamic property in the file would come back at the next start after it was removed from the spec."""
+    found = server_properties("kafka", "payments", NodeID(7), desired(SPEC).runtime, ())
+    assert "num.io.threads" not in properties(found)
+
+
+def test_a_static_quorum_has_its_voters() -> None:
+    """A setting that must be equal is in the file; one that must be unset is not."""
+    voters = Setting(key="controller.quorum.voters", value="3000@a:9093", match=Match.EQUALS)
+    contract = replace(CONTRACT, settings=(CONTRACT.settings[0], voters, CONTRACT.settings[3]))
+    found = properties(server_properties("a", "b", NodeID(1), desired(contract=contract).runtime, ()))
+    assert found["controller.quorum.voters"] == "3000@a:9093"
+    assert "controller.quorum.voters" not in properties(server_properties("a", "b", NodeID(1), desired().runtime, ()))
+
+
+def test_protocols_are_merged_with_the_contracts() -> None:
+    """The map of protocols has the contract's entries and ours, none twice in the file."""
+    text = server_properties("a", "b", NodeID(1), desired().runtime, ())
+    assert text.count("listener.security.protocol.map=") == 1
+    without = replace(CONTRACT, settings=CONTRACT.settings[:3])
+    found = properties(server_properties("a", "b", NodeID(1), desired(contract=without).runtime, ()))
+    assert found["listener.security.protocol.map"] == "REPLICATION:PLAINTEXT,PLAINTEXT:PLAINTEXT"
