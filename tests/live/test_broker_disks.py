@@ -79,6 +79,7 @@ async def test_the_only_member_of_an_isr_with_an_empty_disk_is_elected(
     assert ends[STRICT] == (FIRST if elr else 0)
 
 
+@pytest.mark.full
 async def test_one_of_two_directories_is_empty(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same with one of two log directories: what was in it is lost, and what is in the other one is not."""
     world = LiveBrokers(kafka, tmp_path_factory.mktemp("jbod"), directories=2)
