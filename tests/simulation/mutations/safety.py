@@ -552,9 +552,9 @@ MUTANTS: Final = (
         "live",
         ("nulls-in-the-template",),
         (
-            "_template",
-            "without_nulls(json.loads(revision.runtime.template_spec))",
-            "json.loads(revision.runtime.template_spec)",
+            "template_of",
+            "without_nulls(json.loads(template_spec))",
+            "json.loads(template_spec)",
         ),
         ("pod_security", "{name: value for name, value in template.items() if value is not None}", "dict(template)"),
     ),
