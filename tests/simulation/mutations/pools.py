@@ -70,7 +70,12 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "one-that-is-away-does-not-count",
         "11, together",
         ("pool-roll-of-slow-replicas", "pool-roll"),
-        ("_of_the_record", "broker.stopped and broker.node_id not in batch", "False"),
+        ("_of_the_record", "broker.stopped", "False"),
+        (
+            "_of_the_record",
+            "broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)",
+            "False",
+        ),
         ("_of_other_brokers", "row.fenced and row.node_id not in batch and row.node_id in view.by_broker", "False"),
         ("returning", "[one for one in situation.record.brokers if one.stopped and not one.leaving]", "[]"),
     ),
@@ -79,6 +84,11 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "11",
         ("pool-roll/step:43:sandbox:2", "pool-roll/step:44:pod-forgotten:1"),
         ("may_stop", "*_of_contact(observed, view, leader, batch)", "*()"),
+        (
+            "_of_the_record",
+            "broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)",
+            "False",
+        ),
     ),
     pool_mutant(
         "what-no-order-keeps-is-stopped",
