@@ -23,7 +23,8 @@ from testbed.config import SOURCE
 
 PROGRAM: Final = Path(__file__).resolve().parent / "client"
 DEFAULT_TOPICS: Final = (Topic(name="orders", partitions=6),)
-INTERVAL_S = 0.05
+INTERVAL_S = 0.1
+"""Between two records of a partition: the resolution of every gap."""
 PORT = 8080
 _BYTES = 200
 _START_TIMEOUT_S = 180.0

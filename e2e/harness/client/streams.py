@@ -20,7 +20,6 @@ from harness.client.ledger import Acknowledged, Lane, Read
 
 _OPEN_MAX = 2000
 """So many records of a partition wait at most; while they do, no other is sent."""
-_POLL_S = 0.002
 _FLUSH_S = 120.0
 _AT_ONCE = 1000
 _WAIT_S = 10.0
@@ -76,7 +75,7 @@ class Streams:
                         self._send(producer, name, lane)
                 due_s = max(due_s + self._interval_s, time.monotonic() - 1)
                 while (left_s := due_s - time.monotonic()) > 0:
-                    producer.poll(min(left_s, _POLL_S))
+                    producer.poll(left_s)  # returns at the first answer
             except KafkaException as error:
                 self._give_up(producer, error)
                 producer = self._producer()
