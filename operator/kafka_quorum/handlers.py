@@ -17,10 +17,13 @@ import kopf
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM
 from kafka_quorum.observations.recorder import Recorder
+from kafka_quorum.observe.brokers import BrokerEdges
 from kafka_quorum.probe import Beat, Health, serve
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
+from kafka_quorum.wire.running import ConfluentSettings
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
@@ -65,6 +68,8 @@ class Edge:
         """Open the edges."""
         self._kube = await connect(FIELD_MANAGER)
         self._controllers = KafkaControllers()
+        self._running, self._brokers = ConfluentSettings(), KafkaBrokers()
+        self._closers += [self._running.close, self._brokers.close]
         self._lease = Lease(
             self._kube,
             self._clock,
@@ -80,6 +85,7 @@ class Edge:
             settings=self.settings,
             may_act=self._lease.held,
             subscribers=(self._observations,),
+            brokers=BrokerEdges(running=self._running, brokers=self._brokers),
         )
         self._loops = Loops(reconciler)
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
