@@ -127,6 +127,10 @@ mutation: setup ## mutmut over the planner: what its unit tests do not kill must
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback, of three releases
 	@for version in $(KAFKA_VERSION) $(OLDER_KAFKA_VERSIONS); do $(TESTBED) kafka-jars $$version > /dev/null; done
+	$(PYTEST) -m "live and not bench and not full"
+
+.PHONY: test-live-full
+test-live-full: setup ## the same, and everything about brokers on four releases
 	$(PYTEST) -m "live and not bench"
 
 .PHONY: test-e2e

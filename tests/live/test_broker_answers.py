@@ -30,6 +30,10 @@ from kafka_quorum.wire.broker_admin import KafkaBrokers
 pytestmark = [pytest.mark.live, pytest.mark.timeout(400), pytest.mark.asyncio(loop_scope="module")]
 
 
+OVERLAPPING = 4
+"""How many of the first cases `test_broker_life` shows as well."""
+
+
 @dataclass(slots=True)
 class Live:
     """`broker_answers.World` with real processes."""
@@ -127,7 +131,13 @@ async def test_requests_are_answered_as_the_table_says(world: Live) -> None:
             await ask(case, world)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def cases() -> list[object]:
+    """What `test_broker_life` shows as well is for a full run."""
+    slow = [pytest.param(case, id=case.name, marks=pytest.mark.full) for case in CASES[:OVERLAPPING]]
+    return [*slow, *(pytest.param(case, id=case.name) for case in CASES[OVERLAPPING:])]
+
+
+@pytest.mark.parametrize("case", cases())
 async def test_each_case_is_shown_as_the_table_says(world: Live, case: Case) -> None:
     """After the acts of a case a real broker shows what the table lists, and exactly the listed records are lost."""
     await world.begin()

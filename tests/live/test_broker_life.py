@@ -132,6 +132,7 @@ async def test_a_frozen_broker_is_fenced_when_its_session_ends(world: LiveBroker
     note("thawed", back_s=time.monotonic() - began_s)
 
 
+@pytest.mark.full
 async def test_a_killed_broker_is_fenced_when_its_session_ends(world: LiveBrokers) -> None:
     """As a frozen one. Its restart is unclean: it leaves the ELR, and is in an ISR again when it has caught up."""
     broker = await settle(world)

@@ -103,6 +103,7 @@ async def _caught_up(world: LiveBrokers, node_id: int) -> bool:
     return age_ms(await world.client.describe_quorum(await world.leader()), node_id) <= FRESH_MS
 
 
+@pytest.mark.full
 async def test_a_thawed_broker_may_answer_first_with_an_old_picture(proxied: tuple[LiveBrokers, Proxy]) -> None:
     """While a broker is frozen its last caught-up time stands still, so what it answers next is known to be old."""
     world, _ = proxied

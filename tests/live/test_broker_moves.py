@@ -103,6 +103,7 @@ async def _without(world: LiveBrokers, node_id: NodeID, at: TopicPartition) -> b
     return all(each.at != at for row in rows for each in row.replicas)
 
 
+@pytest.mark.full
 async def test_a_reassignment_to_a_stopped_broker_waits(world: LiveBrokers) -> None:
     """A fenced broker is accepted as a target; the move stays in the list, and ends when the broker is back."""
     topic, at = "waiting", TopicPartition(topic="waiting", index=0)

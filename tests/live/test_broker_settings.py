@@ -94,6 +94,7 @@ async def test_a_frozen_broker_is_unknown(world: LiveBrokers, settings: Confluen
     await world.all_unfenced()
 
 
+@pytest.mark.full
 async def test_a_stopped_broker_is_unknown(world: LiveBrokers, settings: ConfluentSettings) -> None:
     """A stopped broker stays in the list while it is registered."""
     await world.stop(2)

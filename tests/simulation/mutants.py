@@ -27,6 +27,7 @@ from tests.simulation.mutations.later import LATER_MUTANTS
 from tests.simulation.mutations.leases import LEASE_MUTANTS
 from tests.simulation.mutations.looks import LOOK_MUTANTS
 from tests.simulation.mutations.mutant import Mutant
+from tests.simulation.mutations.pools import POOL_MUTANTS
 from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
@@ -45,6 +46,7 @@ ALL: Final = (
     *LATER_MUTANTS,
     *TOKEN_MUTANTS,
     *EVIDENCE_MUTANTS,
+    *POOL_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from kafka_quorum.api import properties as controllers
-from kit.parsing import Malformed, number
 
 _TABLE: Final = Path(__file__).with_name("dynamic_configs.json")
 
@@ -67,16 +66,6 @@ def is_dynamic(key: str) -> bool:
     return key in dynamic_names()
 
 
-def dynamic_step(key: str, present: str | None, wanted: str) -> str:
-    """The value to set now, on the way from the present one to the wanted one.
-
-    A running broker changes a number of threads at most by half or to the double, and ignores a larger change. So a
-    large change takes several steps. `present` is the value that the broker runs with, None if it is not known.
-    """
-    if key not in _table("threads"):
-        return wanted
-    try:
-        old, new = number(present), number(wanted)
-    except Malformed:
-        return wanted
-    return str(min(max(new, old - old // 2), 2 * old)) if old else wanted
+def thread_counts() -> frozenset[str]:
+    """The dynamic properties that are numbers of threads: a running broker changes them by a factor of two at most."""
+    return _table("threads")

@@ -87,6 +87,15 @@ class PoolRecord:
         """The broker of this id, if the pool has it."""
         return next((broker for broker in self.brokers if broker.node_id == node_id), None)
 
+    def gave_up(self, node_id: NodeID, index: int, generation: int) -> bool:
+        """Whether this generation of a volume was given up, or its broker has left. What is not recorded was not."""
+        broker = self.broker(node_id)
+        if broker is not None:
+            disk = broker.disk(index)
+            return disk is not None and generation < disk.generation
+        former = next((each for each in self.former if each.node_id == node_id), None)
+        return former is not None and index < len(former.generations) and generation <= former.generations[index]
+
     @property
     def node_ids(self) -> tuple[NodeID, ...]:
         """Every node id that has disks, in order."""

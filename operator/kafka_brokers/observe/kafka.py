@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kafka_brokers.api.properties import thread_counts
 from kafka_brokers.model.observed import ClusterView, Leader
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import CHANGED, CORDON
-from kafka_brokers.plan.settings import THREADS
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigEntry, LogDirectory
 from kafka_quorum.model.contract import Contract
@@ -19,7 +19,7 @@ from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 
 T = TypeVar("T")
-_READ: Final = frozenset({CORDON, *THREADS})
+_READ: Final = frozenset({CORDON, *thread_counts()})
 """Settings whose present value matters, whoever set it."""
 _PATIENCE_S: Final = 1.0
 """How long the other controllers may take after the leader has answered."""

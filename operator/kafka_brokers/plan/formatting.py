@@ -30,13 +30,14 @@ def formatting(situation: Situation) -> Part:
         for pod in pods:
             actions.extend(_ended(situation, broker, pod))
             waited.extend(_refused(broker, pod))
-        if broker.formatted or pods:
-            if not broker.formatted:
+        if broker.formatted or pods or _is_dropped(broker):
+            if not broker.formatted and not _is_dropped(broker):
                 waited.append(_progress(broker, f"The volumes of broker {broker.node_id} are being formatted"))
             continue
         verdict = may_format(situation.observed, broker)
         verdicts.append(verdict)
-        revision, config = situation.observed.revision(situation.target), config_of(situation)
+        revision = situation.observed.revision(situation.target) or situation.revision_of(broker)
+        config = None if revision is None else config_of(situation, revision)
         if isinstance(verdict, Permit) and revision is not None and config is not None:
             actions.append(
                 CreateFormatter(
@@ -49,6 +50,11 @@ def formatting(situation: Situation) -> Part:
             )
         waited.append(_progress(broker, f"Broker {broker.node_id} gets its volumes"))
     return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
+
+
+def _is_dropped(broker: BrokerIdentity) -> bool:
+    """Whether a broker leaves before it ever ran: it needs no volumes any more."""
+    return broker.leaving and not broker.ran
 
 
 def _avoided(situation: Situation, broker: BrokerIdentity) -> tuple[str, ...]:
@@ -98,21 +104,25 @@ def _with_report(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Brok
 
 def _ended(situation: Situation, broker: BrokerIdentity, pod: Pod) -> list[Action]:
     """Delete a formatter that is not needed any more, or that has failed and is to be tried again."""
-    if pod.deleting or not pod.finished:
+    waits_to_run = _is_dropped(broker) and not pod.running
+    if pod.deleting or not (pod.finished or waits_to_run):
         return []
-    if not broker.formatted and pod.report is not None and not pod.report.accepted:
+    if not _is_dropped(broker) and not broker.formatted and pod.report is not None and not pod.report.accepted:
         uids = tuple(disk.claim_uid or "" for disk in broker.disks)
         if pod.claim_uids == uids and pod.revision == situation.target:
             return []  # a person must look at what it found; another attempt would find the same
     verdict = may_replace_pod(pod, _NOT_NEEDED)
     if not isinstance(verdict, Permit):
         return []
-    message = f"formatter pod {pod.name} has ended"
+    message = f"formatter pod {pod.name} {'has ended' if pod.finished else 'is not needed any more'}"
     return [DeletePod(pod=pod, reason="FormatterDeleted", message=message, permit=verdict)]
 
 
 def _refused(broker: BrokerIdentity, pod: Pod) -> list[Wait]:
     if broker.formatted or pod.report is None or pod.report.accepted or not pod.finished:
         return []
-    text = f"Did not format the volumes of broker {broker.node_id}: {pod.report.message}"
+    text = (
+        f"Did not format the volumes of broker {broker.node_id}: {pod.report.message}. When that is corrected, delete "
+        f"pod {pod.name}: another one tries again"
+    )
     return [Wait(severity=Severity.DEGRADED, reason="FormatRefused", message=text, node_id=broker.node_id)]

@@ -50,15 +50,31 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     view, leader = situation.view, situation.leader
     if view is None or leader is None:
         return Part(waits=(_wait(broker, "Draining", "the partitions, or the leader of the quorum, are not known"),))
-    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=False)
+    away = _is_lost(situation, broker)
+    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=away)
     if isinstance(verdict, Permit):
         if not owns_token(situation.desired, situation.observed):
             return merged((_token(situation, broker), Part(verdicts=(verdict,))))
-        after = changed(situation.record, replace(broker, empty=True))
+        after = changed(situation.record, replace(broker, empty=True, stopped=False, outside=()))
         message = f"broker {broker.node_id} is empty, and is stopped for good: {verdict.reason}"
         write = WriteRecord(record=after, change=RecordChange.EMPTY, message=message, permit=verdict)
         return Part(exclusive=write, verdicts=(verdict,))
     return merged((Part(verdicts=(verdict,)), _drain(situation, broker, view, leader, verdict.reason)))
+
+
+def _is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
+    """Whether a volume of a broker, or its Kubernetes node, is gone: its directories can never be asked again."""
+    pod = situation.observed.broker_pod(broker.node_id)
+    node = situation.observed.kube_node(pod.node_name) if pod is not None else None
+    if isinstance(node, Known) and not node.value.ready:
+        return True
+    if pod is not None and pod.running:
+        return False
+    for disk in broker.disks:
+        claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+        if disk.claim_uid is not None and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
+            return True
+    return False
 
 
 def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, leader: Leader, why: str) -> Part:
@@ -150,7 +166,8 @@ def _uncordoned(situation: Situation) -> Part:
 def _stop(situation: Situation, broker: BrokerIdentity) -> Part:
     """Stop an empty broker, let Kafka forget it, and drop it from the record."""
     pod = situation.observed.broker_pod(broker.node_id)
-    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=pod is None)
+    away = pod is None or _is_lost(situation, broker)
+    verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=away)
     if not isinstance(verdict, Permit):
         return merged((Part(verdicts=(verdict,)), _called_off(situation, broker, pod, verdict.reason)))
     wait = _wait(broker, "RemovingBroker", f"broker {broker.node_id} is empty, and stops for good")

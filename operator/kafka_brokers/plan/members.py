@@ -4,7 +4,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_brokers.model.actions import KeepSpec, RecordChange, WriteRecord
-from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, changed, with_brokers, with_disk
+from kafka_brokers.model.disks import (
+    BrokerIdentity,
+    DiskIdentity,
+    FormerBroker,
+    PoolRecord,
+    changed,
+    with_brokers,
+    with_disk,
+)
 from kafka_brokers.model.observed import Claim, Observed
 from kafka_brokers.model.plan import Part, Severity, waits
 from kafka_brokers.model.pool import PoolDesired
@@ -44,7 +52,11 @@ def _made(observed: Observed, cluster_id: ClusterID) -> Part:
             f"{foreign.cluster_id}, not {cluster_id}. Restore ConfigMap and claims of one cluster"
         )
         return waits(Severity.DEGRADED, "ClusterConflict", text)
-    record = PoolRecord(cluster_id=cluster_id, brokers=_from_claims(claims))
+    brokers = _from_claims(claims)
+    if gap := _gap(brokers):
+        return waits(Severity.DEGRADED, "RecordIncomplete", gap)
+    former = _former(observed.claims, {broker.node_id for broker in brokers})
+    record = PoolRecord(cluster_id=cluster_id, brokers=brokers, former=former)
     kept = f", with brokers {_ids(record.node_ids)} from their claims" if claims else ""
     message = f"the pool has its record, for cluster {cluster_id}{kept}"
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.MINTED, message=message))
@@ -64,6 +76,33 @@ def _from_claims(claims: list[Claim]) -> tuple[BrokerIdentity, ...]:
         ran = before.ran or claim.directory_id is not None
         found[claim.node_id] = replace(with_disk(before, disk), ran=ran)
     return tuple(found[node_id] for node_id in sorted(found))
+
+
+def _gap(brokers: tuple[BrokerIdentity, ...]) -> str:
+    """A broker without a claim between two others, as a sentence: what was on that volume is not known."""
+    for broker in brokers:
+        missing = next((index for index, disk in enumerate(broker.disks) if disk.index != index), None)
+        if missing is not None:
+            return (
+                f"Did not change anything: the record of this pool is missing, and so is the claim of volume {missing} "
+                f"of broker {broker.node_id}, which has others. Restore the ConfigMap or the claim"
+            )
+    return ""
+
+
+def _former(claims: tuple[Claim, ...], present: set[NodeID]) -> tuple[FormerBroker, ...]:
+    """The brokers that have retired claims only: an id that comes back gets other claims, and other directory ids."""
+    retired = [claim for claim in claims if claim.retired and claim.node_id not in present]
+    found = []
+    for node_id in sorted({claim.node_id for claim in retired}):
+        own = [claim for claim in retired if claim.node_id == node_id]
+        last = [
+            max((claim.generation for claim in own if claim.index == index), default=1)
+            for index in range(max(claim.index for claim in own) + 1)
+        ]
+        ids = tuple(sorted({DirectoryID(claim.directory_id) for claim in own if claim.directory_id}))
+        found.append(FormerBroker(node_id=node_id, generations=tuple(last), retired=ids))
+    return tuple(found)
 
 
 def kept(situation: Situation) -> Part:

@@ -59,7 +59,7 @@ def ordered(situation: Situation, failed: frozenset[str] = frozenset()) -> Part:
     """The parts of all concerns that may act. `failed` are the keys of actions that were not done a moment ago."""
     upkeep = merged(_parts(UPKEEP, situation))
     busy = upkeep.exclusive is not None or any(key_of(action) not in failed for action in upkeep.actions)
-    changes = _one_by_one(_parts(CHANGES, situation))
+    changes = _one_by_one(_parts(CHANGES, situation), failed)
     if busy:
         changes = Part(waits=changes.waits, verdicts=changes.verdicts)
     return merged((upkeep, changes))
@@ -69,15 +69,26 @@ def _parts(concerns: tuple[Concern, ...], situation: Situation) -> list[Part]:
     return [one.part(situation) for one in concerns if one.repairs or not situation.repair_only]
 
 
-def _one_by_one(parts: list[Part]) -> Part:
-    """The first concern with an action acts; the others report."""
+def _one_by_one(parts: list[Part], failed: frozenset[str]) -> Part:
+    """The first concern with an action acts; the others report. What failed a moment ago lets the next one act, too.
+
+    An exclusive action that failed is left out once, if a later concern has something to do: so neither a refused
+    setting nor a refused move keeps the disruption token for ever.
+    """
     found: list[Part] = []
     acted = False
-    for part in parts:
-        acts = part.exclusive is not None or bool(part.actions)
-        found.append(replace(part, exclusive=None, actions=()) if acted else part)
-        acted = acted or acts
+    for index, part in enumerate(parts):
+        tried = part.exclusive is not None and key_of(part.exclusive) in failed
+        waived = tried and any(_acts(later, failed) for later in parts[index + 1 :])
+        shown = replace(part, exclusive=None, actions=()) if acted or waived else part
+        found.append(shown)
+        acted = acted or (not waived and _acts(part, failed))
     return merged(found)
+
+
+def _acts(part: Part, failed: frozenset[str]) -> bool:
+    """Whether a part has an action that did not fail a moment ago."""
+    return part.exclusive is not None or any(key_of(action) not in failed for action in part.actions)
 
 
 def key_of(action: Action) -> str:

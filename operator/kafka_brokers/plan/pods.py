@@ -9,7 +9,7 @@ from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
-from kafka_brokers.plan.guards.rule2_disks import may_replace_pod, may_run
+from kafka_brokers.plan.guards.rule2_disks import goes_with, may_replace_pod, may_run
 from kafka_brokers.plan.late import late_properties
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.known import Known, Unknown
@@ -50,6 +50,8 @@ def _chosen(situation: Situation) -> WriteRecord | None:
         pod = situation.observed.broker_pod(broker.node_id)
         if not broker.formatted or broker.empty or (pod is not None and (pod.running or pod.deleting)):
             continue
+        if broker.leaving and not broker.ran:
+            continue  # it leaves before it ever ran
         keeps = _keeps_revision(situation, record, broker)
         if broker.ran and (broker.revision == target or keeps):
             continue
@@ -104,13 +106,16 @@ def _kept(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
 
 def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | None:
     """Delete a pod that was made for other volumes, has ended, or cannot start from an old revision."""
-    uids = tuple(disk.claim_uid or "" for disk in broker.disks)
-    directories = tuple(disk.directory_id or "" for disk in broker.disks)
-    other = (pod.claim_uids, pod.directory_ids) != (uids, directories)
-    idle = not pod.running or situation.observed.fenced(broker.node_id) is True
-    moved = idle and not broker.stopped and broker.revision not in (None, pod.revision)
+    other = _of_other_volumes(situation, broker, pod)
+    fenced = situation.observed.fenced(broker.node_id) is True
+    # A running pod that is to be stopped is evicted under rule 11, even if it is fenced.
+    idle = not pod.running or (fenced and not broker.stopped)
+    moved = idle and broker.revision not in (None, pod.revision)
     if not (other or moved or pod.finished):
         return None
+    if not pod.finished and (going := goes_with(situation.observed, pod)):
+        text = f"Did not delete pod {pod.name}: {going}, and the volume would be gone with the pod"
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id),))
     verdict = may_replace_pod(pod, situation.fenced(broker.node_id))
     why = "it was made for other volumes" if other else "it has ended" if pod.finished else "it cannot start"
     if not isinstance(verdict, Permit):
@@ -121,6 +126,15 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
     return Part(
         actions=(DeletePod(pod=pod, reason="PodReplaced", message=message, permit=verdict),), verdicts=(verdict,)
     )
+
+
+def _of_other_volumes(situation: Situation, broker: BrokerIdentity, pod: Pod) -> bool:
+    """Whether a pod was made for other volumes than those that its revision uses of the present ones."""
+    revision = situation.observed.revision(pod.revision)
+    disks = [disk for disk in broker.disks if revision is None or disk.index < revision.runtime.volumes]
+    uids = tuple(disk.claim_uid or "" for disk in disks)
+    directories = tuple(disk.directory_id or "" for disk in disks)
+    return (pod.claim_uids, pod.directory_ids) != (uids, directories)
 
 
 def _late(situation: Situation, pod: Pod) -> Iterator[Action]:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from kafka_brokers.model.actions import EvictPod, GiveToken, NextPod, RecordChange, TakeToken, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
+from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.plan.facts import Situation, holder_of, owns_token
-from kafka_brokers.plan.guards.rule11_stops import is_back, may_stop, outside_of
+from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.ids import NodeID
@@ -27,7 +28,7 @@ def returning(situation: Situation) -> Part:
 
     This runs whatever the spec says meanwhile, because a stop that was begun is ended.
     """
-    stopped = [one for one in situation.record.brokers if one.stopped and not one.leaving]
+    stopped = [one for one in situation.record.brokers if one.stopped and not one.empty]
     if not stopped:
         return Part()
     waiting = [one for one in stopped if _still_runs(situation, one)]
@@ -61,7 +62,7 @@ def _outdated(situation: Situation, broker: BrokerIdentity, pod: Pod) -> str:
 
 def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Part:
     """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now."""
-    batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.leaving)
+    batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.empty)
     pods = [pod for one in brokers if (pod := situation.observed.broker_pod(one.node_id)) is not None]
     verdict = may_stop(situation.desired, situation.observed, batch)
     if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
@@ -95,24 +96,24 @@ def given_back(situation: Situation) -> Part:
 
 def rolls(situation: Situation) -> Part:
     """Choose the brokers that restart next, and begin their stop."""
-    outdated = [
-        (one, pod, why)
+    running = [
+        (one, pod)
         for one in situation.record.brokers
-        if not one.leaving
+        if not one.empty
         and (pod := situation.observed.broker_pod(one.node_id)) is not None
         and pod.running
         and not pod.deleting
-        and (why := _outdated(situation, one, pod))
     ]
-    if not outdated or situation.observed.revision(situation.target) is None:
+    asked = tuple(one.node_id for one, pod in running if _outdated(situation, one, pod))
+    if situation.observed.revision(situation.target) is None:
         return Part()
-    if idle := _fenced(situation, outdated):
+    if idle := _fenced(situation, running):
         return idle
-    asked = tuple(one.node_id for one, _, _ in outdated)
+    if not asked:
+        return Part()
     batch, permit, verdicts = chosen(situation, asked)
     if permit is None:
-        refused = verdicts[0].reason if verdicts else "no broker may stop"
-        text = f"Did not restart broker {asked[0]} yet: {refused}"
+        text = f"Did not restart broker {_by_rack(situation.view, asked)[0]} yet: {verdicts[0].reason}"
         return Part(waits=(Wait(severity=_severity(text), reason="RollHeld", message=text),), verdicts=verdicts)
     left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
     wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
@@ -121,11 +122,11 @@ def rolls(situation: Situation) -> Part:
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
 
 
-def _fenced(situation: Situation, outdated: list[tuple[BrokerIdentity, Pod, str]]) -> Part | None:
+def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> Part | None:
     """Brokers that run and are fenced serve nothing: the first one gets the present revision without a stop of others.
 
     Only one at a time, and only if its revision is another one: a broker that recovers its logs is not restarted for
-    nothing else.
+    nothing else. One that was stopped, and does not come back from its revision, gets the corrected one, too.
     """
     view = situation.view
     trying = [
@@ -135,7 +136,7 @@ def _fenced(situation: Situation, outdated: list[tuple[BrokerIdentity, Pod, str]
     ]
     if view is None or trying:
         return None
-    for one, pod, _ in outdated:
+    for one, pod in running:
         row = view.broker(one.node_id)
         fenced = row is None or row.fenced
         if fenced and situation.target not in {pod.revision, one.revision} and not pod.held:
@@ -220,7 +221,7 @@ def _token(situation: Situation, following: tuple[NextPod, ...] = ()) -> Part:
 
 def _severity(text: str) -> Severity:
     """A person must decide about partitions that no order keeps available; everything else only needs time."""
-    return Severity.HELD if "spec.roll." in text or "annotation" in text else Severity.PROGRESS
+    return Severity.HELD if CONSENT in text or f"annotation {HOLD}" in text else Severity.PROGRESS
 
 
 def _wait(reason: str, why: str, node_id: NodeID) -> Wait:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kafka_brokers.api.properties import thread_counts
 from kafka_brokers.model.actions import Action, AlterConfig
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
@@ -11,17 +12,6 @@ from kafka_quorum.model.known import Known
 
 _OWNED: Final = (CORDON, "leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """Dynamic settings that other concerns rule."""
-THREADS: Final = frozenset(
-    {
-        "background.threads",
-        "log.cleaner.threads",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.fetchers",
-    }
-)
-"""Settings that a running broker changes step by step."""
 _DIGITS: Final = 7
 
 
@@ -58,7 +48,7 @@ def changes_of(desired: PoolDesired, entries: tuple[ConfigEntry, ...]) -> tuple[
 
 def step(name: str, present: str | None, asked: str) -> str:
     """The next value: a running broker changes a number of threads by a factor of two at most (measured)."""
-    if name not in THREADS or not _is_count(present) or not _is_count(asked):
+    if name not in thread_counts() or not _is_count(present) or not _is_count(asked):
         return asked
     now, goal = int(present or 0), int(asked)
     return str(min(goal, now * 2) if goal > now else max(goal, -(-now // 2)))

@@ -81,9 +81,13 @@ def _another(broker: BrokerIdentity, claim: Claim) -> Wait:
 def released(situation: Situation) -> Part:
     """Claims of volumes that were given up are marked as retired, and deleted if the policy says so."""
     actions: list[Action] = []
+    waited: list[Wait] = []
     verdicts = []
     for claim in situation.observed.claims:
         if _present(situation, claim) or claim.deleting:
+            continue
+        if not claim.retired and not situation.record.gave_up(claim.node_id, claim.index, claim.generation):
+            waited.append(_unknown(claim))
             continue
         if not claim.retired:
             actions.append(AnnotateClaim(claim=claim, directory_id=claim.directory_id, retired=True))
@@ -95,7 +99,15 @@ def released(situation: Situation) -> Part:
         if isinstance(verdict, Permit):
             message = f"claim {claim.name} is deleted with its volume: {verdict.reason}"
             actions.append(DeleteClaim(claim=claim, message=message, permit=verdict))
-    return Part(actions=tuple(actions), verdicts=tuple(verdicts))
+    return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
+
+
+def _unknown(claim: Claim) -> Wait:
+    text = (
+        f"Did not use claim {claim.name}: the record of the pool has no such volume. If the record was restored from "
+        "an old backup, restore a newer one; else delete the claim"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="UnknownClaim", message=text, node_id=claim.node_id)
 
 
 def _present(situation: Situation, claim: Claim) -> bool:

@@ -1,4 +1,4 @@
-"""Java options that the operator owns, and options with which no controller would run.
+"""Java options that the operator owns, and options with which Kafka would not run.
 
 They are checked in every place from which Java reads them: `jvm.options`, and every variable that Java or Kafka's
 scripts read.
@@ -75,7 +75,7 @@ def refused(option: str) -> str | None:
     if option.startswith(_FILES):
         return "options from a file could set the heap: list the options themselves"
     if option in _ENDING:
-        return "Java would print something and exit, so no controller would run: remove this option"
+        return "Java would print something and exit, so Kafka would not run: remove this option"
     if option in _STARTING or option.startswith(_STARTING_WITH):
         return "Java would not run Kafka: remove this option"
     if option in _TAKING_A_VALUE:

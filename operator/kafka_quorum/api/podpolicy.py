@@ -49,9 +49,9 @@ def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[st
     """`built` is the security context that the pods get, whether the template wrote it or not."""
     if PodException.ROOT not in allowed:
         if built["runAsNonRoot"] is not True:
-            yield _fault(f"{field}.runAsNonRoot", "controllers do not run as root", PodException.ROOT)
+            yield _fault(f"{field}.runAsNonRoot", "Kafka does not run as root", PodException.ROOT)
         if built["runAsUser"] == 0:
-            yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", PodException.ROOT)
+            yield _fault(f"{field}.runAsUser", "0 is root, and Kafka does not run as root", PodException.ROOT)
     if PodException.UNCONFINED in allowed:
         return
     for name in ("seccompProfile", "appArmorProfile"):
@@ -59,7 +59,7 @@ def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[st
             yield _fault(f"{field}.{name}.type", f"it must be {' or '.join(PROFILES)}", PodException.UNCONFINED)
     for name in ("sysctls", "windowsOptions"):
         if built.get(name):
-            yield _fault(f"{field}.{name}", "controllers do not change settings of their node", PodException.UNCONFINED)
+            yield _fault(f"{field}.{name}", "pods do not change settings of their node", PodException.UNCONFINED)
     if built.get("seLinuxOptions"):
         message = "another SELinux label could take the container out of its confinement"
         yield _fault(f"{field}.seLinuxOptions", message, PodException.UNCONFINED)

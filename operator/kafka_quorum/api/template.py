@@ -238,7 +238,7 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
             yield FieldFault(
                 field=f"{place}.name",
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
-                f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
+                f"the fields config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
 
 

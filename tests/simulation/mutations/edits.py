@@ -28,11 +28,15 @@ class MisfitError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """The replacement of expressions or statements in a function; an empty replacement drops the statements."""
+    """The replacement of expressions or statements in a function; an empty replacement drops the statements.
+
+    No module below `without` is meant: the operator has two kinds of resources, with functions of the same names.
+    """
 
     function: str
     old: str
     new: str
+    without: str = "kafka_brokers/"
 
 
 def edited(sources: Mapping[str, str], edits: tuple[Edit, ...]) -> dict[str, str]:
@@ -47,7 +51,7 @@ def edited(sources: Mapping[str, str], edits: tuple[Edit, ...]) -> dict[str, str
 def _naming(edit: Edit, sources: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The sources in which the function may be."""
     name = f"def {edit.function.rpartition('.')[2]}("
-    return ((path, text) for path, text in sources.items() if name in text)
+    return ((path, text) for path, text in sources.items() if name in text and not path.startswith(edit.without))
 
 
 def _applied(edit: Edit, trees: Mapping[str, ast.Module]) -> tuple[str, ast.Module]:

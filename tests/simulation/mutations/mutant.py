@@ -15,6 +15,12 @@ class Mutant:
     shares: tuple[str, ...]
 
 
+def pool_mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
+    """A mutant of the code of pools."""
+    made = tuple(Edit(function=function, old=old, new=new, without="kafka_quorum/") for function, old, new in edits)
+    return Mutant(name=name, rule=rule, edits=made, shares=shares)
+
+
 def mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
     """A mutant whose edits are given as function, old and new: see `edits`."""
     made = tuple(Edit(function=function, old=old, new=new) for function, old, new in edits)

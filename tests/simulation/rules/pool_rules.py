@@ -186,10 +186,12 @@ class PoolRules:
     def _stopped(self, event: BrokerStop) -> None:
         pod = self._world.kube.view(PODS, event.namespace, event.pod)
         broker = event.broker
-        if broker is None or pod is None or "deletionTimestamp" in pod["metadata"]:
+        if broker is None:
             return
-        if not event.sent:
+        if not event.sent:  # it has its effect
             self._away.add(event.pool, broker)
+            return
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
             return
         self._judge_disks(event, broker, pod)
         moments, node = self._glances.of(broker.process.cluster_id), broker.node_id

@@ -152,10 +152,12 @@ def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
     broker = record.broker(claim.node_id)
     disk = None if broker is None else broker.disk(claim.index)
     present = disk is not None and disk.generation == claim.generation
+    unknown = f"the record does not say that the volume of claim {claim.name} was given up"
     users = [pod.name for pod in observed.pods if claim.uid in pod.claim_uids]
     return unless(
         (
             (present, f"claim {claim.name} is the present one of broker {claim.node_id}"),
+            (not record.gave_up(claim.node_id, claim.index, claim.generation), unknown),
             (bool(users), f"pod {users[0] if users else ''} uses claim {claim.name}"),
             (not claim.retired, f"claim {claim.name} is not marked as retired yet"),
         ),

@@ -1,18 +1,22 @@
 """Rule 11: no partition that could stay available is made unavailable by an act of ours."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
-from kafka_brokers.model.pool import PoolDesired, Unavailable
-from kafka_brokers.plan.guards.availability import named, objections, share
+from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
+from kafka_brokers.plan.guards.availability import last_copies, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
+
+CONSENT: Final = "spec.roll.unavailablePartitions: Allow"
+"""How a person consents that partitions are unavailable for the time of a restart."""
 
 
 @guard(StopBroker)
@@ -28,7 +32,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
         (
             *_of_the_quorum(leader),
             *_of_the_record(observed, view, batch),
-            *_of_volumes(observed, batch),
+            *_of_volumes(desired, observed, view, batch),
             *_of_the_batch(desired, view, batch),
             *_of_other_brokers(observed, view, batch),
             *_of_contact(observed, view, leader, batch),
@@ -69,12 +73,21 @@ def _cordoned(observed: Observed, pod: Pod | None) -> tuple[bool, str]:
     return node.value.cordoned or not node.value.ready, text
 
 
-def _of_volumes(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
-    """A claim that is being deleted stays while a pod uses it: with the pod, its volume is gone (rule 10)."""
+def _of_volumes(
+    desired: PoolDesired, observed: Observed, view: ClusterView, batch: tuple[NodeID, ...]
+) -> Iterator[tuple[bool, str]]:
+    """A claim that is being deleted stays while a pod uses it: with the pod, its volume is gone (rule 10).
+
+    Then its pod is only stopped if the volume may be replaced unattended, and others have every acknowledged record.
+    """
     for node_id in batch:
         pod = observed.broker_pod(node_id)
         going = "" if pod is None else goes_with(observed, pod)
-        yield bool(going), f"{going}: its volume would be gone with pod {pod.name if pod else ''}"
+        if going:
+            text = f"{going}: its volume would be gone with pod {pod.name if pod else ''}"
+            yield desired.lost_disk is Cure.MANUAL, f"{text}, and spec.replacement.lostDisk is Manual"
+            lost = tuple(partition.at for partition in last_copies(view, node_id))
+            yield bool(lost), f"{text}, and with it the only complete replica of {named(lost)}"
 
 
 def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
@@ -133,7 +146,7 @@ def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID,
             text = (
                 f"no order of restarts keeps {len(lasting)} partitions of broker {node_id} available "
                 f"({named(lasting)}). For example {lasting[0]}: {why}. Give them more replicas, or consent with "
-                "spec.roll.unavailablePartitions: Allow"
+                f"{CONSENT}"
             )
             yield True, text
 

@@ -57,9 +57,6 @@ UNKNOWN: list[tuple[Observed, str]] = [
     (changed_pod(AT_REST, 0, held=True), "has the annotation kafkaquorum.io/hold"),
     (changed_pod(AT_REST, 1, deleting=True), "broker 1 does not run, or is stopping"),
     (without_pod(AT_REST, 1), "broker 1 does not run, or is stopping"),
-    (changed_claim(AT_REST, 0, deleting=True), "its volume would be gone with pod payments-0-broker"),
-    (changed_claim(AT_REST, 0, volume_gone=True), "has lost its volume"),
-    (replace(AT_REST, claims=AT_REST.claims[1:]), "the claim of volume 0 of broker 0 is gone"),
     (
         with_view(AT_REST, view(ORDERS, [registered(0), registered(1), registered(2, fenced=True)])),
         "broker 2 is fenced and has replicas",
@@ -75,6 +72,21 @@ UNKNOWN: list[tuple[Observed, str]] = [
 def test_what_speaks_against_any_stop(of: Observed, why: str) -> None:
     """The quorum, other brokers, a person, and the volumes of the broker itself are asked first."""
     assert why in refusal(of)
+
+
+MANUAL = desired({"replacement": {"lostDisk": "Manual"}})
+GOING: list[tuple[Observed, str]] = [
+    (changed_claim(AT_REST, 0, deleting=True), "is being deleted: its volume would be gone with pod payments-0-broker"),
+    (changed_claim(AT_REST, 0, volume_gone=True), "has lost its volume"),
+    (replace(AT_REST, claims=AT_REST.claims[1:]), "the claim of volume 0 of broker 0 is gone"),
+]
+
+
+@pytest.mark.parametrize(("of", "why"), GOING)
+def test_a_volume_that_goes_with_its_pod(of: Observed, why: str) -> None:
+    """It is given up with the pod if that may be done unattended, and others have every acknowledged record."""
+    assert refusal(of) == ""
+    assert why in refusal(of, by=MANUAL)
 
 
 def test_a_fenced_broker_without_replicas_holds_nobody_up() -> None:

@@ -1,0 +1,142 @@
+"""Mutants of the guards of pools: rules 10 and 11, the token, and what a look at all partitions proves."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import Mutant, pool_mutant
+
+_ROLL: Final = ("pool-roll", "pool-roll-of-slow-replicas", "pool-roll-with-one-that-lags")
+
+POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
+    # 11: partitions stay available
+    pool_mutant(
+        "a-pool-forgets-min-isr",
+        "11",
+        ("pool-roll-with-one-that-lags",),
+        ("_of_member", "len(left) < min_isr", "False"),
+        ("_of_member", "harmed", "False"),
+    ),
+    pool_mutant(
+        "a-pool-judges-by-replicas",
+        "11",
+        ("pool-roll-with-one-that-lags",),
+        ("_of_member", "set(partition.isr)", "set(partition.replicas)"),
+    ),
+    pool_mutant(
+        "a-pool-ignores-moves",
+        "11",
+        ("pool-roll-during-moves",),
+        ("_of_member", "harmed", "False"),
+    ),
+    pool_mutant(
+        "a-pool-believes-an-old-picture",
+        "11",
+        ("pool-old-picture-hides-a-loss",),
+        ("ask", "sorted(leader.value.observers_caught_up & servers.keys())", "sorted(servers.keys())"),
+    ),
+    pool_mutant(
+        "brokers-that-share-a-partition-stop-together",
+        "11, together",
+        ("pool-roll-together-sharing",),
+        ("_of_the_batch", "share(view, one, other)", "False"),
+    ),
+    pool_mutant(
+        "too-many-brokers-stop-together",
+        "11, together",
+        ("pool-roll-together",),
+        ("_of_the_batch", "len(batch) > desired.max_unavailable", "False"),
+        ("_widened", "len(batch) < situation.desired.max_unavailable and other not in batch", "other not in batch"),
+    ),
+    pool_mutant(
+        "a-pool-stops-without-the-token",
+        "11, together",
+        ("two-pools",),
+        (
+            "owns_token",
+            "isinstance(observed.token, Known) and observed.token.value.holder == holder_of(desired)",
+            "True",
+        ),
+    ),
+    pool_mutant(
+        "back-is-ready-only",
+        "11, together",
+        ("pool-roll-of-slow-replicas",),
+        (
+            "is_back",
+            "node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside",
+            "False",
+        ),
+    ),
+    pool_mutant(
+        "one-that-is-away-does-not-count",
+        "11, together",
+        ("pool-roll-of-slow-replicas", "pool-roll"),
+        ("_of_the_record", "broker.stopped", "False"),
+        (
+            "_of_the_record",
+            "broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)",
+            "False",
+        ),
+        ("_of_other_brokers", "row.fenced and row.node_id not in batch and row.node_id in view.by_broker", "False"),
+        ("returning", "[one for one in situation.record.brokers if one.stopped and not one.leaving]", "[]"),
+    ),
+    pool_mutant(
+        "a-broker-that-ended-is-relied-on",
+        "11",
+        ("pool-roll/step:43:sandbox:2", "pool-roll/step:44:pod-forgotten:1"),
+        ("may_stop", "*_of_contact(observed, view, leader, batch)", "*()"),
+        (
+            "_of_the_record",
+            "broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)",
+            "False",
+        ),
+    ),
+    pool_mutant(
+        "what-no-order-keeps-is-stopped",
+        "11, held",
+        ("pool-roll-held", "pool-roll-min-isr-is-rf"),
+        ("_of_member", "len(replicas) <= max(min_isr, 1)", "False"),
+        ("_of_member", "not left", "False"),
+        ("_of_member", "len(left) < min_isr", "False"),
+        ("_of_member", "harmed", "False"),
+    ),
+    pool_mutant(
+        "a-hold-is-not-a-consent",
+        "11, held",
+        ("pool-roll-held",),
+        ("_of_partitions", "desired.unavailable is Unavailable.ALLOW", "True"),
+    ),
+    # 10: no acknowledged record is lost
+    pool_mutant(
+        "the-last-copy-is-formatted",
+        "10, formats",
+        ("pool-lost-last-copy",),
+        ("_against", "bool(lost) and not accepted", "False"),
+    ),
+    pool_mutant(
+        "a-broker-leaves-before-it-is-empty",
+        "10, leaves",
+        ("pool-shrink-held",),
+        ("may_leave", "if has := _has(view, node_id):\n    return no(has)", ""),
+        ("_of_directories", "if left:\n    ...", ""),
+    ),
+    pool_mutant(
+        "a-broker-is-unregistered-while-it-runs",
+        "10, leaves",
+        ("pool-shrinks-empty", "pool-shrinks"),
+        ("_stop", "if pod is not None:\n    ...", ""),
+        ("_after_its_stop", "row is not None and not row.fenced", "False"),
+    ),
+    pool_mutant(
+        "the-present-volume-is-deleted",
+        "10",
+        ("pool-lost-disk", "pool-shrinks", "pool-lost-claim"),
+        ("may_delete_volume", "present", "False"),
+        ("_present", "disk is not None and disk.generation <= claim.generation", "False"),
+    ),
+    pool_mutant(
+        "one-empty-look-gives-a-volume-up",
+        "2, data",
+        tuple(f"pool-roll/step:{step}:disk-blank:{node}" for step in (43, 46, 60, 70) for node in (0, 1, 2)),
+        ("_is_blank", "row.last_s - row.first_s >= BLANK_FOR_S", "True"),
+    ),
+)
