@@ -1,6 +1,8 @@
 """One KafkaBrokerPool of a quorum, and every way to look at it: status, objects, disks, Kafka itself."""
 
+import asyncio
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +12,10 @@ from confluent_kafka.admin._metadata import ClusterMetadata
 
 from harness.quorum import GROUP, Quorum, merged
 from harness.shell import Json, get, items, kubectl, run, wait_until
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.broker_admin import KafkaBrokers
 
 READY_TIMEOUT_S = 240.0
 REPLICATION_PORT: Final = 9091
@@ -168,6 +174,14 @@ class Pool:
         """The brokers of the cluster that are not fenced, those of other pools too."""
         return set(self.metadata().brokers)
 
+    def registered(self) -> set[int]:
+        """Every registered broker, fenced ones and those of other pools too; the log's observers list ends later."""
+        return wait_until("a broker lists the registrations", self._registered, 60)
+
+    def _registered(self) -> set[int]:
+        addresses = [(node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items()]
+        return asyncio.run(_registered([(node_id, address) for node_id, address in addresses if address]))
+
     def leaders(self) -> dict[str, int]:
         """The leader of each partition."""
         topics = self.metadata().topics.values()
@@ -210,3 +224,19 @@ class Pool:
             _, output, errors = run("kubectl", "-n", self.namespace, *look)
             parts.append(f"$ kubectl {' '.join(look)}\n{output}{errors}")
         return "\n".join(parts)
+
+
+async def _registered(addresses: Iterable[tuple[int, str]]) -> set[int]:
+    """The registered brokers as the first of these that answers knows them; empty if none answers."""
+    brokers = KafkaBrokers()
+    try:
+        for node_id, address in addresses:
+            try:
+                endpoint = Endpoint(node_id=NodeID(node_id), host=address, port=REPLICATION_PORT)
+                answer = await brokers.describe_brokers(endpoint)
+            except KafkaError:
+                continue
+            return {int(row.node_id) for row in answer.brokers}
+    finally:
+        await brokers.close()
+    return set()

@@ -88,13 +88,6 @@ def wait_gone(kafka: Kafka, pool: Pool, node_ids: set[int]) -> None:
     """Wait until these brokers are not registered any more, and have no pods."""
 
     def gone() -> bool:
-        return not node_ids & set(pool.pods()) and not node_ids & {
-            int(key.partition("-")[0]) for key in observers(kafka)
-        }
+        return not node_ids & (set(pool.pods()) | pool.registered())
 
     wait_until(f"brokers {sorted(node_ids)} are gone", gone, ROLL_TIMEOUT_S * kafka.patience, 1.0)
-
-
-def observers(kafka: Kafka) -> frozenset[str]:
-    """The observers of the quorum: the brokers that fetch its log."""
-    return kafka.quorum.observers()
