@@ -33,7 +33,7 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-roll-takes-the-only-disk",
         "2, kept",
         ("claims-deleted-and-rolled-1",),
-        ("may_restart", "why_kept(situation, node)", "''"),
+        ("_but_for_the_token", "why_kept(situation, node)", "''"),
     ),
     mutant(
         "a-claim-without-a-volume-is-well",
@@ -63,13 +63,13 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-pair-hands-over-its-disk",
         "2, kept",
         ("pair-shrinks-without-its-claim",),
-        ("may_hand_over", "bool(kept)", "False"),
+        ("hand_over_but_for_the_token", "bool(kept)", "False"),
     ),
     mutant(
         "a-corrected-pod-takes-its-disk",
         "2, kept",
         ("stuck-pod-without-its-claim",),
-        ("may_restart", "why_kept(situation, node)", "''"),
+        ("_but_for_the_token", "why_kept(situation, node)", "''"),
         ("may_replace_pod", "if kept:\n    ...", "if False:\n    ..."),
     ),
     mutant(
