@@ -84,7 +84,7 @@ crds: setup ## generate the CRDs from the models, into crds/ and the chart
 # --- to look at ------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## a cluster, the chart, and a quorum of three controllers that becomes ready
+demo: setup ## a cluster, the chart, a quorum and a pool of brokers, and a record through them
 	@$(VENV)/python e2e/demo.py --workers $(WORKERS)
 
 .PHONY: down

@@ -1,4 +1,4 @@
-"""The demonstration behind `make demo`: from nothing to a ready quorum, with all that a person can see of it.
+"""The demonstration behind `make demo`: from nothing to a record through Kafka, with all that a person can see of it.
 
 A person could type each step. A step runs again only if something changed, so a second run on a warm machine takes a
 minute or two.
@@ -19,16 +19,20 @@ from testbed.progress import note, step, summary
 NAMESPACE = "kafka-quorum-system"
 RELEASE = "kafka-quorum-operator"
 CHART = PROJECT / "helm" / "kafka-quorum-operator"
-EXAMPLE = Path(__file__).resolve().parent / "examples" / "quorum.yaml"
-QUORUM = "demo"
+EXAMPLE = Path(__file__).resolve().parent / "examples" / "kafka.yaml"
+NAME = "demo"
+"""Of the quorum and of the pool in the example."""
+TOPIC = "greetings"
+RECORD = "hello from the demo"
 READY_TIMEOUT_S = 300
 
 _NEXT = """
 What next? A command runs in the cluster's network behind `python3 e2e/testbed exec --`:
 
-  python3 e2e/testbed exec -- kubectl get kq -w                      # watch; then, in another terminal:
-  python3 e2e/testbed exec -- kubectl delete pod -l app.kubernetes.io/instance=demo --wait=false
-  python3 e2e/testbed exec -- kubectl events --for kafkaquorum/demo
+  python3 e2e/testbed exec -- kubectl get kq,kbp -w                  # watch; then, in another terminal:
+  python3 e2e/testbed exec -- kubectl delete pod -l kafkaquorum.io/quorum=demo --wait=false
+  python3 e2e/testbed exec -- kubectl scale kbp/demo --replicas=4
+  python3 e2e/testbed exec -- kubectl events --for kafkabrokerpool/demo
   python3 e2e/testbed exec -- kubectl -n kafka-quorum-system logs deployment/kafka-quorum-operator
   python3 e2e/testbed exec -- bash                                   # a shell with kubectl, helm and docker
   make down                                                          # delete the cluster
@@ -37,7 +41,7 @@ What next? A command runs in the cluster's network behind `python3 e2e/testbed e
 
 def main() -> int:
     """Run the steps in order; a failure is reported with the available evidence."""
-    parser = argparse.ArgumentParser(description="From nothing to a ready quorum of Kafka controllers.")
+    parser = argparse.ArgumentParser(description="From nothing to a record through Kafka.")
     parser.add_argument("--workers", type=int, default=3, metavar="N")
     options = parser.parse_args()
     try:
@@ -46,6 +50,7 @@ def main() -> int:
         with step("install the chart"):
             _run(cluster, helm_upgrade(image))
         bring_up(cluster)
+        send_a_record(cluster)
     except TestbedError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
@@ -87,24 +92,55 @@ def helm_upgrade(image: str) -> list[str]:
 
 
 def bring_up(cluster: engine.Engine) -> None:
-    """Apply the example, show each stage, wait until it is ready, and show the result."""
+    """Apply the example, show each stage, wait until both are ready, and show the result."""
     _run(cluster, ["kubectl", "apply", "-f", str(EXAMPLE)])
-    wait = ["kubectl", "wait", "--for=condition=Ready", f"kafkaquorum/{QUORUM}", f"--timeout={READY_TIMEOUT_S}s"]
+    limit = f"--timeout={READY_TIMEOUT_S}s"
+    wait = ["kubectl", "wait", "--for=condition=Ready", f"kafkaquorum/{NAME}", f"kafkabrokerpool/{NAME}", limit]
     try:
-        with step(f"wait until {QUORUM} is ready"), _watching(cluster):
+        with step("wait until quorum and pool are ready"), _watching(cluster, "kq"), _watching(cluster, "kbp"):
             _run(cluster, wait)
     except TestbedError:
         _explain(cluster)
         raise
-    _show(cluster, ["kubectl", "get", "kq", "-o", "wide"])
+    _show(cluster, ["kubectl", "get", "kq,kbp", "-o", "wide"])
     _show(cluster, ["kubectl", "get", "pods,pvc", "-o", "wide"])
-    _show(cluster, ["kubectl", "describe", "kq", QUORUM])
+    _show(cluster, ["kubectl", "describe", "kq,kbp", NAME])
+
+
+def send_a_record(cluster: engine.Engine) -> None:
+    """Produce a record with Kafka's own tool, and consume it with another one, each in a pod of its own."""
+    with step("a record through Kafka"):
+        _run(cluster, tool("produce", "kafka-console-producer.sh"), stdin=f"{RECORD}\n")
+        consume = tool("consume", "kafka-console-consumer.sh", "--from-beginning", "--max-messages", "1")
+        note(f"$ {' '.join(consume)}")
+        inside, env = cluster.inside(consume), environment(cluster.env())
+        done = subprocess.run(inside, env=env, capture_output=True, text=True, check=False)
+        print(done.stdout, end="")
+        if RECORD not in done.stdout:
+            _explain(cluster)
+            raise TestbedError(f"the record was not consumed: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def tool(pod: str, script: str, *arguments: str) -> list[str]:
+    """The command that runs one of Kafka's tools in a pod, until it ends."""
+    run = [
+        "kubectl",
+        "run",
+        pod,
+        "--rm",
+        "-i",
+        "--quiet",
+        "--restart=Never",
+        f"--image=testbed/kafka:{KAFKA_VERSIONS[0]}",
+    ]
+    where = ["--bootstrap-server", f"{NAME}-bootstrap:9092", "--topic", TOPIC]
+    return [*run, "--", f"/opt/kafka/bin/{script}", *where, *arguments]
 
 
 @contextmanager
-def _watching(cluster: engine.Engine) -> Iterator[None]:
-    """Print a line for every change of the quorum's status in the meantime."""
-    command = cluster.inside(["kubectl", "get", "kq", QUORUM, "--watch"])
+def _watching(cluster: engine.Engine, kind: str) -> Iterator[None]:
+    """Print a line for every change of the resource's status in the meantime."""
+    command = cluster.inside(["kubectl", "get", kind, NAME, "--watch"])
     with subprocess.Popen(command, env=environment(cluster.env())) as watch:
         try:
             yield
@@ -113,8 +149,8 @@ def _watching(cluster: engine.Engine) -> Iterator[None]:
 
 
 def _explain(cluster: engine.Engine) -> None:
-    """What a person looks at first when a quorum does not become ready."""
-    _show(cluster, ["kubectl", "describe", "kq", QUORUM])
+    """What a person looks at first when a quorum or a pool does not become ready."""
+    _show(cluster, ["kubectl", "describe", "kq,kbp", NAME])
     _show(cluster, ["kubectl", "get", "pods,pvc", "-A", "-o", "wide"])
     _show(cluster, ["kubectl", "-n", NAMESPACE, "logs", f"deployment/{RELEASE}", "--tail=40"])
 
@@ -128,15 +164,16 @@ def _testbed(*arguments: str) -> str:
     return done.stdout
 
 
-def _run(cluster: engine.Engine, command: Sequence[str]) -> None:
-    if _show(cluster, command):
+def _run(cluster: engine.Engine, command: Sequence[str], stdin: str | None = None) -> None:
+    if _show(cluster, command, stdin):
         raise TestbedError(f"{' '.join(command)} failed")
 
 
-def _show(cluster: engine.Engine, command: Sequence[str]) -> int:
+def _show(cluster: engine.Engine, command: Sequence[str], stdin: str | None = None) -> int:
     """Show the output of a command with access to the cluster; returns its exit code."""
     note(f"$ {' '.join(command)}")
-    return subprocess.run(cluster.inside([*command]), env=environment(cluster.env()), check=False).returncode
+    inside, env = cluster.inside([*command]), environment(cluster.env())
+    return subprocess.run(inside, env=env, input=stdin, text=True, check=False).returncode
 
 
 if __name__ == "__main__":

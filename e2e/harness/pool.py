@@ -19,7 +19,7 @@ _SMALL: Json = {
     "replicas": 3,
     "storage": [{"size": "1Gi"}],
     "jvm": {"heap": "256Mi"},
-    "config": {"offsets.topic.replication.factor": "3", "min.insync.replicas": "2"},
+    "config": {"default.replication.factor": "3"},
 }
 
 

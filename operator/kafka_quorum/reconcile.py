@@ -324,7 +324,8 @@ class Reconciler:
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await self._checks(situation, looked)
-        seen = replace(seen, kube_nodes=answers, checks=checks.answers)
+        held = await gather.token(self._kube, situation)
+        seen = replace(seen, kube_nodes=answers, checks=checks.answers, token=held)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
         seen = replace(seen, memory=nodes.agreed(seen, now_s))
@@ -333,6 +334,7 @@ class Reconciler:
             soak=soak,
             announced=checks.announced,
             runs_since=runs_since(seen, taken.taken_at_s),
+            holder=held.value.holder if isinstance(held, Known) else seen.memory.holder,
         )
         return replace(seen, memory=self._memories[key])
 

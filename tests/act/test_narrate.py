@@ -17,9 +17,11 @@ from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
+from kit.token import ABSENT
 
 POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
+
 CONTRACT = Contract(
     cluster_id=bound().cluster_id,
     release="4.4.0",
@@ -174,6 +176,12 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         "controller 3002 is unregistered",
     ),
     (act.ApplyContract(name="alpha-brokers", contract=CONTRACT), "ContractPublished", ("alpha-brokers", "3", "4.4.0")),
+    (
+        act.TakeToken(seen=ABSENT, message="controller 3001 is restarted next", permit=permit(permits.TakeToken)),
+        "DisruptionBegun",
+        "3001",
+    ),
+    (act.GiveToken(seen=ABSENT), "DisruptionEnded", "token"),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]
 

@@ -198,6 +198,13 @@ def pods(of: PoolRecord, revision: Revision | None = None) -> tuple[Pod, ...]:
     return tuple(pod(broker, revision) for broker in of.brokers)
 
 
+def with_view(of: Observed, seen: ClusterView) -> Observed:
+    """The look at this cluster, whose unfenced brokers follow the metadata log."""
+    live = frozenset(row.node_id for row in seen.registered if not row.fenced)
+    led = leader(observers_caught_up=live, observers=live)
+    return replace(of, cluster=Known(value=seen), leader=Known(value=led))
+
+
 def changed_pod(of: Observed, node_id: int, **changes: Any) -> Observed:  # noqa: ANN401 - any field
     """The look with these fields of a broker's pod."""
     rows = (replace(one, **changes) if one.node_id == node_id and not one.formats else one for one in of.pods)
@@ -247,6 +254,8 @@ def look(
     found = of if of is not None else ran(values.record(), asked)
     target = revision_of(asked, number=len(old) + 1)
     revisions = (*old, target)
+    present = seen or view(ORDERS)
+    live = frozenset(row.node_id for row in present.registered if not row.fenced)
     entries: Knowable[tuple[ConfigEntry, ...]] = Known(value=())
     known = Observed(
         contract=Known(value=CONTRACT),
@@ -258,8 +267,8 @@ def look(
         support=support(found, asked, revisions, least=least),
         revisions=revisions,
         token=Known(value=ABSENT),
-        leader=Known(value=leader()),
-        cluster=Known(value=seen or view(ORDERS)),
+        leader=Known(value=leader(observers_caught_up=live, observers=live)),
+        cluster=Known(value=present),
         configs=tuple((broker.node_id, entries) for broker in found.brokers),
         looked_at_s=LOOKED_AT_S,
         uid=UID,

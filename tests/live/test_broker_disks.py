@@ -52,8 +52,8 @@ async def test_the_only_member_of_an_isr_with_an_empty_disk_is_elected(
 ) -> None:
     """Kafka elects a broker with an empty disk that is the only ISR member: all acknowledged records are lost.
 
-    Replicas that still have them are truncated. With ELR they survive where the ISR was below min ISR, because the
-    others are eligible. Without ELR they do not.
+    4.0 elects it when another broker comes back. Replicas that still have the records are truncated. With ELR they
+    survive where the ISR was below min ISR, because the others are eligible. Without ELR they do not.
     """
     if kafka.version == OLDEST and elr:
         pytest.skip("its clusters have no ELR by default")
@@ -69,7 +69,7 @@ async def test_the_only_member_of_an_isr_with_an_empty_disk_is_elected(
         world.empty(broker)
         world.start(broker)
         await world.all_unfenced(1)
-        for topic in (LOOSE, ONE):
+        for topic in (LOOSE, ONE) if kafka.version != OLDEST else ():
             await world.until(topic, "the empty broker leads", lambda row: row.leader == 1, at=broker.endpoint)
         ends = await others_back(world)
     finally:

@@ -1,6 +1,8 @@
 """The requests of `Brokers` with real servers: who answers for whom, and what registrations and settings do."""
 
+import json
 from collections.abc import AsyncIterator
+from importlib.resources import files
 
 import pytest
 import pytest_asyncio
@@ -27,6 +29,8 @@ DYNAMIC = {
     "replica.alter.log.dirs.io.max.bytes.per.second": "1000000",
 }
 """A part of what every release changes without a restart."""
+QUOTAS = {name for name in DYNAMIC if "throttled" in name or "log.dirs" in name}
+"""Of these the properties file knows nothing, and DescribeConfigs shows them only while they are set."""
 FIXED = ("node.id", "log.dirs", "broker.rack", "process.roles", "zookeeper.connect", "nonsense")
 
 
@@ -49,10 +53,10 @@ async def world(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Async
 
 async def test_pages_of_partitions(world: LiveBrokers) -> None:
     """More partitions than a page has come in order and without a gap, from an empty list of topics."""
-    await world.topic("pages", [[1]] * 2_300)
+    await world.topic("pages", [[1], [2], [3]] * 350)
     await world.topic("after", [[2, 3]])
     rows = await world.client.describe_partitions(world.brokers[3].endpoint)
-    assert [row.at.index for row in rows if row.at.topic == "pages"] == list(range(2_300))
+    assert [row.at.index for row in rows if row.at.topic == "pages"] == list(range(1_050))
     assert [row.at for row in rows] == sorted(row.at for row in rows)
     assert await world.client.min_isr(world.any(), ["after", "gone"]) == {"after": 1}
 
@@ -83,7 +87,7 @@ async def test_a_broker_checks_its_own_dynamic_settings(world: LiveBrokers) -> N
     await holds("the broker runs with them", lambda: _runs_with(world, DYNAMIC))
     found = {row.name: row for row in await world.client.describe_broker_config(broker.endpoint, broker.node_id)}
     assert {found[name].source for name in DYNAMIC} == {2}
-    assert not any(found[name].read_only for name in DYNAMIC if "throttled" not in name)
+    assert not any(found[name].read_only for name in DYNAMIC if name not in QUOTAS)
     await world.client.alter_broker_config(
         broker.endpoint, broker.node_id, [ConfigChange(name=name, value=None) for name in DYNAMIC]
     )
@@ -108,6 +112,26 @@ async def test_a_broker_checks_its_own_dynamic_settings(world: LiveBrokers) -> N
     for name in ("nonsense", "node.id"):
         await world.client.alter_broker_config(leader, broker.node_id, [ConfigChange(name=name, value="7")])
         await world.client.alter_broker_config(leader, broker.node_id, [ConfigChange(name=name, value=None)])
+
+
+async def test_what_pools_call_dynamic_is_dynamic(world: LiveBrokers) -> None:
+    """Each property that the operator changes without a restart is dynamic, and accepted for this broker alone."""
+    broker = world.brokers[1]
+    names = json.loads((files("kafka_brokers.api") / "dynamic_configs.json").read_text())["properties"]
+    found = {row.name: row for row in await world.client.describe_broker_config(broker.endpoint, broker.node_id)}
+    assert [name for name in names if name not in found or found[name].read_only] == []
+    refused = {}
+    for name in names:
+        change = [ConfigChange(name=name, value="1000" if found[name].value is None else found[name].value)]
+        try:
+            await world.client.alter_broker_config(broker.endpoint, broker.node_id, change)
+            await world.client.alter_broker_config(
+                broker.endpoint, broker.node_id, [ConfigChange(name=name, value=None)]
+            )
+        except KafkaRefused as error:
+            refused[name] = error.server_message
+    note("dynamic, but refused", **refused)
+    assert set(refused) <= {"min.insync.replicas"}  # for one broker, while ELR is on
 
 
 async def _runs_with(world: LiveBrokers, wanted: dict[str, str]) -> bool:

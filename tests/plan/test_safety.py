@@ -51,7 +51,7 @@ from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.plan.guards.registry import GUARDS
+from kafka_quorum.plan.guards.registry import GUARDS, yes
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter, may_retire_disk, may_retire_node, may_run
 from kafka_quorum.plan.guards.rule3_voters import (
@@ -63,7 +63,7 @@ from kafka_quorum.plan.guards.rule3_voters import (
     may_stop_retired,
 )
 from kafka_quorum.plan.guards.rule4_changes import may_change_voters, may_drop_node
-from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule5_restarts import may_restart, may_take_token
 from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
 from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_drop_static, may_lower, may_raise, may_run_image
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
@@ -571,6 +571,7 @@ def test_every_guard_is_listed() -> None:
             node(record, 3000),
             pod(record, node(record, 3000)),
         ),
+        may_take_token(situation(record=record, observed=at_rest()), yes("it may stop"), "Waiting"),
         may_run_image(situation(record=record, observed=at_rest()), "4.4.0"),
         may_raise(situation(desired=desired(), observed=at_rest(), record=record), asked, ()),
         may_lower(situation(desired=desired(), observed=at_rest(), record=record), asked, asked),

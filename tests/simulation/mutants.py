@@ -30,6 +30,7 @@ from tests.simulation.mutations.mutant import Mutant
 from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
+from tests.simulation.mutations.tokens import TOKEN_MUTANTS
 from tests.simulation.runs.driver import Run
 from tests.simulation.runs.explore import any_replay, runs_of
 from tests.simulation.runs.weather import Weathered
@@ -42,6 +43,7 @@ ALL: Final = (
     *STATUS_MUTANTS,
     *CLAIM_MUTANTS,
     *LATER_MUTANTS,
+    *TOKEN_MUTANTS,
     *EVIDENCE_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from kafka_quorum.errors import KafkaError
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
-from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey, usable_uuid, uuid_from_bytes
 from kafka_quorum.model.operation import VoterChange
@@ -24,10 +24,10 @@ from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFea
 from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
-from kafka_quorum.resources.meta import adoption, foreign_controller
+from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
-from kit import stamps
+from kit import stamps, token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.ids import IdSource
@@ -110,6 +110,8 @@ class Executor:
                 body = contracts.contract_object(context.desired, contract)
                 write = self._kube.replace if contract.resource_version else self._kube.create
                 await write(CONFIG_MAPS, context.desired.namespace, body)
+            case actions.TakeToken() | actions.GiveToken():
+                await self._token(action, context.desired)
             case _:
                 await self._object(action, context)
 
@@ -140,6 +142,16 @@ class Executor:
                 }
                 name = names.record_name(desired.name)
                 await self._kube.patch(CONFIG_MAPS, desired.namespace, name, {"metadata": metadata})
+
+    async def _token(self, action: actions.TakeToken | actions.GiveToken, desired: Desired) -> None:
+        """Both name the version of the Lease that was seen."""
+        place, holder = (desired.namespace, names.token_name(desired.name)), names.token_holder(desired.name)
+        match action:
+            case actions.TakeToken(seen=seen):
+                metadata = {"labels": labels(desired.name), "ownerReferences": owner(desired)}
+                await token.take(self._kube, self._clock, *place, holder=holder, seen=seen, metadata=metadata)
+            case actions.GiveToken(seen=seen):
+                await token.give_back(self._kube, *place, holder=holder, seen=seen)
 
     async def _intent(
         self, action: actions.BeginOperation | actions.BeginFeatureStep | actions.FinishOperation, context: Context

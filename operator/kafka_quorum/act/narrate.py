@@ -104,6 +104,10 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return reason, message
         case actions.RestartPod(message=message):
             return "PodRestarted", message
+        case actions.TakeToken(message=message):
+            return "DisruptionBegun", message
+        case actions.GiveToken():
+            return "DisruptionEnded", "every voter is caught up, so the disruption token is given back"
         case actions.MarkPod(pod=pod, gate=gate, message=message):
             return ("ControllerReady" if gate == "True" else "ControllerNotReady"), f"pod {pod.name} is {message}"
         case actions.BeginOperation(change=change):

@@ -51,6 +51,8 @@ class Contract:
     controller_ids: tuple[NodeID, ...]
     secrets: tuple[str, ...] = ()
     next_step: str = ""
+    young: bool = False
+    """There never was a leader: no broker can have registered, so no node id can have replicas."""
     resource_version: str = ""
     """Of the ConfigMap that it was read from; empty for one that is not stored yet."""
     base: tuple[str, ...] = ()

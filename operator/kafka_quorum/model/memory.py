@@ -160,6 +160,8 @@ class Memory:
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()
     runs_since: tuple[RunsSince, ...] = ()
+    holder: str | None = None
+    """Who had the disruption token when it was read last, empty for nobody; None if it was not read."""
 
     _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
 

@@ -17,6 +17,7 @@ from kafka_quorum.model.operation import FeatureOperation, Operation, VoterOpera
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.model.voters import VoterSet
+from kit.token import Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +195,7 @@ class Unreadable:
 
 _NOT_ASKED = Unknown(reason="the leader was not asked")
 _NOT_READ = Unknown(reason="")
+_NO_TOKEN = Unknown(reason="it was not read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +236,8 @@ class Observed:
     """Whether the resource's spec is the stored, last accepted one."""
     contract: Knowable[StoredContract | None] = _NOT_READ
     """The stored broker contract; Known None if there is none. Without a reason it was not looked for."""
+    token: Knowable[Token] = _NO_TOKEN
+    """The disruption token; Unknown while nothing is about to be stopped, and this quorum does not have it."""
     taken_at_s: float = 0.0
     """If no leader was found: when the last controller answered, in monotonic seconds of the operator's clock."""
 

@@ -111,6 +111,12 @@ class Restart(Guard):
     id = "5-restart"
 
 
+class TakeToken(Guard):
+    """The disruption token is taken, to stop a controller that serves."""
+
+    id = "5-take-token"
+
+
 class DeleteVolume(Guard):
     """A claim is deleted, and its volume with it."""
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused
-from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
+from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.observed import Claim, KubeNode, Observed, QuorumView
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import (
@@ -25,6 +26,7 @@ from kafka_quorum.model.quorum import (
     QuorumAnswer,
     UpdateFeature,
 )
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import kube_node_from, status_from
@@ -34,6 +36,7 @@ from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import NODES, VOLUMES, KubeApi
+from kit.token import Token, read
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
@@ -260,6 +263,27 @@ async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, 
     asked = {claim.uid for claim in wanted}
     found = await asyncio.gather(*(one(claim) for claim in claims if claim.uid in asked))
     return tuple({claim.uid: claim for claim in (*claims, *found)}.values())
+
+
+async def token(kube: KubeApi, situation: Situation | None) -> Knowable[Token]:
+    """The disruption token, if it may be needed or given back in this look: it costs a request."""
+    if situation is None or not _concerns_token(situation):
+        return Unknown(reason="it was not read")
+    desired = situation.desired
+    try:
+        return Known(value=await read(kube, desired.namespace, token_name(desired.name)))
+    except KubeError as error:
+        return Unknown(reason=str(error))
+
+
+def _concerns_token(situation: Situation) -> bool:
+    """Whether something is about to be stopped, this quorum had the token, or it is unknown who has it."""
+    status, holder = situation.observed.status, situation.observed.memory.holder
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return False
+    held = holder is None or holder == token_holder(situation.desired.name)
+    leaves = set(situation.record.node_ids) - set(situation.wanted)
+    return held or bool(situation.older) or bool(leaves) or status.operation is not None
 
 
 def observed(taken: Snapshot, looked: Look) -> Observed:

@@ -38,6 +38,7 @@ from kafka_quorum.plan.releases.history import old_revisions
 from kafka_quorum.plan.releases.levels import seen, step, turned_dynamic
 from kafka_quorum.plan.releases.revisions import revisions, unsupported
 from kafka_quorum.plan.releases.rolls import roll
+from kafka_quorum.plan.releases.token import token_given_back
 from kafka_quorum.plan.voters.first_leader import first_leader
 from kafka_quorum.plan.voters.leaving import lost_nodes, removed
 from kafka_quorum.plan.voters.operation import membership
@@ -124,6 +125,7 @@ CONCERNS: Final = (
     Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
+    Concern(name="the disruption token", stage=_RELEASES, part=token_given_back, paused=Runs.ACTS),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 

@@ -13,6 +13,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
 from kafka_quorum.plan.order import ordered, together
@@ -78,6 +79,8 @@ def _requeue_s(waits: tuple[Wait, ...], soaks_s: float, *, unproven: bool) -> fl
     moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS}
     if moving == {SOAKING}:
         return min(max(soaks_s, _SOON_S), _LATER_S)
+    if moving == {WAITS_FOR_TOKEN}:
+        return _LATER_S
     if moving:
         return _SOON_S
     return _LATER_S if waits else _TICK_S

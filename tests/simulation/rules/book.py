@@ -22,6 +22,7 @@ RULES: Final = {
     "5, needless": "restarts a controller for nothing",
     "5, no place": "stops a voter whose Kubernetes node takes no new pod",
     "5, the first": "goes on with an image of which the first pod is not well",
+    "5, token": "stops a voter that keeps up without the disruption token",
     "6": "deletes a volume whose replica is still a voter, or that has the only caught-up copy",
     "7": "raises a feature that a node does not support, or starts an image that is older than the levels",
     "7, done": "takes a feature step for done that the leader does not report",

@@ -13,8 +13,8 @@ from tests.simulation.rules.glances import RECENT_S, Glance, Glances
 from tests.simulation.rules.spoken import asked, changed_meanwhile, operation_of, resource_of
 
 from kafka_quorum.model.ids import ReplicaKey
-from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM
-from kit.kube.protocol import PODS, Json
+from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, token_holder, token_name
+from kit.kube.protocol import LEASES, PODS, Json
 
 _PAIR: Final = 2
 
@@ -30,6 +30,7 @@ class Away:
 NEEDLESS: Final = "5, needless"
 SUCCESSOR: Final = "5, a successor"
 NO_PLACE: Final = "5, no place"
+NO_TOKEN: Final = "5, token"  # noqa: S105 - the name of a rule
 _ASKED_S: Final = 4.0
 """The greatest age of the API server's consent to the new pod at the stop of the old one."""
 
@@ -47,10 +48,16 @@ class RollRules:
         """When the operator stopped the pod."""
         self._refused: set[tuple[str, str, str]] = set()
         """The controllers with a refused pod since their last created pod."""
+        self._token_s: dict[tuple[str, str], float] = {}
+        """By namespace and quorum: when its quorum had the disruption token last."""
         world.kube.admission.listeners.append(self.refused)
 
     def look(self) -> None:
         """A controller is no longer away once it is a caught-up voter again, or no longer a voter."""
+        for lease in self._world.kube.all(LEASES):
+            kind, _, quorum = str((lease.get("spec") or {}).get("holderIdentity", "")).partition("/")
+            if kind == "quorum" and lease["metadata"]["name"] == token_name(quorum):
+                self._token_s[lease["metadata"]["namespace"], quorum] = self._world.clock.elapsed_s
         for key, away in list(self._away.items()):
             leader = self._world.kraft.leader_of(away.process.cluster_id)
             if leader is None:
@@ -98,10 +105,19 @@ class RollRules:
         self._others_are_back(event, key)
         if self._has_no_place(event, votes[-1], key):
             self._fail(NO_PLACE, f"pod {event.name} of voter {key} is stopped, and its Kubernetes node takes no pods")
+        if key in votes[-1].caught_up and not self._has_token(event):
+            self._fail(NO_TOKEN, f"pod {event.name} of voter {key} is stopped without the disruption token")
         if not event.evicted and len(votes[-1].voters) > 1:
             self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
         if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
+
+    def _has_token(self, event: PodDeleted) -> bool:
+        """Whether the quorum has the token, or had it so lately that a look may have shown it."""
+        lease = self._world.kube.view(LEASES, event.namespace, token_name(event.quorum))
+        holder = (lease or {}).get("spec", {}).get("holderIdentity")
+        seen_s = self._token_s.get((event.namespace, event.quorum), -RECENT_S)
+        return holder == token_holder(event.quorum) or self._world.clock.elapsed_s - seen_s < RECENT_S
 
     def _has_no_place(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
         """Whether the new pod of a caught-up voter would have to wait for its node, and readers could see that."""

@@ -20,8 +20,8 @@ from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.scenarios.scenes import Scenario, condition, is_ready, resource
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
-from kafka_quorum.model.names import KEPT
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
+from kafka_quorum.model.names import KEPT, token_holder, token_name
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there so that the operator must have seen it."""
@@ -120,6 +120,9 @@ def _why_not_ready(world: World, checker: Checker) -> str:
     status = body.get("status") or {}
     if lineage.formatted != {status.get("clusterID")}:
         return f"the status says cluster {status.get('clusterID')}, disks are of {lineage.formatted}"
+    lease = world.kube.get(LEASES, NAMESPACE, token_name(NAME)) or {}
+    if (lease.get("spec") or {}).get("holderIdentity") == token_holder(NAME):
+        return "nothing is stopped, and the disruption token is not given back"
     leader = _leader(world, str(status["clusterID"]))
     if leader is None:
         return "there is no leader"

@@ -29,7 +29,7 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.names import INPUTS_HASH
 from kafka_quorum.model.quorum import Endpoint, FeatureStep, UpdateFeature
 from kit.errors import KubeRefused
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 METADATA = "metadata.version"
 SOAK_STEPS = 40
@@ -58,6 +58,8 @@ class Scene:
         features = {"soakSeconds": 10, **self.features}
         spec = {"controllers": controllers, "kafka": {"features": features}}
         self.world.kube.create(QUORUMS, "kafka", {"metadata": {"name": "demo"}, "spec": spec})
+        body = {"metadata": {"name": "demo-disruption"}, "spec": {"holderIdentity": "quorum/demo"}}
+        self.world.kube.create(LEASES, "kafka", body)
         self.told(1)
         keys = frozenset(key(node_id) for node_id in self.node_ids)
         for replica in sorted(keys, key=str):
@@ -182,6 +184,17 @@ def test_a_second_restart_before_the_first_is_back_is_noticed() -> None:
     scene.returns(second)
     scene.evicts(third)
     assert scene.broken() == {"3", "5"}  # they run, and are not caught up yet
+
+
+def test_a_restart_without_the_token_is_noticed() -> None:
+    """A voter that keeps up is stopped only while its quorum has the disruption token, or had it a moment ago."""
+    scene = Scene()
+    lease = scene.world.kube.get(LEASES, "kafka", "demo-disruption")
+    assert lease is not None
+    scene.world.kube.replace(LEASES, "kafka", {**lease, "spec": {"holderIdentity": "pool/hot"}})
+    scene.steps(20)
+    scene.evicts(scene.followers[0])
+    assert scene.broken() == {"5, token"}
 
 
 def test_a_restart_without_a_majority_is_noticed() -> None:

@@ -35,7 +35,7 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
     """What the cluster has on the id of a broker that has never run here, as a clause; empty if nothing.
 
     Before any broker of this pool has run, there may be nobody to ask for the partitions. Then the leader's list of
-    those that fetch its log decides.
+    those that fetch its log decides; a quorum that never had a leader has no brokers yet.
     """
     node_id = broker.node_id
     if broker.ran:
@@ -45,7 +45,9 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
     others = any(one.ran for one in (observed.record.brokers if observed.record is not None else ()))
     match observed.cluster:
         case Unknown(reason=reason):
-            return f"the partitions are not known ({reason})" if others else ""
+            young = isinstance(observed.contract, Known) and observed.contract.value.young
+            unasked = isinstance(observed.leader, Unknown) and not young
+            return f"the partitions are not known ({reason})" if others or unasked else ""
         case Known(value=view):
             row = view.broker(node_id)
     if row is not None and not row.fenced:

@@ -49,6 +49,7 @@ from kafka_quorum.model.actions.record import (
     SetRecordOwner,
     WriteRecord,
 )
+from kafka_quorum.model.actions.token import GiveToken, TakeToken
 
 __all__ = [
     "DECISIONS",
@@ -75,6 +76,7 @@ __all__ = [
     "DeletePod",
     "DeleteRevision",
     "FinishOperation",
+    "GiveToken",
     "Guarded",
     "KeepSpec",
     "MarkPod",
@@ -84,6 +86,7 @@ __all__ = [
     "RestartPod",
     "SetRecordOwner",
     "StepFeature",
+    "TakeToken",
     "WriteRecord",
     "is_guarded",
     "one_object",
@@ -114,6 +117,8 @@ Action: TypeAlias = (
     | DeletePod
     | RestartPod
     | MarkPod
+    | TakeToken
+    | GiveToken
     | BeginOperation
     | AddRaftVoter
     | RemoveRaftVoter
@@ -127,6 +132,8 @@ EXCLUSIVE = (
     MintIdentity,
     WriteRecord,
     RestartPod,
+    TakeToken,
+    GiveToken,
     BeginOperation,
     AddRaftVoter,
     RemoveRaftVoter,

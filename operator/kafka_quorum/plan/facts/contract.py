@@ -39,6 +39,7 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
         controller_ids=record.node_ids,
         next_step=_next_step(situation, made_from[0]),
         base=addresses,
+        young=not record.had_leader,
     )
     if old is None:
         return due

@@ -1,9 +1,18 @@
 """The disruption token: one stop of a running server at a time, over a quorum and all its pools of brokers."""
 
+from typing import Final
+
+from kafka_quorum.model import permit as permits
+from kafka_quorum.model.actions import TakeToken
 from kafka_quorum.model.identity import NodeIdentity
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import token_holder, token_name
+from kafka_quorum.model.permit import Permit
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.part import Part
+
+WAITS_FOR_TOKEN: Final = "DisruptionElsewhere"  # noqa: S105 - the reason of a wait
+"""Reason of a wait: a pool of brokers stops servers now, and the quorum's turn is next."""
 
 
 def holds_token(situation: Situation) -> bool:
@@ -32,3 +41,12 @@ def why_no_token(situation: Situation) -> str:
     since = f" since {token.value.since}" if token.value.since else ""
     way_out = f"If it is gone for good, delete Lease {lease}"
     return f"{holder} is stopping brokers{since}, and one disruption happens at a time. {way_out}"
+
+
+def taken(situation: Situation, permit: Permit[permits.TakeToken], why: str) -> Part:
+    """The act that takes the token; the stop itself follows in the look after it."""
+    token = situation.observed.token
+    if not isinstance(token, Known):
+        return Part(verdicts=(permit,))
+    message = f"this quorum has the disruption token: {why}"
+    return Part(exclusive=TakeToken(seen=token.value, message=message, permit=permit), verdicts=(permit,))

@@ -15,6 +15,7 @@ from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import staying_of, why_kept
 from kafka_quorum.plan.facts.places import why_no_place
+from kafka_quorum.plan.facts.token import holds_token, why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 CAUGHT_UP_LOOKS: Final = 3
@@ -151,7 +152,16 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
 
 @guard(HandOver)
 def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) -> Answer:
-    """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
+    """Rules 3 to 5: the leader of a pair is restarted to hand over, while this quorum has the disruption token."""
+    answer = hand_over_but_for_the_token(situation, view, target)
+    if not answer.allowed or holds_token(situation):
+        return answer
+    why = why_no_token(situation) or "the disruption token is not taken yet"
+    return no(f"Waiting to let voter {target} hand over: {why}")
+
+
+def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: ReplicaKey) -> Answer:
+    """Whether the leader of a pair that is to be removed may be restarted, so that the other one leads.
 
     Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, so the spec must allow it. If
     the pod would not come back, because its disk is gone with it or retired, the quorum would be lost with it.

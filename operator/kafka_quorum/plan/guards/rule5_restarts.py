@@ -8,7 +8,7 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import has_disk_of, is_down, node_of
 from kafka_quorum.model.observed import Observed, QuorumView
-from kafka_quorum.model.permit import Restart
+from kafka_quorum.model.permit import Permit, Refusal, Restart, TakeToken
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
@@ -16,6 +16,7 @@ from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
+from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 
@@ -26,9 +27,41 @@ With a setting that Kafka refuses, it ends some seconds after its start, on a bu
 """
 
 
+@guard(TakeToken)
+def may_take_token(situation: Situation, stop: Answer, first: str) -> Answer:
+    """Rule 5: the disruption token is taken when only it is missing for a `stop`, and no pool has it.
+
+    `first` is the beginning of the sentence about what waits.
+    """
+    if not stop.allowed:
+        return stop
+    why = why_no_token(situation)
+    return unless(((bool(why), f"{first}: {why}"),), f"{stop.reason}, and nobody else stops servers now")
+
+
+def token_for_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Permit[TakeToken] | Refusal | None:
+    """Whether the token may be taken for this restart; None if it is not what the restart waits for."""
+    if pod is None or not needs_token(situation, node) or holds_token(situation):
+        return None
+    stop = _but_for_the_token(situation, node, pod)
+    return may_take_token(situation, stop, f"Waiting to restart controller {node.node_id}") if stop.allowed else None
+
+
 @guard(Restart)
 def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Answer:
     """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
+
+    A controller that serves is stopped only while this quorum has the disruption token.
+    """
+    answer = _but_for_the_token(situation, node, pod)
+    if pod is None or not answer.allowed or not needs_token(situation, node) or holds_token(situation):
+        return answer
+    why = why_no_token(situation) or "the disruption token is not taken yet"
+    return no(f"Waiting to restart controller {node.node_id}: {why}")
+
+
+def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Answer:
+    """Whether a controller may be recreated from the revision `target`, except that the token may be missing.
 
     One restarts at a time. The next one follows when every restarted controller is a caught-up voter again. The active
     controller is the last. None restarts while the voters or a feature change. A voter that keeps up is restarted only

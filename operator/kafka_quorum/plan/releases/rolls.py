@@ -16,14 +16,15 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.permit import Permit, Refusal, Restart, Verdict
+from kafka_quorum.model.permit import Permit, Refusal, Restart, TakeToken, Verdict
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.podstate import is_stuck
-from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken
+from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part
 
@@ -66,10 +67,21 @@ def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Refusal
         return _move(situation, node, f"it runs from revision {situation.target}", ())
     verdict = may_restart(situation, node, pod)
     if isinstance(verdict, Refusal):
-        return verdict
+        return _token_first(situation, node, pod) or verdict
     if pod is None:
         return _move(situation, node, verdict.reason, (verdict,))
     return _go(situation, node, pod, verdict, which)
+
+
+def _token_first(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Part | Refusal | None:
+    """The token is taken when nothing else is missing, and the new pod was accepted; None if it is not missing."""
+    verdict = token_for_restart(situation, node, pod)
+    if not isinstance(verdict, Permit):
+        return verdict
+    held = before_stop(situation.observed, node, situation.target, reason=ROLLING, held=ROLL_HELD)
+    if held is not None:
+        return replace(held, verdicts=(verdict,))
+    return taken(situation, verdict, f"controller {node.node_id} is restarted next")
 
 
 def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
@@ -180,7 +192,8 @@ def _waits(
 ) -> tuple[Wait, ...]:
     if refused:
         node, verdict = refused[0]
-        return (_wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id),)
+        reason = WAITS_FOR_TOKEN if verdict.rule == TakeToken.id else ROLLING
+        return (_wait(Severity.PROGRESS, reason, verdict.reason, node.node_id),)
     starting = turns[0]  # none of them runs
     if is_refused(situation, starting):
         return ()  # `pods` reports why it has no pod

@@ -23,8 +23,10 @@ from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop
 from kafka_quorum.plan.facts.leader import leader_endpoint
+from kafka_quorum.plan.facts.token import taken
 from kafka_quorum.plan.guards.registry import allowed
-from kafka_quorum.plan.guards.rule3_voters import may_hand_over
+from kafka_quorum.plan.guards.rule3_voters import hand_over_but_for_the_token, may_hand_over
+from kafka_quorum.plan.guards.rule5_restarts import may_take_token
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.voters.changes import (
     Change,
@@ -111,8 +113,10 @@ def _leads_only(change: Change) -> bool:
 
 def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
     """Restart the leader of a pair: from its stop on, the other one leads, and then this one can be removed."""
+    stop = hand_over_but_for_the_token(situation, view, change.target)
+    taking = may_take_token(situation, stop, f"Waiting to let voter {change.target} hand over")
     verdict = may_hand_over(situation, view, change.target)
-    if isinstance(verdict, Refusal):
+    if isinstance(verdict, Refusal) and not (stop.allowed and isinstance(taking, Permit)):
         wait = _change_wait(change, verdict.reason)
         shown = wait if situation.desired.allow_interruption else replace(wait, severity=Severity.HELD)
         return Part(waits=(shown,), verdicts=(verdict,))
@@ -124,6 +128,9 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
         held = before_stop(situation.observed, node, revision.name, reason=reason, held="RestartHeld")
         if held is not None:
             return replace(held, verdicts=(verdict,))
+    if isinstance(verdict, Refusal):
+        why = f"controller {change.target.node_id} hands over next"
+        return taken(situation, taking, why) if isinstance(taking, Permit) else Part(verdicts=(taking,))
     message = f"pod {pod.name} restarts, so that its voter no longer leads and can be removed: {verdict.reason}"
     return Part(
         exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message, permit=verdict), verdicts=(verdict,)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
-from tests.brokers.looks import ORDERS, at, look, nodes, partition, reassignment, registered, view
+from tests.brokers.looks import ORDERS, at, look, nodes, partition, reassignment, registered, view, with_view
 from tests.brokers.values import desired
 
 from kafka_brokers.model.observed import ClusterView
@@ -13,7 +13,6 @@ from kafka_brokers.plan.guards.availability import last_copies, named, objection
 from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
 
 ZERO = NodeID(0)
 
@@ -193,7 +192,7 @@ def clusters(draw: st.DrawFn) -> ClusterView:
 def test_an_allowed_stop_keeps_every_partition_available(seen: ClusterView, order: list[int], count: int) -> None:
     """Whatever the guard allows leaves each partition of RF > min ISR with min ISR members, one of which can lead."""
     batch = nodes(order[:count])
-    of = replace(look(), cluster=Known(value=seen), record=None, pods=())
+    of = replace(with_view(look(), seen), record=None, pods=())
     if not may_stop(desired({"roll": {"maxUnavailable": 3}}), of, batch).allowed:
         return
     for row in seen.partitions:

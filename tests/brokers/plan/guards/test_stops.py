@@ -20,6 +20,7 @@ from tests.brokers.looks import (
     reassignment,
     registered,
     view,
+    with_view,
     without_pod,
 )
 from tests.brokers.values import broker, desired, record
@@ -60,11 +61,11 @@ UNKNOWN: list[tuple[Observed, str]] = [
     (changed_claim(AT_REST, 0, volume_gone=True), "has lost its volume"),
     (replace(AT_REST, claims=AT_REST.claims[1:]), "the claim of volume 0 of broker 0 is gone"),
     (
-        replace(AT_REST, cluster=Known(value=view(ORDERS, [registered(0), registered(1), registered(2, fenced=True)]))),
+        with_view(AT_REST, view(ORDERS, [registered(0), registered(1), registered(2, fenced=True)])),
         "broker 2 is fenced and has replicas",
     ),
     (
-        replace(AT_REST, cluster=Known(value=view(ORDERS, [registered(0), registered(1)]))),
+        with_view(AT_REST, view(ORDERS, [registered(0), registered(1)])),
         "broker 2 has replicas and is not registered",
     ),
 ]
@@ -79,14 +80,14 @@ def test_what_speaks_against_any_stop(of: Observed, why: str) -> None:
 def test_a_fenced_broker_without_replicas_holds_nobody_up() -> None:
     """A registration that is left behind, or a broker that joins, has nothing to come back to."""
     brokers = [*map(registered, range(3)), registered(9, fenced=True)]
-    assert refusal(replace(AT_REST, cluster=Known(value=view(ORDERS, brokers)))) == ""
+    assert refusal(with_view(AT_REST, view(ORDERS, brokers))) == ""
 
 
 def test_a_foreign_broker_that_is_away_holds_a_stop_up() -> None:
     """A broker of others with replicas counts like one of ours."""
     rows = (*ORDERS, partition("others-0", [9, 1, 2], [1, 2]))
     brokers = [*map(registered, range(3)), registered(9, fenced=True)]
-    assert "broker 9 is fenced" in refusal(replace(AT_REST, cluster=Known(value=view(rows, brokers))))
+    assert "broker 9 is fenced" in refusal(with_view(AT_REST, view(rows, brokers)))
 
 
 def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
@@ -94,8 +95,7 @@ def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
     rows = (*ORDERS, partition("shared-0", [7, 1, 2]))
     brokers = [*map(registered, range(3)), registered(7)]
     peer = replace(pod(broker(record())), node_id=NodeID(7), name="other-7-broker")
-    follows = Known(value=leader(observers_caught_up=frozenset({0, 1, 2, 7})))
-    of = replace(AT_REST, cluster=Known(value=view(rows, brokers)), leader=follows, peers=(peer,))
+    of = replace(with_view(AT_REST, view(rows, brokers)), peers=(peer,))
     assert refusal(of) == ""
     assert "pod other-7-broker of another pool" in refusal(replace(of, peers=(replace(peer, deleting=True),)))
 
@@ -103,15 +103,14 @@ def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
 def test_a_newcomer_without_replicas_holds_nobody_up() -> None:
     """A broker that has no partition yet may start while others restart."""
     rows = [partition("t-0", [0, 1], [0, 1])]
-    of = without_pod(replace(AT_REST, cluster=Known(value=view(rows, min_isr=1))), 2)
+    of = without_pod(with_view(AT_REST, view(rows, min_isr=1)), 2)
     assert refusal(of, 0) == ""
 
 
 def test_a_batch_stays_within_what_the_spec_allows() -> None:
     """At most `maxUnavailable` stop together."""
     rows = [partition("t-0", [0, 3, 4]), partition("u-0", [1, 3, 4])]
-    follows = Known(value=leader(observers_caught_up=frozenset(range(5))))
-    of = replace(look(seen=view(rows, [registered(node) for node in range(5)])), leader=follows)
+    of = look(seen=view(rows, [registered(node) for node in range(5)]))
     assert "at most 1 may stop together" in refusal(of, 0, 1)
     assert refusal(of, 0, 1, by=WIDE) == ""
 
@@ -159,15 +158,15 @@ GONE = replace(AT_REST, record=edited(ran(record(), desired()), 0, stopped=True)
 
 def seen(of: Observed, *rows: object, **named: object) -> Observed:
     """The look with these partitions."""
-    return replace(of, cluster=Known(value=view(rows, **named)))  # type: ignore[arg-type]
+    return with_view(of, view(rows, **named))  # type: ignore[arg-type]
 
 
 NOT_BACK: list[tuple[Observed, str]] = [
     (without_pod(GONE, 0), "broker 0 does not run yet"),
     (changed_pod(GONE, 0, deleting=True), "broker 0 does not run yet"),
     (replace(GONE, cluster=Unknown(reason="no broker answers")), "the partitions are not known"),
-    (replace(GONE, cluster=Known(value=view(ORDERS, [registered(1), registered(2)]))), "not registered"),
-    (replace(GONE, cluster=Known(value=view(ORDERS, [registered(0, fenced=True)]))), "broker 0 is fenced"),
+    (with_view(GONE, view(ORDERS, [registered(1), registered(2)])), "not registered"),
+    (with_view(GONE, view(ORDERS, [registered(0, fenced=True)])), "broker 0 is fenced"),
     (replace(GONE, configs=()), "broker 0 does not answer itself yet"),
     (seen(GONE, partition("t-0", [0, 1, 2], [1, 2])), "not back in the ISR of 1 partitions (t-0)"),
 ]

@@ -64,6 +64,7 @@ from tests.simulation.runs.scenarios.scenes import (
 from tests.simulation.runs.scenarios.standing_scenarios import STANDING
 from tests.simulation.runs.scenarios.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.runs.scenarios.time_scenarios import TIMES
+from tests.simulation.runs.scenarios.token_scenarios import TOKENS
 
 from kit.kube.protocol import Json
 
@@ -526,6 +527,7 @@ ALL: Final = (
     *FURTHER,
     *RELEASES,
     *TIMES,
+    *TOKENS,
     *LOOKS,
     *REFUSED,
     *STANDING,

@@ -1,0 +1,110 @@
+"""Scenarios of the disruption token: a pool of brokers has it, takes it at the same moment, or a person deletes it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.scenarios.release_scenes import later
+from tests.simulation.runs.scenarios.scenes import Scenario, applies, is_ready, one_of, spec_of, tells, turn
+
+from kafka_quorum.model.names import token_holder, token_name
+from kit.kube.protocol import LEASES, Json
+
+_POOL: Final = "pool/hot"
+_WHILE_STEPS: Final = 30
+_HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
+
+
+def holder(world: World) -> str:
+    """Who has the token; empty for nobody."""
+    lease = world.kube.get(LEASES, NAMESPACE, token_name(NAME)) or {}
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def takes(world: World, _: Checker) -> None:
+    """A pool takes the token if nobody has it."""
+    if not holder(world):
+        _write(world, _POOL)
+
+
+def gives_back(world: World, _: Checker) -> None:
+    """The pool gives the token back."""
+    if holder(world) == _POOL:
+        _write(world, "")
+
+
+def deletes_lease(world: World, _: Checker) -> None:
+    """A person deletes the Lease, whoever has the token."""
+    lease = world.kube.get(LEASES, NAMESPACE, token_name(NAME))
+    if lease is not None:
+        world.kube.delete(LEASES, NAMESPACE, token_name(NAME), uid=lease["metadata"]["uid"])
+
+
+def _write(world: World, identity: str) -> None:
+    lease: Json | None = world.kube.get(LEASES, NAMESPACE, token_name(NAME))
+    if lease is None:
+        body = {"metadata": {"name": token_name(NAME)}, "spec": {"holderIdentity": identity}}
+        world.kube.create(LEASES, NAMESPACE, body)
+    else:
+        world.kube.replace(LEASES, NAMESPACE, {**lease, "spec": {"holderIdentity": identity}})
+
+
+def keeps_follower(world: World, checker: Checker) -> None:
+    """Request one controller: the one that does not lead."""
+    applies({"controllers": {"replicas": 1, "nodeIDs": [one_of(world, "follower")]}})(world, checker)
+
+
+def takes_by_turns(every_steps: int, times: int) -> Callable[[World, Checker], None]:
+    """A pool tries to take the token again and again, and gives it back some steps later."""
+
+    def act(world: World, checker: Checker) -> None:
+        takes(world, checker)
+        world.later(every_steps // 2, lambda: gives_back(world, checker))
+        if times:
+            world.later(every_steps, lambda: takes_by_turns(every_steps, times - 1)(world, checker))
+
+    return act
+
+
+_ROLL: Final = turn("wants another heap", is_ready, applies(_HEAP))
+TOKENS: Final = (
+    Scenario(
+        name="roll-waits-for-a-pool",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("a pool restarts brokers", is_ready, takes),
+            _ROLL,
+            turn("the pool is done", tells("Progressing", _POOL), later(_WHILE_STEPS, gives_back)),
+        ),
+    ),
+    Scenario(
+        name="roll-while-a-pool-has-the-token-for-ever",
+        spec=spec_of("InitialControllers", 3),
+        turns=(turn("a pool restarts brokers", is_ready, takes), _ROLL),
+        ends="DisruptionElsewhere",
+    ),
+    Scenario(
+        name="roll-without-its-lease",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            _ROLL,
+            turn("a person deletes the Lease", lambda world: holder(world) == token_holder(NAME), deletes_lease),
+        ),
+    ),
+    Scenario(
+        name="roll-beside-a-pool",
+        spec=spec_of("InitialControllers", 3),
+        turns=(turn("a pool begins", is_ready, takes_by_turns(14, 12)), _ROLL),
+    ),
+    Scenario(
+        name="hand-over-waits-for-a-pool",
+        spec=spec_of("InitialControllers", 2, controllers={"allowInterruption": True}),
+        turns=(
+            turn("a pool restarts brokers", is_ready, takes),
+            turn("removes the leader", is_ready, keeps_follower),
+            turn("the pool is done", tells("Progressing", _POOL), later(_WHILE_STEPS, gives_back)),
+        ),
+    ),
+)
