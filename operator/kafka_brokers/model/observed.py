@@ -42,6 +42,8 @@ class Claim:
     directory_id: str | None
     requested_bytes: int
     retired: bool = False
+    storage_class: str = ""
+    """Empty before the API server has set the default one."""
     volume: str = ""
     selected_node: str = ""
     bound_to: str = ""

@@ -109,6 +109,7 @@ def claim_from(item: Json) -> Claim | None:
         directory_id=_id(annotations.get(DIRECTORY_ID)),
         requested_bytes=size_bytes,
         retired=annotations.get(PHASE) == RETIRED,
+        storage_class=name(spec.get("storageClassName") or ""),
         volume=name(spec.get("volumeName") or ""),
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
