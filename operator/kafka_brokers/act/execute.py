@@ -7,6 +7,7 @@ version, deletions name uid and resource version, and guarded acts are sent only
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_brokers.act.narrate import narrate
 from kafka_brokers.model import actions, names
@@ -16,14 +17,18 @@ from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.plan import Outcome, Plan
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import holder_of
+from kafka_brokers.plan.throttles import RATES, REPLICAS
 from kafka_brokers.resources import objects, pods, stored
-from kafka_quorum.errors import KafkaError
+from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.wire.brokers import Brokers
 from kit import token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+
+_NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class StaleLook(KafkaError):
@@ -94,6 +99,8 @@ class Executor:
                 | actions.ElectPreferred()
             ):
                 await self._kafka(action)
+            case actions.EndThrottle():
+                await self._end_throttle(action, context)
             case (
                 actions.CreateFormatter()
                 | actions.CreatePod()
@@ -170,6 +177,8 @@ class Executor:
             case actions.AlterConfig(broker=broker, node_id=node_id, changes=changes):
                 await self._brokers.alter_broker_config(broker, node_id, changes)
             case actions.MovePartitions(leader=leader, moves=moves) | actions.CancelMoves(leader=leader, moves=moves):
+                if isinstance(action, actions.MovePartitions):
+                    await self._limit(action)
                 refused = await self._brokers.reassign(leader, moves)
                 if refused:
                     at, words = next(iter(refused.items()))
@@ -179,6 +188,29 @@ class Executor:
                 await self._brokers.unregister_broker(leader, node_id)
             case actions.ElectPreferred(leader=leader, partitions=partitions):
                 await self._brokers.elect_preferred(leader, partitions)
+
+    async def _limit(self, action: actions.MovePartitions) -> None:
+        """Limit what the moves copy, before they begin."""
+        for node_id, changes in action.rates:
+            await self._brokers.alter_broker_config(action.leader, node_id, changes)
+        for topic, changes in action.limited:
+            await self._brokers.alter_topic_config(action.leader, topic, changes)
+        self._fresh(action.judged_at_s)
+
+    async def _end_throttle(self, action: actions.EndThrottle, context: Context) -> None:
+        """Remove the limits, then forget them. A topic that is gone has none."""
+        for node_id in action.brokers:
+            await self._brokers.alter_broker_config(action.leader, node_id, _deleted(RATES))
+        for topic in action.topics:
+            try:
+                await self._brokers.alter_topic_config(action.leader, topic, _deleted(REPLICAS))
+            except KafkaRefused as error:
+                if error.name != _NO_TOPIC:
+                    raise
+        desired = context.desired
+        await self._kube.replace(
+            CONFIG_MAPS, desired.namespace, stored.record_object(desired, action.record, context.accepted)
+        )
 
     async def _pod(
         self,
@@ -268,6 +300,10 @@ class Executor:
                 await self._kube.delete(CONFIG_MAPS, desired.namespace, name, uid=uid)
             case _:
                 raise TypeError(f"{type(action).__name__} has no handler: a fault of this operator")
+
+
+def _deleted(names_: tuple[str, ...]) -> tuple[ConfigChange, ...]:
+    return tuple(ConfigChange(name=name, value=None) for name in names_)
 
 
 def pod_of(action: actions.CreateFormatter | actions.CreatePod, context: Context) -> Json:

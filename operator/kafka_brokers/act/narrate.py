@@ -78,6 +78,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "SettingsChanged", message
         case actions.MovePartitions(message=message):
             return "PartitionsMove", message
+        case actions.EndThrottle(topics=topics):
+            return "DrainLimitsRemoved", f"the limits of a drain are removed from {len(topics)} topics"
         case actions.CancelMoves(message=message):
             return "MovesCancelled", message
         case actions.Unregister(node_id=node_id):

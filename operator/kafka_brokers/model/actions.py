@@ -5,9 +5,9 @@ look is fresh. An action without a stamp counts as judged on a look that is too 
 """
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Final, TypeAlias
 
+from kafka_brokers.model.changes import RecordChange
 from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision
 from kafka_brokers.model.permit import (
@@ -27,29 +27,10 @@ from kafka_quorum.model.permit import Permit, required
 from kafka_quorum.model.quorum import Endpoint
 from kit.token import Token
 
+__all__ = ["NEVER", "RecordChange"]
+
 NEVER: Final = float("-inf")
 """The stamp of an action that no look has allowed."""
-
-
-class RecordChange(Enum):
-    """What a new record says that the one before did not."""
-
-    MINTED = "PoolRecordMade"
-    BROKERS_ADDED = "BrokersAdded"
-    CLAIM_BOUND = "ClaimBound"
-    FORMATTED = "DisksFormatted"
-    STARTED = "BrokerStarted"
-    REVISION = "RevisionChosen"
-    VOLUME_ADDED = "VolumeAdded"
-    STOP_BEGUN = "StopBegun"
-    STOP_CALLED_OFF = "StopCalledOff"
-    BACK = "BrokersBack"
-    DISK_LOST = "DiskGivenUp"
-    NODE_LOST = "NodeGivenUp"
-    LEAVING = "BrokersLeave"
-    STAYING = "BrokersStay"
-    EMPTY = "BrokerEmpty"
-    REMOVED = "BrokerRemoved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,11 +279,16 @@ class AlterConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovePartitions:
-    """Begin reassignments away from a broker that leaves, at the leader."""
+    """Begin reassignments away from a broker that leaves, at the leader, after what they copy is limited.
+
+    `rates` are settings of brokers, `limited` those of topics; both are set before the first move begins.
+    """
 
     leader: Endpoint
     node_id: NodeID
     moves: tuple[Move, ...]
+    rates: tuple[tuple[NodeID, tuple[ConfigChange, ...]], ...] = ()
+    limited: tuple[tuple[str, tuple[ConfigChange, ...]], ...] = ()
     message: str
     permit: Permit[MoveReplicas]
     judged_at_s: float = NEVER
@@ -310,6 +296,16 @@ class MovePartitions:
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
         required(self.permit, MoveReplicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndThrottle:
+    """Remove the limits of a drain, at the leader, then write the record without them."""
+
+    leader: Endpoint
+    brokers: tuple[NodeID, ...]
+    topics: tuple[str, ...]
+    record: PoolRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,6 +362,7 @@ Action: TypeAlias = (
     | GiveToken
     | AlterConfig
     | MovePartitions
+    | EndThrottle
     | CancelMoves
     | Unregister
     | ElectPreferred

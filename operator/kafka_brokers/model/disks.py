@@ -69,6 +69,18 @@ class FormerBroker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """What a drain has limited: the rate of these brokers, in bytes per second, for replicas of these topics.
+
+    It is noted before it is set, and forgotten after it is removed. So it is removed by whichever operator runs then.
+    """
+
+    bytes_per_s: int
+    brokers: tuple[NodeID, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRecord:
     """The record as the ConfigMap holds it. `resource_version` guards the next write; empty if it is not stored yet.
 
@@ -81,11 +93,16 @@ class PoolRecord:
     former: tuple[FormerBroker, ...] = ()
     applied_revision: str | None = None
     seen_contract: int = 0
+    throttle: Throttle | None = None
     resource_version: str = ""
 
     def broker(self, node_id: NodeID) -> BrokerIdentity | None:
         """The broker of this id, if the pool has it."""
         return next((broker for broker in self.brokers if broker.node_id == node_id), None)
+
+    def with_throttle(self, throttle: Throttle | None) -> "PoolRecord":
+        """The record with these limits of a drain, or without any."""
+        return replace(self, throttle=throttle)
 
     def gave_up(self, node_id: NodeID, index: int, generation: int) -> bool:
         """Whether this generation of a volume was given up, or its broker has left. What is not recorded was not."""

@@ -32,6 +32,12 @@ def _faults(record: PoolRecord) -> Iterator[str]:
     yield from (f"it has the node id {quoted(node_id)}" for node_id in ids if not 0 <= node_id <= INT32_MAX)
     generations = [generation for each in record.former for generation in each.generations]
     yield from (f"it has the generation {quoted(each)}" for each in generations if not 0 <= each <= INT32_MAX)
+    topics = record.throttle.topics if record.throttle is not None else ()
+    if len(topics) > OUTSIDE_MAX:
+        yield f"it limits more than {OUTSIDE_MAX} topics"
+    yield from (
+        f"it limits the topic {quoted(each)}" for each in topics if not is_clean(each, max_chars=NAME_MAX_CHARS)
+    )
     for broker in record.brokers:
         yield from _broker_faults(broker)
     present = [disk.directory_id for broker in record.brokers for disk in broker.disks if disk.directory_id]

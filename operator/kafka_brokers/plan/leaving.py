@@ -26,6 +26,7 @@ from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
 from kafka_brokers.plan.guards.availability import named
 from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
+from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.permit import Permit
@@ -37,10 +38,9 @@ MOVES_AT_ONCE: Final = 50
 
 def leaving(situation: Situation) -> Part:
     """The next step of the broker that leaves next."""
-    gone = [one for one in situation.record.brokers if one.leaving]
-    if not gone:
+    broker = next_to_leave(situation.record)
+    if broker is None:
         return _uncordoned(situation)
-    broker = next((one for one in gone if one.empty), max(gone, key=lambda one: one.node_id))
     if not broker.ran:
         return _removed(situation, broker)
     return _stop(situation, broker) if broker.empty else _emptied(situation, broker)
@@ -101,10 +101,18 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     verdict = may_move(situation.observed, broker.node_id, moves)
     if not isinstance(verdict, Permit):
         return Part(actions=cordon, waits=(wait,), verdicts=(verdict,))
+    throttle = throttle_for(view, moves, situation.desired.throttle_bytes_per_s, situation.record.throttle)
+    if throttle != situation.record.throttle:
+        message = f"the drain of broker {broker.node_id} copies at most {throttle.bytes_per_s} bytes per second"
+        record = situation.record.with_throttle(throttle)
+        write = WriteRecord(record=record, change=RecordChange.THROTTLED, message=message)
+        return Part(exclusive=write, waits=(wait,), verdicts=(verdict,))
     move = MovePartitions(
         leader=leader.endpoint,
         node_id=broker.node_id,
         moves=moves,
+        rates=rates(view, throttle),
+        limited=limited(view, moves),
         message=f"{len(moves)} partitions of broker {broker.node_id} begin to move to other brokers",
         permit=verdict,
     )

@@ -21,6 +21,7 @@ from kafka_brokers.plan.pods import pods
 from kafka_brokers.plan.revisions import old, revisions
 from kafka_brokers.plan.rolls import given_back, returning, rolls
 from kafka_brokers.plan.settings import settings
+from kafka_brokers.plan.throttles import throttles
 from kafka_brokers.plan.volumes import released, volumes
 
 
@@ -48,6 +49,7 @@ UPKEEP: Final = (
 CHANGES: Final = (
     Concern(name="settings without a restart", part=settings, repairs=False),
     Concern(name="rolls", part=rolls, repairs=False),
+    Concern(name="limits of drains", part=throttles),
     Concern(name="brokers that leave", part=leaving, repairs=False),
     Concern(name="the disruption token", part=given_back),
     Concern(name="preferred leaders", part=preferred_leaders),
