@@ -21,12 +21,14 @@ from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.observations.recorder import Recorder
+from kafka_quorum.observe.brokers import BrokerEdges
 from kafka_quorum.probe import Beat, Health, serve
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.resources.contract import CONTRACT_ROLE
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.broker_admin import KafkaBrokers
+from kafka_quorum.wire.running import ConfluentSettings
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
@@ -70,7 +72,6 @@ class Edge:
         self._clock = SystemClock()
         self._kube: KubeClient | None = None
         self._controllers: KafkaControllers | None = None
-        self._brokers: KafkaBrokers | None = None
         self._served: dict[str, Served] = {}
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -81,6 +82,8 @@ class Edge:
         """Open the edges."""
         self._kube = await connect(FIELD_MANAGER)
         self._controllers = KafkaControllers()
+        running, brokers = ConfluentSettings(), KafkaBrokers()
+        self._closers += [running.close, brokers.close]
         self._lease = Lease(
             self._kube,
             self._clock,
@@ -88,7 +91,6 @@ class Edge:
             name=self.settings.lease_name,
             holder=self.settings.holder,
         )
-        self._brokers = KafkaBrokers()
         quorums = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
@@ -97,10 +99,11 @@ class Edge:
             settings=self.settings,
             may_act=self._lease.held,
             subscribers=(self._observations,),
+            brokers=BrokerEdges(running=running, brokers=brokers),
         )
         pools = PoolReconciler(
             kube=self._kube,
-            brokers=self._brokers,
+            brokers=brokers,
             clock=self._clock,
             ids=SystemIds(),
             settings=self.settings,
@@ -171,8 +174,6 @@ class Edge:
             await close()
         if self._controllers is not None:
             await self._controllers.close()
-        if self._brokers is not None:
-            await self._brokers.close()
         if self._kube is not None:
             await self._kube.close()
 

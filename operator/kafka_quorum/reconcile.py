@@ -27,6 +27,7 @@ from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
+from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
@@ -34,7 +35,7 @@ from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.plan.releases.wants import announced, questions
+from kafka_quorum.plan.releases.wants import announced, depends_on_brokers, questions
 from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
 from kafka_quorum.resources.stored import accepted_text
 from kafka_quorum.settings import Settings
@@ -117,6 +118,7 @@ class Reconciler:
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
         subscribers: Iterable[Subscriber[Observed]] = (),
+        brokers: BrokerEdges = NO_BROKERS,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
@@ -136,6 +138,7 @@ class Reconciler:
         # quorum that does not answer delays no other one. Acts need no turn, because a look grows old while they wait.
         self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
+        self._brokers = BrokerReads(kube, clock, brokers)
         self._memories: dict[ObjectKey, Memory] = {}
         self._snapshots: dict[ObjectKey, Snapshot] = {}
         self._changes: dict[ObjectKey, int] = {}
@@ -163,6 +166,7 @@ class Reconciler:
         self._announced.discard(key)
         self._reporter.forget(key)
         self._admission.forget(key.namespace, key.name)
+        self._brokers.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
@@ -325,6 +329,9 @@ class Reconciler:
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await self._checks(situation, looked)
         held = await gather.token(self._kube, situation)
+        if situation is not None:
+            needed = depends_on_brokers(situation)
+            seen = replace(seen, brokers=self._brokers.look(key, situation, needed=needed))
         seen = replace(seen, kube_nodes=answers, checks=checks.answers, token=held)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)

@@ -163,18 +163,18 @@ else:
 )
 
 REQUEST: Final = Addition(
-    name="UnregisterBroker",
+    name="AllocateProducerIds",
     edits=(
         (
-            "wire/requests/unregister_broker.py",
+            "wire/requests/allocate_producer_ids.py",
             "",
-            '''"""UnregisterBroker (64): forget one broker's registration."""
+            '''"""AllocateProducerIds (67): the next producer ids of a broker."""
 
 from typing import Final
 
+from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
+from kio.schema.allocate_producer_ids.v0.response import AllocateProducerIdsResponse
 from kio.schema.types import BrokerId
-from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
-from kio.schema.unregister_broker.v0.response import UnregisterBrokerResponse
 from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.model.ids import NodeID
@@ -182,48 +182,47 @@ from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import int32
 
-API: Final = Api(key=64, name="UnregisterBroker", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
+API: Final = Api(key=67, name="AllocateProducerIds", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
 
 
 def request(node_id: NodeID) -> Request[None]:
-    """Forget a broker, at the active controller."""
+    """Allocate ids for a broker, at the active controller."""
     return Request(api=API, build=lambda _: message(node_id), read=_read)
 
 
 def _read(response: ResponsePayload) -> None:
-    answer = typed(response, UnregisterBrokerResponse)
-    accept(answer.error_code, answer.error_message)
+    answer = typed(response, AllocateProducerIdsResponse)
+    accept(answer.error_code, None)
 
 
-def message(node_id: NodeID) -> UnregisterBrokerRequest:
+def message(node_id: NodeID) -> AllocateProducerIdsRequest:
     """The request, in its one version."""
-    return UnregisterBrokerRequest(broker_id=BrokerId(int32("node id", node_id)))
+    return AllocateProducerIdsRequest(broker_id=BrokerId(int32("node id", node_id)))
 ''',
         ),
         (
             "wire/requests/table.py",
             "    unregister_controller,\n",
-            "    unregister_broker,\n    unregister_controller,\n",
+            "    allocate_producer_ids,\n    unregister_controller,\n",
         ),
-        after("wire/requests/table.py", "    unregister_controller.API,\n", "    unregister_broker.API,\n"),
+        after("wire/requests/table.py", "    unregister_controller.API,\n", "    allocate_producer_ids.API,\n"),
         (
             "wire/protocol.py",
             "    async def close(self) -> None:\n",
-            '''    async def unregister_broker(self, endpoint: Endpoint, node_id: NodeID) -> None:
-        """UnregisterBroker at the active controller."""
+            '''    async def allocate_producer_ids(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """AllocateProducerIds at the active controller."""
 
     async def close(self) -> None:
 ''',
         ),
-        ("wire/admin.py", "    unregister_controller,\n", "    unregister_broker,\n    unregister_controller,\n"),
-        (
+        ("wire/admin.py", "    unregister_controller,\n", "    allocate_producer_ids,\n    unregister_controller,\n"),
+        after(
             "wire/admin.py",
-            "    async def close(self) -> None:\n",
-            '''    async def unregister_broker(self, endpoint: Endpoint, node_id: NodeID) -> None:
-        """UnregisterBroker at the active controller."""
-        await self._send(endpoint, unregister_broker.request(node_id))
-
-    async def close(self) -> None:
+            "        await self._send(endpoint, unregister_controller.request(node_id))\n",
+            '''
+    async def allocate_producer_ids(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """AllocateProducerIds at the active controller."""
+        await self._send(endpoint, allocate_producer_ids.request(node_id))
 ''',
         ),
     ),
@@ -231,29 +230,33 @@ def message(node_id: NodeID) -> UnregisterBrokerRequest:
 import asyncio
 from datetime import timedelta
 from kio.schema.errors import ErrorCode
-from kio.schema.unregister_broker.v0.response import UnregisterBrokerResponse
-from kio.static.primitive import i32Timedelta
+from kio.schema.allocate_producer_ids.v0.response import AllocateProducerIdsResponse
+from kio.schema.types import ProducerId
+from kio.static.primitive import i32, i32Timedelta
 from tests.wire.fakes import FakeServer, answer_to, api_versions, running
 from kafka_quorum.errors import KafkaRefused
 from kafka_quorum.wire.admin import KafkaControllers
 
 
 async def ask(code):
-    answer = UnregisterBrokerResponse(
-        throttle_time=i32Timedelta.parse(timedelta(0)), error_code=code, error_message=None
+    answer = AllocateProducerIdsResponse(
+        throttle_time=i32Timedelta.parse(timedelta(0)),
+        error_code=code,
+        producer_id_start=ProducerId(0),
+        producer_id_len=i32(1),
     )
     server = FakeServer(
         script=lambda request: answer_to(request, answer),
-        versions=lambda request: answer_to(request, api_versions({18: (0, 5), 64: (0, 0)})),
+        versions=lambda request: answer_to(request, api_versions({18: (0, 5), 67: (0, 0)})),
     )
     async with running(server):
         client = KafkaControllers()
         try:
-            await client.unregister_broker(server.endpoint, 7)
+            await client.allocate_producer_ids(server.endpoint, 7)
         finally:
             await client.close()
-            assert server.api_keys[-1] == 64, server.api_keys
-            assert server.requests[-1].endswith(bytes([0, 0, 0, 7, 0])), server.requests[-1]
+            assert server.api_keys[-1] == 67, server.api_keys
+            assert server.requests[-1].endswith(bytes([0, 0, 0, 7, *([255] * 8), 0])), server.requests[-1]
 
 
 asyncio.run(ask(ErrorCode.none))
@@ -359,13 +362,13 @@ OPTION_FORM = Rule(
         ),
         (
             "resources/pods.py",
-            '"value": " ".join((_JAVA_SECURITY, *revision.runtime.jvm_options))',
-            '"value": " ".join((_JAVA_SECURITY, *stack, *revision.runtime.jvm_options))',
+            "java_variables(runtime.heap, runtime.jvm_options, ",
+            "java_variables(runtime.heap, (*stack, *runtime.jvm_options), ",
         ),
         (
             "resources/pods.py",
             "    env = [\n",
-            '    stack = (f"-Xss{revision.runtime.stack}",) if revision.runtime.stack else ()\n    env = [\n',
+            '    stack = (f"-Xss{runtime.stack}",) if runtime.stack else ()\n    env = [\n',
         ),
     ),
     program="""

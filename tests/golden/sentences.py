@@ -49,6 +49,7 @@ SENTENCE_OF: Final = {
     "Permit": (None, "reason"),
     "Refusal": (None, "reason"),
     "RestartPod": (None, "message"),
+    "TakeToken": (None, "message"),
     "Rule": (1, "message"),
     "Unknown": (None, "reason"),
     "Wait": (None, "message"),

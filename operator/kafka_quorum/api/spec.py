@@ -284,6 +284,29 @@ class ControllersSpec(Model):
     replacement: ReplacementSpec = section(ReplacementSpec, "What is done unattended about lost disks and nodes.")
 
 
+class BrokerAccessSpec(Model):
+    """How the operator asks brokers that others manage for their running settings."""
+
+    bootstrap_servers: list[Annotated[str, Field(max_length=300)]] = Field(
+        default_factory=list,
+        description="Addresses (host:port) of some brokers. The operator reads the running settings of every "
+        "registered broker there, before an act that depends on brokers.",
+        json_schema_extra=schema(maxItems=32, list_type="atomic", default=[]),
+    )
+    secret_name: str = Field(
+        default="",
+        max_length=253,
+        description="A Secret in this namespace with client properties of librdkafka as keys, such as "
+        "security.protocol, ssl.ca.pem, sasl.mechanism, sasl.username and sasl.password. Empty for none.",
+    )
+    confirmed_revision: int = Field(
+        default=0,
+        description="The revision of the broker contract (status.brokerContract.revision) that every broker has which "
+        "cannot be asked. It counts for exactly this revision.",
+        json_schema_extra=schema(minimum=0, maximum=2147483646),
+    )
+
+
 class KafkaQuorumSpec(Model):
     """What the quorum shall be."""
 
@@ -302,3 +325,6 @@ class KafkaQuorumSpec(Model):
     kafka: KafkaSpec = Field(description="Which Kafka runs, and how it is configured.")
     bootstrap: BootstrapSpec = section(BootstrapSpec, "How the quorum comes to be, once.")
     controllers: ControllersSpec = section(ControllersSpec, "The controllers of the quorum.", rules.NODE_IDS_COUNT)
+    broker_access: BrokerAccessSpec = section(
+        BrokerAccessSpec, "How brokers that others manage are asked; pools of brokers need none of it."
+    )

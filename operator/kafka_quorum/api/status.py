@@ -176,6 +176,22 @@ class BrokerContractStatus(Model):
     next_step: str | None = Field(default=None, description="What the quorum does next, or waits for.")
 
 
+class BrokerStatus(Model):
+    """A registered broker, and whether it follows the broker contract."""
+
+    node_id: int = Field(description="The node id.")
+    release: str | None = Field(
+        default=None, description="The Kafka release that it runs, such as 4.4, or Unknown if it cannot be asked."
+    )
+    fenced: bool | None = Field(
+        default=None, description="Whether it is fenced: registered, and not serving. Absent if that is unknown."
+    )
+    conforms: str | None = Field(
+        default=None, description="True, False, or Unknown: whether its running settings are those of the contract."
+    )
+    reason: str | None = Field(default=None, description="The settings that differ, or why it is unknown.")
+
+
 class KafkaQuorumStatus(Model):
     """What the operator last saw, and what it does about it."""
 
@@ -240,6 +256,9 @@ class KafkaQuorumStatus(Model):
     left_out: dict[str, int] | None = Field(
         default=None,
         description="By the name of a list here that is longer than 100: how many of its entries are not shown.",
+    )
+    brokers: list[BrokerStatus] | None = Field(
+        default=None, description="Every registered broker that is known of.", json_schema_extra=_ATOMIC
     )
     broker_contract: BrokerContractStatus | None = Field(
         default=None, description="What the quorum requires of every broker now."

@@ -29,6 +29,7 @@ from kafka_quorum.model.desired import (
 )
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.registered import BrokerAccess
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
 
@@ -116,6 +117,11 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
         downgrade=Downgrade(spec.kafka.features.downgrade),
         soak_s=spec.kafka.features.soak_seconds,
         runtime=_runtime(spec, restarts.restarted_at(metadata)),
+        broker_access=BrokerAccess(
+            bootstrap_servers=tuple(spec.broker_access.bootstrap_servers),
+            secret_name=spec.broker_access.secret_name,
+            confirmed_revision=spec.broker_access.confirmed_revision,
+        ),
     )
 
 

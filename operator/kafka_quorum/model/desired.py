@@ -1,9 +1,10 @@
 """What a valid `KafkaQuorum` asks for. Only `api.validation` makes one, so its users need not check it again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, Member, NodeID
+from kafka_quorum.model.registered import BrokerAccess
 
 
 class BootstrapMode(Enum):
@@ -133,6 +134,7 @@ class Desired:
     downgrade: Downgrade
     soak_s: int
     runtime: Runtime
+    broker_access: BrokerAccess = field(default_factory=BrokerAccess)
 
     def member(self, node_id: NodeID) -> Member:
         """The controller of this node id, in the pool of this resource."""

@@ -25,6 +25,10 @@ LABEL_QUORUM: Final = f"{GROUP}/quorum"
 LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_NODE: Final = f"{GROUP}/node-id"
 LABEL_VOTER: Final = f"{GROUP}/voter"
+OF_QUORUM: Final = f"{GROUP}/of-quorum"
+"""On a pod of a broker of a pool: the quorum that it belongs to."""
+POOL_PORT: Final = 9091
+"""The port of the listener that every broker of a pool has for the others and for the operator."""
 
 CLUSTER_ID: Final = f"{GROUP}/cluster-id"
 DIRECTORY_ID: Final = f"{GROUP}/directory-id"

@@ -16,6 +16,7 @@ from kafka_quorum.model.memory import Memory, Soak, StepCheck
 from kafka_quorum.model.operation import FeatureOperation, Operation, VoterOperation
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
+from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.voters import VoterSet
 from kit.token import Token
 
@@ -195,6 +196,7 @@ class Unreadable:
 
 _NOT_ASKED = Unknown(reason="the leader was not asked")
 _NOT_READ = Unknown(reason="")
+_NO_BROKERS: Known[tuple[BrokerSeen, ...]] = Known(value=())
 _NO_TOKEN = Unknown(reason="it was not read")
 
 
@@ -236,6 +238,8 @@ class Observed:
     """Whether the resource's spec is the stored, last accepted one."""
     contract: Knowable[StoredContract | None] = _NOT_READ
     """The stored broker contract; Known None if there is none. Without a reason it was not looked for."""
+    brokers: Knowable[tuple[BrokerSeen, ...]] = _NO_BROKERS
+    """Every registered broker that is known of."""
     token: Knowable[Token] = _NO_TOKEN
     """The disruption token; Unknown while nothing is about to be stopped, and this quorum does not have it."""
     taken_at_s: float = 0.0

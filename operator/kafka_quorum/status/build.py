@@ -22,7 +22,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.available import available
-from kafka_quorum.status.brokers import broker_contract
+from kafka_quorum.status.brokers import broker_contract, brokers
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
@@ -54,13 +54,13 @@ CONDITIONS: Final[Mapping[str, Callable[[Pass], Finding]]] = {
 """Every condition, by its type, in the order of the status. The statuses without a pass have the same ones."""
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
 """The fields that hold a copy of the identity, or follow from it."""
-_ROWS: Final = ("conditions", "waits", "controllers")
+_ROWS: Final = ("conditions", "waits", "controllers", "brokers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
     **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract"), dict),
 }
 """The required types of the fields that are read back."""
-_BOUNDED: Final = ("features", "staleReplicas", "waits")
+_BOUNDED: Final = ("features", "staleReplicas", "waits", "brokers")
 _OF_A_CONTROLLER: Final = ("nodeID", "directoryID", "endpoint", "claimName", "claimUID")
 """The fields of a controller that are its identity."""
 _OF_A_LOOK: Final = ("leaderID", "leaderEpoch", "healthyVoters", "failureTolerance")
@@ -89,7 +89,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
-    status |= broker_contract(done, old)
+    status |= broker_contract(done, old) | brokers(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown | _operation(done, old)

@@ -77,7 +77,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
             "False",
         ),
         ("_of_other_brokers", "row.fenced and row.node_id not in batch and row.node_id in view.by_broker", "False"),
-        ("returning", "[one for one in situation.record.brokers if one.stopped and not one.leaving]", "[]"),
+        ("returning", "[one for one in situation.record.brokers if one.stopped and not one.empty]", "[]"),
     ),
     pool_mutant(
         "a-broker-that-ended-is-relied-on",

@@ -1,4 +1,4 @@
-"""Mutants of the disruption token: a stop without it, and one that is never given back."""
+"""Mutants of the disruption token, and of the wait for brokers that cannot be asked."""
 
 from typing import Final
 
@@ -10,6 +10,12 @@ TOKEN_MUTANTS: Final = (
         "5",
         ("roll-waits-for-a-pool",),
         ("may_restart", "holds_token(situation)", "True"),
+    ),
+    mutant(
+        "levels-without-the-brokers",
+        "7",
+        ("broker-confirmed",),
+        ("may_raise", "why_brokers_hold(situation)", "''"),
     ),
     mutant(
         "hand-over-without-the-token",

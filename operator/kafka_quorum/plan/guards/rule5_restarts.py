@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from kafka_quorum.api.features import METADATA, supported_by
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.conformance import newer_brokers
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
@@ -13,6 +16,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
+from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
@@ -113,9 +117,27 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
                 f"{first}: too few other voters are caught up ({len(steady)} of the {majority} needed)",
             ),
             (bool(no_place), f"{first}: {no_place}"),
+            (bool(newer := _newer_brokers(situation, pod)), f"{first}: {newer}"),
             (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),
         f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",
+    )
+
+
+def _newer_brokers(situation: Situation, pod: Pod) -> str:
+    """Which brokers run a later release than the one that this controller goes back to; empty if none is known to."""
+    made_from, wanted = situation.observed.revision(pod.revision), situation.runtime.release
+    numbers = parse_release(wanted)
+    ranges = supported_by(numbers) if numbers is not None else None
+    if made_from is None or ranges is None or release_numbers(made_from.runtime.release) <= release_numbers(wanted):
+        return ""
+    level = next((each.max_level for each in ranges if each.name == METADATA), 0)
+    ids = ", ".join(newer_brokers(situation, level))
+    way_out = f"Restart them with Kafka {wanted} first"
+    return (
+        f"brokers {ids} run a later release than Kafka {wanted}, and none may be newer than a controller. {way_out}"
+        if ids
+        else ""
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
 from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.ids import NodeID
@@ -121,6 +122,7 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
             ),
             (bool(static), f"Did not {change}: {static}"),
             (bool(named := blockers(situation, step)), f"Did not {change}: {'; '.join(named)}"),
+            (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, step, change),
             *_unsoaked(situation, first),
@@ -147,6 +149,7 @@ def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> An
     return unless(
         (
             (bool(named), f"Did not {change}: {'; '.join(named)}"),
+            (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, whole, change),
             *_refusal(observed, step, change),
@@ -244,6 +247,7 @@ def may_drop_static(situation: Situation) -> Answer:
             (not own <= view.voters, f"{first}: the voters do not have the directory ids of their disks yet"),
             (not view.committed, f"{first}: the present voter set is not committed yet"),
             (bool(behind), f"{first}: controllers {behind} do not report kraft.version 1 yet"),
+            (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
         ),
         "every voter has its directory id, and every controller is at kraft.version 1",
     )

@@ -15,6 +15,7 @@ from kafka_quorum.model.actions import (
     StepFeature,
     WriteRecord,
 )
+from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import BootstrapPhase, with_levels, without_static
 from kafka_quorum.model.ids import NodeID
@@ -54,7 +55,9 @@ def turned_dynamic(situation: Situation) -> Part:
     verdict = may_drop_static(situation)
     if isinstance(verdict, Refusal):
         raised = situation.present.get(KRAFT, 0) >= 1
-        return Part(verdicts=(verdict,), waits=(_wait(STEPPING, verdict.reason),) if raised else ())
+        severity = Severity.HELD if _brokers_hold(situation, verdict) else Severity.PROGRESS
+        reason = BLOCKED if severity is Severity.HELD else STEPPING
+        return Part(verdicts=(verdict,), waits=(_wait(reason, verdict.reason, severity),) if raised else ())
     message = (
         f"controller.quorum.voters is removed from the configuration, because the quorum is dynamic: {verdict.reason}"
     )
@@ -151,12 +154,18 @@ def _why(situation: Situation, want: Want, verdict: Refusal) -> Wait:
         return _wait(REFUSED, verdict.reason, Severity.HELD)
     if _not_rolled(situation):
         return _wait(STEPPING, verdict.reason)
-    if refused or blockers(situation, want.next):
+    if refused or blockers(situation, want.next) or _brokers_hold(situation, verdict):
         return _wait(BLOCKED, verdict.reason, Severity.HELD)
     soak = situation.observed.memory.soak
     if soak is not None and soak.healthy_s < max(situation.desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
         return _wait(SOAKING, verdict.reason)
     return _wait(STEPPING, verdict.reason)
+
+
+def _brokers_hold(situation: Situation, verdict: Refusal) -> bool:
+    """Whether brokers are what a guard waits for: their owner must act."""
+    why = why_brokers_hold(situation)
+    return bool(why) and why in verdict.reason
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:

@@ -13,6 +13,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.guards.rule7_releases import blockers
 
 _FIRST: Final = (KRAFT, METADATA)
@@ -47,6 +48,14 @@ def wants(situation: Situation) -> tuple[Want, ...]:
     ups = [name for name in _ordered(open_) if open_[name] > present.get(name, 0)]
     downs = [name for name in reversed(_ordered(open_)) if open_[name] < present.get(name, 0)]
     return tuple(_want(name, present.get(name, 0), open_[name]) for name in (*downs, *ups))
+
+
+def depends_on_brokers(situation: Situation) -> bool:
+    """Whether an act of this pass may wait for what brokers run with, or run."""
+    status, wanted = situation.observed.status, release_numbers(situation.runtime.release)
+    made = (situation.revision_of(node) for node in situation.record.nodes)
+    back = any(revision is not None and release_numbers(revision.runtime.release) > wanted for revision in made)
+    return status.feature_operation is not None or bool(wants(situation)) or situation.record.static or back
 
 
 def _defaults(desired: Desired, present: Mapping[str, int]) -> Iterable[tuple[str, int]]:

@@ -278,12 +278,26 @@ FEATURES: Final = (
     ),
     Scenario(
         name="lagging-broker",
-        spec=_OLD,
+        spec={**_OLD, "brokerAccess": {"confirmedRevision": 1}},
         turns=(
             turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
             turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
             turn("waits", after(90), does_nothing),
             turn("upgrades the broker", tells("FeaturesSettled", _TOO_OLD), broker_is_upgraded(1, "4.4.0")),
+        ),
+        holds=ends_on("4.4.0", metadata=33),
+    ),
+    Scenario(
+        name="broker-confirmed",
+        spec=_OLD,
+        turns=(
+            turn("a broker starts", is_ready, broker_starts(1, "4.4.0")),
+            turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
+            turn(
+                "its owner confirms",
+                tells("FeaturesSettled", "confirmedRevision"),
+                applies({"brokerAccess": {"confirmedRevision": 1}}),
+            ),
         ),
         holds=ends_on("4.4.0", metadata=33),
     ),

@@ -1,0 +1,214 @@
+"""Which brokers are registered, and with what they run: read beside the looks, because a broker may take seconds.
+
+A read begins when something depends on brokers, or something changed, and 30 s after the last one began at the
+earliest. A look uses the last read. While something depends on it, one that is old is no answer.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.api.features import METADATA
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, POOL_PORT
+from kafka_quorum.model.nodes import is_foreign
+from kafka_quorum.model.quorum import Endpoint, NodeVersions
+from kafka_quorum.model.registered import BrokerSeen, Settings
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.resources.podstatus import address, status_of
+from kafka_quorum.wire.brokers import Brokers
+from kafka_quorum.wire.running import RunningSettings
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.key import ObjectKey
+from kit.kube.protocol import PODS, Json, KubeApi, ResourceType
+from kit.parsing import Malformed, number
+
+SECRETS: Final = ResourceType(api_version="v1", kind="Secret", plural="secrets")
+EVERY_S: Final = 30.0
+OLD_S: Final = 90.0
+_BOOTSTRAP_MAX: Final = 10
+_NOBODY: Final = "no broker was asked: no pool of this quorum runs, and spec.brokerAccess has no bootstrapServers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerEdges:
+    """Where brokers are asked. Without `running`, none is asked for its settings: registered ones are Unknown."""
+
+    running: RunningSettings | None = None
+    brokers: Brokers | None = None
+
+
+NO_BROKERS: Final = BrokerEdges()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """The result of one read. `because` is what it was begun for; `known` is Unknown if no broker answered."""
+
+    because: tuple[object, ...]
+    known: Knowable[Mapping[NodeID, Knowable[Settings]]]
+    versions: Mapping[NodeID, NodeVersions]
+    nobody: bool
+    """There was no broker that could be asked: no pod of a pool, and no address in the spec."""
+    at_s: float
+
+
+class BrokerReads:
+    """Reads beside the looks, and what the last one showed for each quorum. Nothing here outlives the process."""
+
+    def __init__(self, kube: KubeApi, clock: Clock, edges: BrokerEdges) -> None:
+        """Nothing is read yet."""
+        self._kube, self._clock, self._running, self._brokers = kube, clock, edges.running, edges.brokers
+        self._last: dict[ObjectKey, _Read] = {}
+        self._begun_s: dict[ObjectKey, float] = {}
+        self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        """The resource is gone."""
+        self._last.pop(key, None)
+        self._begun_s.pop(key, None)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+
+    def look(self, key: ObjectKey, situation: Situation, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
+        """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
+        because, now_s = _because(situation), self._clock.monotonic()
+        last = self._last.get(key)
+        due = needed or last is None or last.because != because
+        if self._running is not None and due and now_s - self._begun_s.get(key, -EVERY_S) >= EVERY_S:
+            task = self._tasks.get(key)
+            if task is None or task.done():
+                self._begun_s[key] = now_s
+                self._tasks[key] = asyncio.create_task(self._read(key, situation, because))
+        fresh = last is not None and now_s - last.at_s <= OLD_S and last.because == because
+        if needed and self._running is not None and not fresh:
+            return Unknown(reason="the brokers are being asked")
+        return _combined(situation, last)
+
+    async def _read(self, key: ObjectKey, situation: Situation, because: tuple[object, ...]) -> None:
+        desired = situation.desired
+        pods: tuple[Endpoint, ...] = ()
+        nobody = False
+        known: Knowable[Mapping[NodeID, Knowable[Settings]]]
+        try:
+            items = await self._kube.list(PODS, desired.namespace, {OF_QUORUM: desired.name})
+            pods, nobody = _pods(items), not items and not desired.broker_access.bootstrap_servers
+            known = Known(value={}) if nobody else await self._settings(situation, pods)
+        except (KubeError, KafkaError, Malformed) as error:
+            known = Unknown(reason=str(error))
+        versions = {} if self._brokers is None else await self._versions(self._brokers, pods)
+        at_s = self._clock.monotonic()
+        self._last[key] = _Read(because=because, known=known, versions=versions, nobody=nobody, at_s=at_s)
+
+    async def _settings(
+        self, situation: Situation, pods: tuple[Endpoint, ...]
+    ) -> Knowable[Mapping[NodeID, Knowable[Settings]]]:
+        access = situation.desired.broker_access
+        found: dict[NodeID, Knowable[Settings]] = {}
+        if self._running is None or not (pods or access.bootstrap_servers):
+            return Unknown(reason="no broker of a pool has an address yet")
+        if pods:
+            servers = tuple(f"{pod.host}:{pod.port}" for pod in pods[:_BOOTSTRAP_MAX])
+            found |= await self._running.read(servers, {})
+        if access.bootstrap_servers:
+            properties = await self._properties(situation)
+            asked = await self._running.read(access.bootstrap_servers, properties)
+            found |= {node: said for node, said in asked.items() if not isinstance(found.get(node), Known)}
+        return Known(value=found)
+
+    async def _properties(self, situation: Situation) -> dict[str, str]:
+        name = situation.desired.broker_access.secret_name
+        if not name:
+            return {}
+        item = await self._kube.get(SECRETS, situation.desired.namespace, name)
+        if item is None:
+            raise Malformed(f"Secret {name} of spec.brokerAccess does not exist")
+        data = item.get("data") or {}
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError, AttributeError, TypeError, ValueError):
+            return {str(key): base64.b64decode(value).decode() for key, value in data.items()}
+        raise Malformed(f"Secret {name} of spec.brokerAccess has a value that is no text")
+
+    async def _versions(self, brokers: Brokers, pods: tuple[Endpoint, ...]) -> dict[NodeID, NodeVersions]:
+        async def one(pod: Endpoint) -> tuple[NodeID, NodeVersions] | None:
+            try:
+                return pod.node_id, await brokers.api_versions(pod)
+            except KafkaError:
+                return None
+
+        answers = await asyncio.gather(*(one(pod) for pod in pods))
+        return dict(answer for answer in answers if answer is not None)
+
+
+def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
+    """The replication listener of each pool broker that has an address."""
+    found = []
+    for item in items:
+        labels = item["metadata"].get("labels") or {}
+        ip = address(status_of(item).get("podIP", ""))
+        with contextlib.suppress(Malformed):
+            node_id = NodeID(number(labels.get(LABEL_NODE)))
+            if ip and "deletionTimestamp" not in item["metadata"]:
+                found.append(Endpoint(node_id=node_id, host=ip, port=POOL_PORT))
+    return tuple(found)
+
+
+def _observers(situation: Situation) -> tuple[NodeID, ...]:
+    """Observers of the quorum that are no controllers of ours: brokers."""
+    quorum = situation.observed.quorum
+    if isinstance(quorum, Unknown):
+        return ()
+    others = {key.node_id for key in quorum.value.observers if is_foreign(situation.record, key)}
+    former = {each.node_id for each in situation.record.former}
+    return tuple(sorted(others - former))
+
+
+def _because(situation: Situation) -> tuple[object, ...]:
+    stored = situation.observed.contract
+    contract = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract.settings
+    return _observers(situation), contract, situation.desired.broker_access
+
+
+def _combined(situation: Situation, last: _Read | None) -> Knowable[tuple[BrokerSeen, ...]]:
+    observers, access = _observers(situation), situation.desired.broker_access
+    settings: Mapping[NodeID, Knowable[Settings]] = {}
+    reason = "its settings were not read yet"
+    if last is None and access.bootstrap_servers:
+        return Unknown(reason="the brokers were not asked yet")
+    if last is not None and isinstance(last.known, Unknown):
+        return last.known
+    if last is not None and isinstance(last.known, Known):
+        settings = last.known.value
+        reason = _NOBODY if last.nobody else "it is an observer of the quorum, and no broker that was asked lists it"
+    versions = {} if last is None else last.versions
+    ids = sorted({*settings, *observers} - set(situation.record.node_ids))
+    return Known(
+        value=tuple(
+            BrokerSeen(
+                node_id=node_id,
+                settings=settings.get(node_id, Unknown(reason=reason)),
+                fenced=_fenced(settings.get(node_id)),
+                metadata_max=_metadata_max(versions.get(node_id)),
+            )
+            for node_id in ids
+        )
+    )
+
+
+def _fenced(said: Knowable[Settings] | None) -> bool | None:
+    """A broker that answers for itself is listed, so it is not fenced."""
+    if said is None:
+        return None
+    return False if isinstance(said, Known) else ("fenced" in said.reason or None)
+
+
+def _metadata_max(versions: NodeVersions | None) -> int | None:
+    ranges = () if versions is None else versions.supported
+    return next((each.max_level for each in ranges if each.name == METADATA), None)
