@@ -46,7 +46,8 @@ class Broker:
 
     With `fresh_names` Java caches their addresses no longer than in the operator's pods; by default for 30 seconds.
     `static` names them as the voters, which must be all of them, as brokers of a static quorum do. `address` is where
-    clients find it, if not at its pod. `claim` is its disk's claim; empty for a disk that ends with the pod.
+    clients find it, if not at its pod. `claim` is its disk's claim; empty for a disk that ends with the pod. `contract`
+    has the lines of the broker contract; with it nothing else is set about controllers.
     """
 
     quorum: Quorum
@@ -57,6 +58,7 @@ class Broker:
     address: str = ""
     claim: str = ""
     fresh_names: bool = False
+    contract: str = ""
 
     @property
     def pod(self) -> str:
@@ -101,6 +103,18 @@ class Broker:
             return False
 
     def _properties(self) -> str:
+        own = {
+            "process.roles": "broker",
+            "node.id": self.node_id,
+            "listeners": f"PLAINTEXT://:{PORT}",
+            "log.dirs": "/data/log",
+            "log.index.size.max.bytes": 65536,
+            "offsets.topic.replication.factor": 1,
+        }
+        return "\n".join(f"{key}={value}" for key, value in own.items()) + "\n" + (self.contract or self._controllers())
+
+    def _controllers(self) -> str:
+        """The properties about controllers, from what this class knows of the operator's names."""
         hosts = {
             number: f"{host_name(self.quorum.namespace, Member(self.quorum.name, NodeID(number)))}:9093"
             for number in self.controllers
@@ -108,15 +122,9 @@ class Broker:
         voters = {"controller.quorum.voters": ",".join(f"{number}@{host}" for number, host in hosts.items())}
         ways_in = {"controller.quorum.bootstrap.servers": ",".join(hosts.values())}
         rows = {
-            "process.roles": "broker",
-            "node.id": self.node_id,
-            "listeners": f"PLAINTEXT://:{PORT}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             **(voters if self.static else ways_in),
-            "log.dirs": "/data/log",
-            "log.index.size.max.bytes": 65536,
-            "offsets.topic.replication.factor": 1,
         }
         return "\n".join(f"{key}={value}" for key, value in rows.items())
 

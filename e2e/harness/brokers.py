@@ -66,6 +66,22 @@ class Brokers:
         for node_id in self._brokers:
             self.remake(node_id, version=version, dynamic=dynamic)
 
+    def follow(self, contract: str) -> None:
+        """Give each of them the lines of a broker contract: it is started with them, or restarted, one by one."""
+        for node_id, broker in self._brokers.items():
+            if broker.address:
+                broker.shut_down()
+            else:
+                self._make_claim(broker.claim)
+            address = broker.address or self._make_service(node_id)
+            self._brokers[node_id] = replace(broker, contract=contract, address=address)
+            self._brokers[node_id].start()
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """Where clients begin."""
+        return [f"{broker.address}:{PORT}" for broker in self._brokers.values()]
+
     def stop(self) -> None:
         """Stop all of them at once."""
         for broker in self._brokers.values():
@@ -74,7 +90,7 @@ class Brokers:
     def client(self) -> AdminClient:
         """A client that may ask any of them, and soon notices one that is away."""
         settings: dict[str, str | int | float | bool] = {
-            "bootstrap.servers": ",".join(f"{broker.address}:{PORT}" for broker in self._brokers.values()),
+            "bootstrap.servers": ",".join(self.bootstrap),
             "topic.metadata.refresh.interval.ms": 1000,
             "socket.connection.setup.timeout.ms": 2000,
             "reconnect.backoff.max.ms": 500,
