@@ -68,11 +68,10 @@ def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIden
     if broker.revision is None or situation.observed.revision(broker.revision) is None:
         return False
     trying = (
-        other.node_id
-        for other in record.brokers
-        if other.node_id != broker.node_id and other.revision == situation.target
+        other for other in record.brokers if other.node_id != broker.node_id and other.revision == situation.target
     )
-    return situation.repair_only or any(situation.observed.fenced(node_id) is not False for node_id in trying)
+    away = (other.stopped or situation.observed.fenced(other.node_id) is not False for other in trying)
+    return situation.repair_only or any(away)
 
 
 def _created(situation: Situation, broker: BrokerIdentity) -> Part:
@@ -109,7 +108,9 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
     other = _of_other_volumes(situation, broker, pod)
     fenced = situation.observed.fenced(broker.node_id) is True
     # A running pod that is to be stopped is evicted under rule 11, even if it is fenced.
-    idle = not pod.running or (fenced and not broker.stopped)
+    # One that is fenced for a moment comes back sooner than one that restarts, while another is away.
+    away = any(other.stopped for other in situation.record.brokers)
+    idle = not pod.running or (fenced and not away)
     moved = idle and broker.revision not in (None, pod.revision)
     if not (other or moved or pod.finished):
         return None

@@ -132,7 +132,7 @@ def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> 
     trying = [
         one
         for one in situation.record.brokers
-        if one.revision == situation.target and situation.observed.fenced(one.node_id) is not False
+        if one.revision == situation.target and (one.stopped or situation.observed.fenced(one.node_id) is not False)
     ]
     if view is None or trying:
         return None

@@ -65,13 +65,13 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
 @guard(RunBroker)
 def may_run(observed: Observed, broker: BrokerIdentity) -> Answer:
     """Kafka runs on the volumes of a broker."""
-    formatting = [pod.name for pod in observed.formatter_pods(broker.node_id) if not pod.finished]
+    formatting = [pod.name for pod in observed.formatter_pods(broker.node_id)]
     going = _going(observed, broker)
     return unless(
         (
             (not broker.formatted, f"a volume of broker {broker.node_id} is not formatted yet"),
             (bool(going), going),
-            (bool(formatting), f"pod {formatting[0] if formatting else ''} still formats"),
+            (bool(formatting), f"formatter pod {formatting[0] if formatting else ''} must be gone first"),
             (not broker.ran, f"the record does not say yet that broker {broker.node_id} may have run"),
         ),
         f"every volume of broker {broker.node_id} is formatted, and belongs to it alone",
