@@ -42,24 +42,25 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
     pool_mutant(
         "too-many-brokers-stop-together",
         "11, together",
-        ("pool-roll-together",),
+        ("pool-roll-pairs",),
         ("_of_the_batch", "len(batch) > desired.max_unavailable", "False"),
         ("_widened", "len(batch) < situation.desired.max_unavailable and other not in batch", "other not in batch"),
     ),
     pool_mutant(
         "a-pool-stops-without-the-token",
         "11, together",
-        ("two-pools",),
+        ("pool-waits-for-the-token",),
+        ("rolls", "not owns_token(situation.desired, situation.observed)", "False"),
         (
-            "owns_token",
-            "isinstance(observed.token, Known) and observed.token.value.holder == holder_of(desired)",
-            "True",
+            "_evictions",
+            "isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed)",
+            "isinstance(verdict, Permit)",
         ),
     ),
     pool_mutant(
         "back-is-ready-only",
         "11, together",
-        ("pool-roll-of-slow-replicas",),
+        ("pool-roll-of-slow-replicas-of-one",),
         (
             "is_back",
             "node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside",
@@ -117,7 +118,11 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "10, leaves",
         ("pool-shrink-held",),
         ("may_leave", "if has := _has(view, node_id):\n    return no(has)", ""),
-        ("_of_directories", "if left:\n    ...", ""),
+        (
+            "_of_directories",
+            "if isinstance(log_dirs, Unknown):\n    ...",
+            "if isinstance(log_dirs, Unknown):\n    return yes('it does not matter')",
+        ),
     ),
     pool_mutant(
         "a-broker-is-unregistered-while-it-runs",

@@ -36,7 +36,7 @@ from tests.simulation.rules.pool_glances import PoolGlance, PoolGlances
 from kafka_brokers.kind import POOLS
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 HELD: Final = "11, held"
 TOGETHER: Final = "11, together"
@@ -46,6 +46,7 @@ FORMATS: Final = "10, formats"
 POOLS_BY_KNOWLEDGE: Final = frozenset({"11", HELD, TOGETHER, LEADERLESS, LEAVES, FORMATS})
 _FORMAT_S: Final = 8.0
 """The longest time from the decision to format a disk to the format."""
+_LEASE: Final = "-disruption"
 _RECORD: Final = "-broker-disks"
 _ACCEPT_LOSS: Final = "kafkaquorum.io/accept-loss"
 
@@ -203,8 +204,16 @@ class PoolRules:
                 self._fail("11", f"broker {node} is stopped, and {row.at} becomes unavailable: {_told(row)}")
             elif not self._allowed(event.pool) and all(_has_no_order(one, row.at, node) for one in moments):
                 self._fail(HELD, f"broker {node} is stopped without consent, and {row.at} cannot do without it")
+        self._judge_token(event.pool, node, live=all(node in moment.live for moment in moments))
         for text in self._away.against(event.pool, broker, self._at_most(event.pool)):
             self._fail(TOGETHER, f"broker {node} is stopped {text}")
+
+    def _judge_token(self, pool: str, node: NodeID, *, live: bool) -> None:
+        """A broker that serves is not stopped while something else holds the disruption token."""
+        lease = next((one for one in self._world.kube.all(LEASES) if one["metadata"]["name"].endswith(_LEASE)), {})
+        holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
+        if live and holder not in ("", f"pool/{pool}"):
+            self._fail(TOGETHER, f"broker {node} is stopped while {holder} holds the disruption token")
 
     def quorum_stopped(self, stop: PodDeleted) -> None:
         """A controller of the quorum is stopped by the operator."""

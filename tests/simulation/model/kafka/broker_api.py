@@ -37,6 +37,8 @@ from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.refusals import refused
 
 _RECORD_BYTES: Final = 100
+_AT_START: Final = frozenset({"broker.rack", "listeners", "log.dirs", "node.id", "queued.max.requests"})
+"""Some of the settings that a broker reads at its start only."""
 _DISK_BYTES: Final = 10 * 2**30
 
 
@@ -82,6 +84,8 @@ class ModelBrokers:
 
     def brokers(self, endpoint: Endpoint) -> BrokersAnswer:
         """Every registered broker, as this broker has read it."""
+        if self._kraft.at(endpoint.host, endpoint.port) is not None and not self._is_broker(endpoint):
+            raise refused(endpoint, BROKERS, ErrorCode.mismatched_endpoint_type, "")
         broker = self._broker(endpoint, BROKERS)
         rows = sorted(broker.image.brokers.values(), key=lambda row: row.node_id)
         return BrokersAnswer(
@@ -160,7 +164,24 @@ class ModelBrokers:
             settings = _with_changes(image.of_broker.get(node_id, {}), changes)
             return replace(image, of_broker={**image.of_broker, node_id: settings})
 
+        self._judge_settings(endpoint, node_id, changes)
         self._active(endpoint, ALTER_CONFIGS).configure(change)
+
+    def _judge_settings(self, endpoint: Endpoint, node_id: NodeID, changes: Sequence[ConfigChange]) -> None:
+        """A broker judges changes of its own settings, and only those; a controller knows no log directories."""
+        broker = self._brokers.at(endpoint.host, endpoint.port)
+        if broker is None:
+            if any(change.name == CORDONED and change.value is not None for change in changes):
+                words = "Invalid value for cordoned.log.dirs: it must be a subset of log.dirs"
+                raise refused(endpoint, ALTER_CONFIGS, ErrorCode.invalid_config, words)
+            return
+        if broker.node_id != node_id:
+            words = f"Unexpected broker id, expected {broker.node_id}, but received {node_id}"
+            raise refused(endpoint, ALTER_CONFIGS, ErrorCode.invalid_request, words)
+        fixed = [change.name for change in changes if change.name in _AT_START]
+        if fixed:
+            words = f"Cannot update these configs dynamically: {', '.join(fixed)}"
+            raise refused(endpoint, ALTER_CONFIGS, ErrorCode.invalid_request, words)
 
     def alter_topic(self, endpoint: Endpoint, topic: str, changes: Sequence[ConfigChange]) -> None:
         """Settings of one topic; UNKNOWN_TOPIC_OR_PARTITION."""
@@ -182,6 +203,9 @@ class ModelBrokers:
             controller.unregister(node_id)
 
     # Inside
+
+    def _is_broker(self, endpoint: Endpoint) -> bool:
+        return self._brokers.at(endpoint.host, endpoint.port) is not None
 
     def _broker(self, endpoint: Endpoint, api: Api) -> Broker:
         broker = self._brokers.at(endpoint.host, endpoint.port)

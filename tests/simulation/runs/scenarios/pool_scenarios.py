@@ -129,6 +129,14 @@ ROLLS: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-roll-pairs",
+        pools=((POOL, pool_spec(6, roll={"maxUnavailable": 2})),),
+        turns=(
+            *with_topics(Topic(name="pairs", replicas=((0, 1), (2, 3), (4, 5)), min_isr=1)),
+            turn("changes the configuration", pools_rest, _CONFIG),
+        ),
+    ),
+    PoolScenario(
         name="pool-roll-together-sharing",
         pools=((POOL, pool_spec(4, roll={"maxUnavailable": 3})),),
         turns=(
@@ -153,6 +161,15 @@ ROLLS: Final = (
             *with_topics(_ORDERS),
             turn("broker 2 gets nothing", pools_rest, lags(2, 150)),
             turn("changes the configuration", is_out_of_sync(2, "orders"), _CONFIG),
+        ),
+    ),
+    PoolScenario(
+        name="pool-roll-of-slow-replicas-of-one",
+        pools=_THREE,
+        turns=(
+            *with_topics(_EVENTS),
+            turn("replicas fetch slowly", pools_rest, fetches_slowly),
+            turn("changes the configuration", after(0), _CONFIG),
         ),
     ),
     PoolScenario(
