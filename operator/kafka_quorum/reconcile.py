@@ -16,7 +16,7 @@ from kafka_quorum.act.leased import leased_controllers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.actions import BeginOperation, one_object
+from kafka_quorum.model.actions import BeginOperation, TakeToken, one_object
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -255,6 +255,8 @@ class Reconciler:
             return _Stale()
         planned = self._announcing(key, planned, taken.resource)
         draft.standing = standing(planned.verdicts)
+        if any(isinstance(action, TakeToken) for action in planned.actions):  # its answer may be lost: read it again
+            self._memories[key] = replace(self._memories.get(key, Memory()), holder=None)
         outcomes = await self._executor.execute(planned, context)
         if outcomes:
             failed = (one_object(outcome.action) for outcome in outcomes if not outcome.done and not outcome.held)
