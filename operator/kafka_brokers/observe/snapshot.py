@@ -12,7 +12,14 @@ from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_brokers.resources.meta import foreign_controller
-from kafka_brokers.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
+from kafka_brokers.resources.stored import (
+    RECORD_ROLE,
+    accepted_from,
+    accepted_text,
+    record_from,
+    revision_from,
+    stored_text,
+)
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
@@ -75,11 +82,12 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     claims, config_maps, services, budgets, revisions = await asyncio.gather(
         *(kube.list(kind, namespace, labels) for kind in kinds)
     )
-    pods, contract, present_token, pools = await asyncio.gather(
+    pods, contract, present_token, pools, records = await asyncio.gather(
         kube.list(PODS, namespace, {names.LABEL_OF_QUORUM: quorum} if quorum else labels),
         _contract(kube, namespace, quorum),
         _token(kube, namespace, quorum),
         kube.list(POOLS, namespace, {}),
+        kube.list(CONFIG_MAPS, namespace, {names.LABEL_ROLE: RECORD_ROLE}),
     )
     stored = await _stored(kube, namespace, name, config_maps)
     record, fault, later = _record(stored)
@@ -107,7 +115,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         token=_of_the_living(present_token, pools),
-        taken_ids=_taken_ids(resource, pools),
+        taken_ids=_taken_ids(resource, pools, records, contract),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
@@ -215,18 +223,26 @@ def _configs(config_maps: list[Json], pool: str) -> list[Json]:
     return [item for item in config_maps if item["metadata"]["name"].startswith(begins)]
 
 
-def _taken_ids(resource: Json, pools: Iterable[Json]) -> tuple[tuple[NodeID, str], ...]:
-    """Node ids that other pools of this quorum have, or that an older one asks for."""
+def _taken_ids(
+    resource: Json, pools: Iterable[Json], records: Iterable[Json], contract: Knowable[Contract]
+) -> tuple[tuple[NodeID, str], ...]:
+    """Node ids that other pools of this quorum have, by their records, or that an older one asks for.
+
+    The record of a pool that was deleted and keeps its volumes counts too: its brokers may still be registered.
+    """
     found: dict[NodeID, str] = {}
-    mine = _age(resource)
+    mine, name = _age(resource), resource["metadata"]["name"]
+    cluster_id = contract.value.cluster_id if isinstance(contract, Known) else ""
+    for item in records:
+        other, record = (item["metadata"].get("labels") or {}).get(names.LABEL_POOL), _record(item)[0]
+        if record is not None and record.cluster_id == cluster_id and isinstance(other, str) and other != name:
+            found |= dict.fromkeys(record.node_ids, other)
     for pool in pools:
         if pool["metadata"]["uid"] == resource["metadata"]["uid"] or quorum_of(pool) != quorum_of(resource):
             continue
-        rows = (pool.get("status") or {}).get("brokers") or ()
-        ids = [row.get("nodeID") for row in rows if isinstance(row, dict)]
         if _age(pool) < mine:
-            ids += _asked(pool.get("spec") or {})
-        found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
+            ids = _asked(pool.get("spec") or {})
+            found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
     return tuple(sorted(found.items()))
 
 

@@ -56,8 +56,9 @@ def _budget(situation: Situation) -> Iterator[Action]:
     least = len(brokers) - _allowance(situation)
     body = builders.budget(situation.desired, least)
     name = names.budget_name(situation.desired.name)
-    present = next((one for one in situation.observed.support if one.kind == "PodDisruptionBudget"), None)
-    if present is None or (present.name == name and not present.foreign and present.facts != builders.facts_of(body)):
+    budgets = (one for one in situation.observed.support if one.kind == "PodDisruptionBudget")
+    present = next((one for one in budgets if one.name == name), None)
+    if present is None or (not present.foreign and present.facts != builders.facts_of(body)):
         before = _least(present)
         yield ApplyBudget(min_available=least, looser=before is not None and least < before)
 

@@ -38,7 +38,8 @@ __all__ = [
 KEY: Final = "disks.json"
 _RECORD: Final = TypeAdapter(PoolRecord)
 _RUNTIME: Final = TypeAdapter(BrokerRuntime)
-_ROLE: Final = "broker-disks"
+RECORD_ROLE: Final = "broker-disks"
+"""The role of the ConfigMap of every pool's record."""
 
 
 def record_object(desired: PoolDesired, record: PoolRecord, accepted: str = "") -> Json:
@@ -64,7 +65,7 @@ def record_object(desired: PoolDesired, record: PoolRecord, accepted: str = "") 
 
 def record_labels(pool: str) -> Json:
     """The labels that select the record. A restore may remove them."""
-    return labels(pool, **{LABEL_ROLE: _ROLE})
+    return labels(pool, **{LABEL_ROLE: RECORD_ROLE})
 
 
 def record_from(item: Json) -> PoolRecord:
