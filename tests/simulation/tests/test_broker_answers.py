@@ -64,7 +64,10 @@ def test_log_dirs_show_replicas_and_a_cordon() -> None:
     first, second = answers.log_dirs(at_broker(0))
     assert [one.at for one in (*first.replicas, *second.replicas)] == [at]
     assert first.cordoned is False
-    answers.alter_broker(at_leader(pool), NodeID(0), [ConfigChange(name="cordoned.log.dirs", value="*")])
+    cordon = [ConfigChange(name="cordoned.log.dirs", value="*")]
+    with pytest.raises(KafkaRefused):  # a controller knows no log directories
+        answers.alter_broker(at_leader(pool), NodeID(0), cordon)
+    answers.alter_broker(at_broker(0), NodeID(0), cordon)
     pool.pass_time(1)
     assert answers.log_dirs(at_broker(0))[0].cordoned is True
     assert any(entry.name == "cordoned.log.dirs" for entry in answers.config(at_broker(0), NodeID(0)))
