@@ -16,9 +16,15 @@ from typing import Final, TypeAlias, TypeGuard, cast
 
 GOLDEN: Final = Path(__file__).with_name("sentences.txt")
 SOURCE: Final = Path(__file__).parents[2] / "operator"
-PACKAGES: Final = ("kafka_quorum", "kit")
+PACKAGES: Final = ("kafka_brokers", "kafka_quorum", "kit")
 NOT_READ: Final = frozenset(
     {
+        "kafka_brokers/api/crd.py",
+        "kafka_brokers/api/reference.py",  # docs/reference-brokers.md has the descriptions of the fields
+        "kafka_brokers/api/spec.py",
+        "kafka_brokers/api/status.py",
+        "kafka_brokers/plan/order.py",
+        "kafka_brokers/resources/scripts.py",
         "kafka_quorum/api/reference.py",  # docs/reference.md is its golden file, and has the descriptions of the fields
         "kafka_quorum/api/spec.py",
         "kafka_quorum/api/status.py",
@@ -35,15 +41,19 @@ SENTENCE_OF: Final = {
     "yes": (0, "reason"),
     "Answer": (None, "reason"),
     "Admission": (None, "words"),
+    "AlterConfig": (None, "message"),
+    "CancelMoves": (None, "message"),
     "CureGhost": (None, "message"),
     "DecideRecord": (None, "message"),
     "DeleteClaim": (None, "message"),
     "DeletePod": (None, "message"),
+    "EvictPod": (None, "message"),
     "FieldFault": (None, "message"),
     "Finding": (None, "message"),
     "FinishOperation": (None, "message"),
     "Line": (None, "text"),
     "MarkPod": (None, "message"),
+    "MovePartitions": (None, "message"),
     "Notice": (None, "message"),
     "Outcome": (None, "message"),
     "Permit": (None, "reason"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.golden.sentences import GOLDEN, PACKAGES, SENTENCE_OF, SOURCE, CannotReadError, Module, rendered, rows
 
-WORDS_OF_OTHERS = {"Terminated", "Waiting", "DiskReport", "Doing", "Said", "_Said"}
+WORDS_OF_OTHERS = {"Terminated", "Waiting", "DiskReport", "DisksReport", "Doing", "Said", "_Said"}
 """Values whose text others wrote, or that was read at its origin."""
 
 
