@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
-from kafka_brokers.plan.lost import found_blank
+from kafka_brokers.plan.lost import FORMATTERS, evidence_of, found_blank
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.pods import Running
@@ -20,8 +20,16 @@ LOOK_MAX_S: Final = 15.0
 def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
     """The memory after this look."""
     blank = tuple(row for pod in observed.pods for row in _blank(pod, before, now_s))
+    blank += _between_formatters(observed, before, now_s)
     down = _down(observed, before, now_s)
     return replace(observed.memory, blank=blank, node_down_s=down, looked_s=now_s)
+
+
+def _between_formatters(observed: Observed, before: Memory, now_s: float) -> tuple[BlankDisk, ...]:
+    """What a formatter found that is gone, until the next one looks."""
+    present = {evidence_of(pod) for pod in observed.pods}
+    rows = (row for row in before.blank if row.pod_uid.startswith(FORMATTERS) and row.pod_uid not in present)
+    return tuple(row for row in rows if now_s - row.looked_s <= FORGOTTEN_AFTER_S)
 
 
 def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
@@ -29,7 +37,8 @@ def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
 
     While a script runs there is no report: that is no other finding. A container that runs for longer runs Kafka.
     """
-    old = [row for row in before.blank if row.pod_uid == pod.uid and now_s - row.looked_s <= FORGOTTEN_AFTER_S]
+    key = evidence_of(pod)
+    old = [row for row in before.blank if row.pod_uid == key and now_s - row.looked_s <= FORGOTTEN_AFTER_S]
     if isinstance(pod.container, Running):
         return [row for one in old if (row := _ran(one, pod.container, now_s)) is not None]
     if pod.report is None:
@@ -39,7 +48,7 @@ def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
     found = []
     for index in found_blank(pod):
         new = BlankDisk(
-            pod_uid=pod.uid,
+            pod_uid=key,
             index=index,
             first_s=now_s,
             last_s=now_s,

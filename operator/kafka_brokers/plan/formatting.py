@@ -8,6 +8,7 @@ from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.plan.guards.rule2_disks import may_format, may_replace_pod
+from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Unknown
@@ -109,13 +110,21 @@ def _ended(situation: Situation, broker: BrokerIdentity, pod: Pod) -> list[Actio
         return []
     if not _is_dropped(broker) and not broker.formatted and pod.report is not None and not pod.report.accepted:
         uids = tuple(disk.claim_uid or "" for disk in broker.disks)
-        if pod.claim_uids == uids and pod.revision == situation.target:
+        directories = tuple(disk.directory_id or "" for disk in broker.disks)
+        made_for_these = (pod.claim_uids, pod.directory_ids, pod.revision) == (uids, directories, situation.target)
+        if made_for_these and not _looks_again(situation, pod):
             return []  # a person must look at what it found; another attempt would find the same
     verdict = may_replace_pod(pod, _NOT_NEEDED)
     if not isinstance(verdict, Permit):
         return []
     message = f"formatter pod {pod.name} {'has ended' if pod.finished else 'is not needed any more'}"
     return [DeletePod(pod=pod, reason="FormatterDeleted", message=message, permit=verdict)]
+
+
+def _looks_again(situation: Situation, pod: Pod) -> bool:
+    """Whether a formatter found a volume empty that has data by the record, long enough ago for a second look."""
+    rows = (row for row in situation.observed.memory.blank if row.pod_uid == evidence_of(pod))
+    return any(row.looked_s - row.last_s >= BLANK_FOR_S for row in rows)
 
 
 def _refused(broker: BrokerIdentity, pod: Pod) -> list[Wait]:

@@ -15,6 +15,8 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.permit import Permit, Verdict
 from kafka_quorum.model.pods import DiskFound
 
+FORMATTERS: Final = "formatters of "
+"""How the evidence of formatters begins; a uid never does."""
 BLANK_FOR_S: Final = 15.0
 """How far apart two runs of a script must be that found a volume empty, if none between them found anything else."""
 
@@ -52,10 +54,18 @@ def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskId
 
 def _is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
     pod = situation.observed.broker_pod(broker.node_id)
-    if pod is None or pod.running:
-        return False
-    rows = (row for row in situation.observed.memory.blank if (row.pod_uid, row.index) == (pod.uid, disk.index))
+    looking = () if pod is not None and pod.running else situation.observed.formatter_pods(broker.node_id)
+    keys = {evidence_of(one) for one in (*looking, *((pod,) if pod is not None and not pod.running else ()))}
+    rows = (row for row in situation.observed.memory.blank if row.pod_uid in keys and row.index == disk.index)
     return any(row.last_s - row.first_s >= BLANK_FOR_S for row in rows)
+
+
+def evidence_of(pod: Pod) -> str:
+    """Which runs of scripts count together: those of one pod that runs Kafka, or of all formatters of the same claims.
+
+    A formatter runs once, so another one has to look again.
+    """
+    return f"{FORMATTERS}{','.join(pod.claim_uids)}" if pod.formats else pod.uid
 
 
 def found_blank(pod: Pod) -> tuple[int, ...]:
