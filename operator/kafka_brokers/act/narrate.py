@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from kafka_brokers.model import actions
 from kafka_brokers.model.actions import Action
 from kafka_brokers.model.plan import Outcome
+from kafka_brokers.plan.guards.availability import counted
 from kit.report.notice import Notice
 
 
@@ -85,4 +86,4 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.Unregister(node_id=node_id):
             return "BrokerUnregistered", f"the registration of broker {node_id} is removed from the cluster"
         case actions.ElectPreferred(partitions=partitions):
-            return "LeadersElected", f"{len(partitions)} partitions are asked for their preferred leader"
+            return "LeadersElected", f"{counted(partitions)} asked for their preferred leader"

@@ -24,7 +24,7 @@ from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
-from kafka_brokers.plan.guards.availability import named
+from kafka_brokers.plan.guards.availability import counted, named
 from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
 from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
@@ -84,14 +84,14 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     left = tuple(sorted(partition.at for partition in rows))
     if situation.desired.drain is Drain.HOLD and left:
         text = (
-            f"Did not stop broker {broker.node_id}: it has {len(left)} partitions ({named(left)}). Move them with "
+            f"Did not stop broker {broker.node_id}: it has {counted(left)} ({named(left)}). Move them with "
             "kafka-reassign-partitions.sh, or set spec.drain to Automatic"
         )
         wait = Wait(severity=Severity.HELD, reason="BrokerNotEmpty", message=text, node_id=broker.node_id)
         return Part(actions=cordon, waits=(wait,))
     moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
     ours = len(moving)
-    text = f"broker {broker.node_id} is drained: {len(left)} partitions are left, {ours} of them are moving"
+    text = f"broker {broker.node_id} is drained: {counted(left)} left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))
@@ -113,7 +113,7 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
         moves=moves,
         rates=rates(view, throttle),
         limited=limited(view, moves),
-        message=f"{len(moves)} partitions of broker {broker.node_id} begin to move to other brokers",
+        message=f"{counted(moves)} of broker {broker.node_id} begin to move to other brokers",
         permit=verdict,
     )
     return Part(actions=(*cordon, move), waits=(wait,), verdicts=(verdict,))

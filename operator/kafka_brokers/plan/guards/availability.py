@@ -4,7 +4,7 @@ Kafka keeps an acknowledged record on every member of the ISR. It answers a prod
 has `min.insync.replicas` members. Outside the ISR, the eligible leaders (ELR) have every acknowledged record too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -129,6 +129,12 @@ def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
         if (not candidates or broker in candidates) and not (complete - {broker}) & live:
             found.append(partition)
     return tuple(found)
+
+
+def counted(partitions: Sized) -> str:
+    """How many partitions, in words."""
+    count = len(partitions)
+    return "one partition" if count == 1 else f"{count} partitions"
 
 
 def named(partitions: tuple[TopicPartition, ...]) -> str:

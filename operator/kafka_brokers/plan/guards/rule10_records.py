@@ -16,7 +16,7 @@ from kafka_brokers.model.permit import (
     RetireBrokerDisk,
     RetireBrokerNode,
 )
-from kafka_brokers.plan.guards.availability import last_copies, named
+from kafka_brokers.plan.guards.availability import counted, last_copies, named
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.brokers import LogDirectory, Move
 from kafka_quorum.model.ids import NodeID
@@ -59,7 +59,7 @@ def _against(view: ClusterView, broker: BrokerIdentity, evidence: str, *, accept
     yield row is not None and not row.fenced, f"{evidence}, but broker {node_id} is unfenced: it is in contact"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     text = (
-        f"{evidence}, and no other broker is known to have every acknowledged record of {len(lost)} partitions "
+        f"{evidence}, and no other broker is known to have every acknowledged record of {counted(lost)} "
         f"({named(lost)}): they would be lost. Bring the volume back, or delete these topics, or accept the loss: "
         f"annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
     )
@@ -118,7 +118,7 @@ def _has(view: ClusterView, node_id: NodeID) -> str:
     """What the cluster's metadata still has on this broker, as a clause; empty if nothing."""
     rows = tuple(sorted(partition.at for partition in view.by_broker.get(node_id, ())))
     if rows:
-        return f"broker {node_id} has {len(rows)} partitions ({named(rows)})"
+        return f"broker {node_id} has {counted(rows)} ({named(rows)})"
     adding = tuple(row.at for row in view.reassignments if node_id in (*row.replicas, *row.adding))
     return f"running reassignments name broker {node_id} ({named(adding)})" if adding else ""
 
@@ -139,7 +139,7 @@ def _of_directories(node_id: NodeID, log_dirs: Knowable[tuple[LogDirectory, ...]
         return no(f"log directory {failed.path} of broker {node_id} reports {failed.error}")
     left = tuple(sorted({replica.at for directory in found for replica in directory.replicas}))
     if left:
-        return no(f"the log directories of broker {node_id} still have {len(left)} partitions ({named(left)})")
+        return no(f"the log directories of broker {node_id} still have {counted(left)} ({named(left)})")
     return yes(f"no partition has broker {node_id} as a replica, and its log directories are empty")
 
 

@@ -8,7 +8,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
-from kafka_brokers.plan.guards.availability import last_copies, named, objections, share
+from kafka_brokers.plan.guards.availability import counted, last_copies, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
 from kafka_quorum.model.brokers import TopicPartition
@@ -144,7 +144,7 @@ def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID,
         if lasting and not consented:
             why = next(one.why for one in found if one.for_good)
             text = (
-                f"no order of restarts keeps {len(lasting)} partitions of broker {node_id} available "
+                f"no order of restarts keeps {counted(lasting)} of broker {node_id} available "
                 f"({named(lasting)}). For example {lasting[0]}: {why}. Give them more replicas, or consent with "
                 f"{CONSENT}"
             )
@@ -174,7 +174,7 @@ def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
         if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
     )
     if missing:
-        return False, f"broker {node_id} is not back in the ISR of {len(missing)} partitions ({named(missing)})"
+        return False, f"broker {node_id} is not back in the ISR of {counted(missing)} ({named(missing)})"
     return True, f"broker {node_id} is unfenced, and in every ISR that it was in before"
 
 

@@ -180,7 +180,7 @@ NOT_BACK: list[tuple[Observed, str]] = [
     (with_view(GONE, view(ORDERS, [registered(1), registered(2)])), "not registered"),
     (with_view(GONE, view(ORDERS, [registered(0, fenced=True)])), "broker 0 is fenced"),
     (replace(GONE, configs=()), "broker 0 does not answer itself yet"),
-    (seen(GONE, partition("t-0", [0, 1, 2], [1, 2])), "not back in the ISR of 1 partitions (t-0)"),
+    (seen(GONE, partition("t-0", [0, 1, 2], [1, 2])), "not back in the ISR of one partition (t-0)"),
 ]
 
 
