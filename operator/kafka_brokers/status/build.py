@@ -162,7 +162,8 @@ def _drain(done: Pass, broker: BrokerIdentity) -> Json:
     row: Json = {"nodeID": broker.node_id, "step": "Stopping" if broker.empty else "Moving"}
     if isinstance(cluster, Known):
         view = cluster.value
-        left = sorted(partition.at for partition in view.by_broker.get(broker.node_id, ()))
+        rows = (partition.at for partition in view.by_broker.get(broker.node_id, ()))
+        left = sorted(rows, key=lambda at: (at.topic.startswith("__"), at))
         moving = sum(1 for one in view.reassignments if broker.node_id in one.removing)
         held = any(wait.reason == "BrokerNotEmpty" and wait.node_id == broker.node_id for wait in done.plan.waits)
         row["step"] = "Stopping" if broker.empty else "Held" if held else "Moving" if left else "Empty"

@@ -138,7 +138,8 @@ def counted(partitions: Sized) -> str:
 
 
 def named(partitions: tuple[TopicPartition, ...]) -> str:
-    """The first few, and how many more there are."""
-    first = ", ".join(map(str, partitions[:NAMED_MAX]))
+    """The first few, and how many more there are. Kafka's own topics, such as `__consumer_offsets`, come last."""
+    ordered = sorted(partitions, key=lambda at: (at.topic.startswith("__"), at))
+    first = ", ".join(map(str, ordered[:NAMED_MAX]))
     more = len(partitions) - NAMED_MAX
     return f"{first} and {more} more" if more > 0 else first
