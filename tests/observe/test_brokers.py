@@ -169,3 +169,20 @@ async def test_another_contract_is_another_question() -> None:
     bench.clock.advance(EVERY_S)
     assert isinstance(await bench.second(changed, needed=True), Known)
     assert isinstance(await bench.look(replace(changed), needed=True), Known)
+
+
+async def test_a_broker_that_did_not_answer_is_asked_again() -> None:
+    """Although nothing depends on it: else the status would keep what was true when it restarted."""
+    bench = Bench()
+    bench.pod(1)
+    bench.answers.found = {NodeID(1): Unknown(reason="it is starting")}
+    await bench.second(now(1))
+    bench.clock.advance(EVERY_S)
+    await bench.look(now(1))
+    asked = len(bench.answers.asked)
+    bench.answers.found = {NodeID(1): Known(value={})}
+    bench.clock.advance(EVERY_S)
+    await bench.look(now(1))
+    bench.clock.advance(EVERY_S)
+    await bench.look(now(1))
+    assert (asked, len(bench.answers.asked)) == (2, 3)

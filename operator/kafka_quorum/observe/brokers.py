@@ -82,7 +82,7 @@ class BrokerReads:
         """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
-        due = needed or last is None or last.because != because
+        due = needed or last is None or last.because != because or _is_open(last)
         if self._running is not None and due and now_s - self._begun_s.get(key, -EVERY_S) >= EVERY_S:
             task = self._tasks.get(key)
             if task is None or task.done():
@@ -145,6 +145,11 @@ class BrokerReads:
 
         answers = await asyncio.gather(*(one(pod) for pod in pods))
         return dict(answer for answer in answers if answer is not None)
+
+
+def _is_open(last: _Read) -> bool:
+    """Whether a broker did not answer: it is asked again, so that the status does not keep what was true long ago."""
+    return isinstance(last.known, Unknown) or any(isinstance(said, Unknown) for said in last.known.value.values())
 
 
 def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
