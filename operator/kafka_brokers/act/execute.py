@@ -147,14 +147,7 @@ class Executor:
 
     async def _ask(self, one: actions.NextPod, context: Context) -> None:
         """Ask whether a pod would be accepted. Raises `KubeRefused` with the reason if not, and nothing is stopped."""
-        body = pods.kafka(
-            context.desired,
-            record_of(context),
-            broker_of(context, one.node_id),
-            one.revision,
-            config=one.config_name,
-            pull_policy=context.pull_policy,
-        )
+        body = pod_of(one, context)
         try:
             await self._kube.create(PODS, context.desired.namespace, body, dry_run=True)
         except KubeAlreadyExists:
@@ -306,8 +299,8 @@ def _deleted(names_: tuple[str, ...]) -> tuple[ConfigChange, ...]:
     return tuple(ConfigChange(name=name, value=None) for name in names_)
 
 
-def pod_of(action: actions.CreateFormatter | actions.CreatePod, context: Context) -> Json:
-    """The pod that this action creates."""
+def pod_of(action: actions.CreateFormatter | actions.CreatePod | actions.NextPod, context: Context) -> Json:
+    """The pod that this action creates, or that is asked about."""
     record, broker = record_of(context), broker_of(context, action.node_id)
     if isinstance(action, actions.CreateFormatter):
         return pods.formatter(

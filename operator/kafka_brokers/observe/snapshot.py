@@ -94,9 +94,9 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     claims = await _confirmed(kube, namespace, name, record, claims)
     if len(pods) > PODS_MAX:
         raise KubeError(f"{len(pods)} pods have labels of quorum {quorum}, at most {PODS_MAX} are looked at")
-    own = [item for item in pods if (item["metadata"].get("labels") or {}).get(names.LABEL_POOL) == name]
-    known_pods, bad_pods = _parsed("Pod", [item for item in own if _is_pod(item, name)], pod_from)
-    peers, _ = _parsed("Pod", [item for item in pods if item not in own], pod_from)
+    own = [item for item in pods if _pool_of(item) == name and _is_pod(item, name)]
+    known_pods, bad_pods = _parsed("Pod", own, pod_from)
+    peers, _ = _parsed("Pod", [item for item in pods if _pool_of(item) != name], pod_from)
     known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)
     of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
@@ -209,6 +209,11 @@ def _is_claim(item: Json, pool: str) -> bool:
     return parts is not None and parts[0] == pool and foreign_controller(item) is None
 
 
+def _pool_of(item: Json) -> object:
+    """The pool that an object's label names."""
+    return (item["metadata"].get("labels") or {}).get(names.LABEL_POOL)
+
+
 def _is_pod(item: Json, pool: str) -> bool:
     """Whether a pod has the name that its role and node id make, and is not controlled by something else."""
     metadata = item["metadata"]
@@ -234,7 +239,7 @@ def _taken_ids(
     mine, name = _age(resource), resource["metadata"]["name"]
     cluster_id = contract.value.cluster_id if isinstance(contract, Known) else ""
     for item in records:
-        other, record = (item["metadata"].get("labels") or {}).get(names.LABEL_POOL), _record(item)[0]
+        other, record = _pool_of(item), _record(item)[0]
         if record is not None and record.cluster_id == cluster_id and isinstance(other, str) and other != name:
             found |= dict.fromkeys(record.node_ids, other)
     for pool in pools:

@@ -1,6 +1,6 @@
 """Questions that concerns and guards share; they decide nothing. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_brokers.model import names
@@ -30,6 +30,12 @@ class Situation:
     image: str
     now_s: float
     repair_only: bool = False
+    target: str = field(init=False, repr=False, compare=False)
+    """The name of the revision that every pod shall be made from."""
+
+    def __post_init__(self) -> None:
+        """Compute the name once: it is a digest of the whole runtime, and every concern asks for it."""
+        object.__setattr__(self, "target", target_name(self.desired))
 
     @property
     def leader(self) -> Leader | None:
@@ -45,11 +51,6 @@ class Situation:
         """Where a running broker of this pool is asked; None if it does not run."""
         pod = self.observed.broker_pod(node_id)
         return endpoint_of(node_id, pod.ip) if pod is not None and pod.serves and pod.ip else None
-
-    @property
-    def target(self) -> str:
-        """The name of the revision that every pod shall be made from."""
-        return target_name(self.desired)
 
     @property
     def requested(self) -> tuple[NodeID, ...]:
