@@ -90,8 +90,8 @@ class Pool:
             resource = self.resource()
             rows = resource.get("status", {}).get("conditions", [])
             row: Json = next((row for row in rows if row["type"] == "Ready"), {})
-            fresh = row.get("observedGeneration") == resource["metadata"]["generation"]
-            return bool(fresh and row["status"] == "True")
+            fresh = bool(row) and row.get("observedGeneration") == resource["metadata"]["generation"]
+            return fresh and row["status"] == "True"
 
         wait_until(f"pool {self.name} is Ready", ready, timeout_s)
 
