@@ -294,6 +294,8 @@ def test_what_a_person_must_do_is_held() -> None:
     assert wait(planned(old, wanted()), "MigrationHeld").severity is Severity.HELD
     unknown = replace(STILL, brokers=Unknown(reason="no broker answers"))
     assert "no broker answers" in wait(planned(unknown, wanted()), "MigrationHeld").message
+    asked = replace(STILL, brokers=Unknown(reason="the brokers are being asked"))
+    assert wait(planned(asked, wanted()), "Migrating").severity is Severity.PROGRESS
     parted = planned(PARTED, wanted())
     assert wait(parted, "Migrating").severity is Severity.PROGRESS
 

@@ -56,7 +56,7 @@ class Situation:
         target = revision_name(desired.name, inputs_hash(runtime))
         computed = {
             "requested": requested,
-            "wanted": requested if self._may_change_voters else record.node_ids,
+            "wanted": requested if not self.repair_only and _may_change_voters(record) else record.node_ids,
             "runtime": runtime,
             "target": target,
             "older": older_than(observed, record, target),
@@ -72,11 +72,6 @@ class Situation:
         """The revision that every controller shall be made from, if it exists yet."""
         return self.observed.revision(self.target)
 
-    @property
-    def _may_change_voters(self) -> bool:
-        """Whether controllers may be added or removed: not with an invalid spec, static voters, or in a migration."""
-        return not (self.repair_only or self.record.static or self.record.migration is not None)
-
     def disk(self, node: NodeIdentity) -> Disk:
         """The disk of this controller."""
         return self.disks[node.node_id]
@@ -84,6 +79,11 @@ class Situation:
     def revision_of(self, node: NodeIdentity) -> Revision | None:
         """The revision that the pod of this controller is made from: its own, else the applied one."""
         return revision_of(self.observed, self.record, node)
+
+
+def _may_change_voters(record: IdentityRecord) -> bool:
+    """Whether controllers may be added or removed: not while the voters are static, nor during a migration."""
+    return not record.static and record.migration is None
 
 
 def _to_support(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:

@@ -93,7 +93,7 @@ def may_leave_controllers(situation: Situation) -> Answer:
 @guard(BrokersFollow)
 def may_end_at_brokers(situation: Situation) -> Answer:
     """Rule 7: the contract of this stage is published, and every registered broker is known to follow it."""
-    first = "Waiting for every broker to follow the broker contract"
+    first = "Waiting to complete the migration"
     return unless(
         (
             (not is_published(situation), f"{first}: its new settings are not published yet"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.actions import DecideRecord
-from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.conformance import are_being_asked, why_brokers_hold
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_migration, without_migration
 from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import Refusal
@@ -147,7 +147,7 @@ def _held_back(situation: Situation, gate: Gate, verdict: Refusal) -> tuple[Wait
     """What is missing on brokers, or was never requested, waits for a person; all else needs time only."""
     if not gate.tells(situation):
         return ()
-    persons = (gate.lacks(situation), why_brokers_hold(situation))
+    persons = (gate.lacks(situation), "" if are_being_asked(situation) else why_brokers_hold(situation))
     held = any(text and text in verdict.reason for text in persons)
     return (_wait(HELD if held else MIGRATING, verdict.reason, Severity.HELD if held else Severity.PROGRESS),)
 

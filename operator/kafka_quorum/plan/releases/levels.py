@@ -14,7 +14,7 @@ from kafka_quorum.model.actions import (
     StepFeature,
     WriteRecord,
 )
-from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.conformance import are_being_asked, why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import BootstrapPhase, with_levels
 from kafka_quorum.model.ids import NodeID
@@ -160,7 +160,7 @@ def _why(situation: Situation, want: Want, verdict: Refusal) -> Wait:
 def _brokers_hold(situation: Situation, verdict: Refusal) -> bool:
     """Whether brokers are what a guard waits for: their owner must act."""
     why = why_brokers_hold(situation)
-    return bool(why) and why in verdict.reason
+    return bool(why) and why in verdict.reason and not are_being_asked(situation)
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:

@@ -303,6 +303,12 @@ def holds_broker(node_id: int) -> Callable[[World, Checker], None]:
     return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
 
 
+def frees_broker(node_id: int) -> Callable[[World, Checker], None]:
+    """A person takes that back."""
+    marks = {"metadata": {"annotations": {"kafkaquorum.io/hold": None}}}
+    return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
+
+
 def moves(topic: str, *target: int) -> Callable[[World, Checker], None]:
     """A person reassigns the first partition of a topic."""
     at = TopicPartition(topic=topic, index=0)
