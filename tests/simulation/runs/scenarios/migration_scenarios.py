@@ -26,6 +26,7 @@ from tests.simulation.runs.scenarios.release_scenes import (
     ends_dynamic,
     ends_on,
     finalized,
+    half_way,
     later,
     loses_record,
     pauses_for,
@@ -162,13 +163,10 @@ MIGRATIONS: Final = (
         name="migration-asked-in-a-roll",
         spec=_STATIC,
         turns=(
-            turn(
-                "asks for another heap and kraft.version 1",
-                is_ready,
-                applies({"controllers": {"jvm": {"heap": "1Gi"}}, **kafka(dynamic=True)}),
-            ),
+            turn("asks for 4.4.0", is_ready, applies(kafka(NEW, dynamic=False))),
+            turn("asks for kraft.version 1", half_way(NEW), applies(kafka(NEW, dynamic=True))),
         ),
-        holds=_DONE,
+        holds=all_hold(ends_dynamic(NEW), has_ended),
     ),
     Scenario(
         name="migration-beside-another-level",
