@@ -14,13 +14,14 @@ from tests.simulation.rules.glances import RECENT_S
 
 from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.names import CLUSTER_ID, INPUTS_HASH, LABEL_QUORUM, LABEL_ROLE
+from kafka_quorum.model.pods import PodRole
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 MIGRATION: Final = "7, migration"
 VOTERS: Final = "controller.quorum.voters"
 _RECORD_SUFFIX: Final = "-identity"
 _CONTRACT_SUFFIX: Final = "-brokers"
-_KAFKA: Final = "kafka"
+_KAFKA: Final = PodRole.KAFKA.value
 
 
 class MigrationRules:
