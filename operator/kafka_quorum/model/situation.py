@@ -56,7 +56,7 @@ class Situation:
         target = revision_name(desired.name, inputs_hash(runtime))
         computed = {
             "requested": requested,
-            "wanted": record.node_ids if self.repair_only or record.static else requested,
+            "wanted": requested if self._may_change_voters else record.node_ids,
             "runtime": runtime,
             "target": target,
             "older": older_than(observed, record, target),
@@ -71,6 +71,11 @@ class Situation:
     def target_revision(self) -> Revision | None:
         """The revision that every controller shall be made from, if it exists yet."""
         return self.observed.revision(self.target)
+
+    @property
+    def _may_change_voters(self) -> bool:
+        """Whether controllers may be added or removed: not with an invalid spec, static voters, or in a migration."""
+        return not (self.repair_only or self.record.static or self.record.migration is not None)
 
     def disk(self, node: NodeIdentity) -> Disk:
         """The disk of this controller."""
