@@ -189,6 +189,27 @@ def test_a_claim_that_the_record_does_not_know_is_told_and_left_alone() -> None:
     assert not any(isinstance(one, DeleteClaim | AnnotateClaim) for one in planned(of, DELETE).actions)
 
 
+def test_each_claim_is_judged_by_itself() -> None:
+    """Unknown ones, those to be marked, and those on their way out keep no other from being deleted."""
+    of = without_broker(without_broker(without_broker(RAN, NodeID(0)), NodeID(1)), NodeID(2))
+    unknown = replace(claim(broker(RAN)), name="payments-9-d0-g1", node_id=NodeID(9), uid="unknown")
+    rows = (
+        unknown,
+        replace(unknown, name="payments-8-d0-g1", node_id=NodeID(8), retired=True),
+        replace(claim(broker(RAN)), retired=True, deleting=True),
+        claim(broker(RAN, 1)),
+        replace(claim(broker(RAN, 2)), retired=True),
+    )
+    part = released(situation(look(of, claims=rows, pods=()), DELETE))
+    assert [(type(one), one.claim) for one in part.actions if isinstance(one, AnnotateClaim | DeleteClaim)] == [
+        (AnnotateClaim, rows[3]),
+        (DeleteClaim, rows[4]),
+    ]
+    assert waited(part) == [(Severity.DEGRADED, "UnknownClaim", 9)]
+    kept = released(situation(look(of, claims=rows, pods=()), RETAIN))
+    assert [type(one) for one in kept.actions] == [AnnotateClaim]
+
+
 def test_present_and_later_generations_are_never_released() -> None:
     """A later generation than that of the record is of a newer record: it is left alone too."""
     later = replace(claim(broker(RAN, 1)), name="payments-1-d0-g2", generation=2, retired=True)
