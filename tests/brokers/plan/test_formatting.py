@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from tests.brokers.looks import (
     ENDED,
+    RUNS,
     changed_claim,
     changed_pod,
     edited,
     formatter,
     leader,
     look,
+    new_spec,
     partition,
     planned,
     ran,
@@ -33,9 +35,10 @@ from kafka_brokers.plan.guards.rule2_disks import goes_with, may_format, may_rep
 from kafka_brokers.plan.lost import evidence_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.pods import DiskFound
+from kafka_quorum.model.pods import DiskFound, Waiting
 
 RAN = ran(record(), desired())
+PENDING = Waiting(reason="", message="", last_exit=None)
 
 
 def young(volumes: int = 1) -> PoolRecord:
@@ -203,6 +206,56 @@ def test_a_formatter_that_found_data_gone_looks_again_after_a_while() -> None:
         seen = BlankDisk(pod_uid=key, index=0, first_s=100, last_s=100, last_finished_at_s=1, looked_s=looked_s)
         of = replace(blank(), pods=(pod,), memory=Memory(blank=(seen,)))
         assert any(isinstance(one, DeletePod) for one in part_of(of).actions) is deleted
+
+
+def test_a_formatter_that_has_not_begun_yet_is_left_alone() -> None:
+    """It waits for its Kubernetes node; one of a broker that leaves before it ever ran is deleted, if no Kafka runs."""
+    pod = formatter(broker(young(), 1), container=PENDING)
+    of = replace(blank(), pods=(pod,))
+    assert not any(isinstance(one, DeletePod) for one in part_of(of).actions)
+    dropped = replace(of, record=edited(young(), 1, leaving=True))
+    assert [one.pod for one in part_of(dropped).actions if isinstance(one, DeletePod)] == [pod]
+    runs_ = replace(dropped, pods=(replace(pod, container=RUNS),))
+    assert not any(isinstance(one, DeletePod) for one in part_of(runs_).actions)
+
+
+def test_a_broker_that_leaves_before_it_ran_gets_no_formatter() -> None:
+    """One that ran gets its lost volume back first: its replicas are still to be moved."""
+    of = blank()
+    dropped = replace(of, record=edited(young(), 1, leaving=True))
+    assert made(dropped) == [0, 2]
+    assert [one.node_id for one in part_of(dropped).waits] == [0, 2]
+    assert made(replace(of, record=edited(young(), 1, leaving=True, ran=True), cluster=Known(value=view((), ())))) == [
+        0,
+        1,
+        2,
+    ]
+
+
+def test_repair_formats_from_the_revision_of_the_broker() -> None:
+    """An invalid spec makes no new revision: the broker's own is used."""
+    old = revision_of(desired())
+    lost = edited(young(), 1, ran=True, revision=old.name)
+    of = replace(look(lost, new_spec(), old=(old,), pods=(), least=0), cluster=KNOWN.cluster)
+    of = replace(of, revisions=(old,))
+    part = formatting(situation(of, new_spec(), repair_only=True))
+    assert [(one.node_id, one.revision) for one in part.actions if isinstance(one, CreateFormatter)] == [(1, old)]
+
+
+def test_a_refusal_is_told_while_it_holds_only() -> None:
+    """Not of a formatter that runs again, that accepted, or whose broker is formatted by now; those are replaced."""
+    refused = report(row(1, found=DiskFound.PARTIAL), accepted=False)
+    pod = ended(young(), 1, refused)
+    strange = ended(young(), 1, report(row(1, cluster_id=OTHER_CLUSTER)))
+    for of, one in (
+        (blank(), replace(pod, finished=False, container=RUNS)),
+        (blank(), strange),
+        (without_pod(look(RAN), 1), ended(RAN, 1, refused)),
+    ):
+        part = part_of(replace(of, pods=(one,)))
+        assert not any(wait.reason == "FormatRefused" for wait in part.waits)
+        deleted = [act.pod for act in part.actions if isinstance(act, DeletePod)]
+        assert deleted == ([one] if one.finished else [])
 
 
 # The guards 1-format-broker, 2-run-broker and 2-replace-broker-pod
