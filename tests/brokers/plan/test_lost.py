@@ -95,6 +95,10 @@ def test_only_the_lost_volume_of_several_is_given_up() -> None:
     of = changed_pod(with_view(of, SPARED), 1, container=CRASHES)
     first, second = broker(retired(part_of(of)).record, 1).disks
     assert first == broker(two, 1).disks[0]
+    others = tuple(replace(one, uid="x") if (one.node_id, one.index) == (1, 0) else one for one in of.claims)
+    assert broker(retired(part_of(replace(of, claims=others))).record, 1).disks == (first, second)
+    unbound = edited(two, 1, disks=(replace(first, claim_uid=None, directory_id=None), broker(two, 1).disks[1]))
+    assert broker(retired(part_of(replace(of, record=unbound))).record, 1).disks[1] == second
     assert (second.generation, second.claim_uid, second.retired) == (2, None, (directory(1, 1),))
 
 

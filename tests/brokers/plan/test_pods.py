@@ -143,6 +143,17 @@ def test_a_broker_that_is_gone_for_good_gets_no_pod() -> None:
     assert created(part_of(drained)) == [(1, OLD.name)]
 
 
+def test_a_broker_whose_volumes_are_not_formatted_is_not_noted_as_one_that_ran() -> None:
+    """Else its loss would be judged as if it had records; the others begin meanwhile."""
+    of = replace(edited(record(), 0, disks=broker(record(formatted=False)).disks), resource_version="7")
+    of = edited(of, 1, revision=OLD.name)
+    assert [one.ran for one in chosen(part_of(look(of, pods=()))).brokers] == [False, True, True]
+    never = edited(of, 1, leaving=True)
+    assert [one.ran for one in chosen(part_of(look(never, pods=()))).brokers] == [False, False, True]
+    empty = edited(of, 1, leaving=True, ran=True, revision=None, empty=True)
+    assert broker(chosen(part_of(look(empty, pods=()))), 1) == broker(empty, 1)
+
+
 def test_no_second_pod_beside_one_that_ends() -> None:
     """A pod that is being deleted may still run Kafka: its name is taken until it is gone."""
     part = part_of(changed_pod(look(RAN), 1, deleting=True, claim_uids=("earlier",)))
@@ -206,10 +217,10 @@ def test_a_pod_that_holds_the_last_of_its_volume_is_kept() -> None:
 def test_a_pod_that_cannot_start_gets_the_corrected_revision() -> None:
     """The record chose another revision: what does not run is made again, and so is what is fenced."""
     of = replace(outdated(), record=edited(RAN, 1, revision=revision_of(NEW).name))
-    assert deleted(part_of(of, NEW)) == []
+    assert kept(part_of(of, NEW)) == []
     assert deleted(part_of(changed_pod(of, 1, container=CRASHES), NEW)) == [1]
     assert deleted(part_of(with_view(of, FENCED), NEW)) == [1]
-    assert deleted(part_of(replace(of, cluster=Unknown(reason="timeout")), NEW)) == []
+    assert kept(part_of(replace(of, cluster=Unknown(reason="timeout")), NEW)) == []
     same = changed_pod(outdated(), 1, container=CRASHES)
     assert deleted(part_of(same, NEW, repair_only=True)) == []
 
