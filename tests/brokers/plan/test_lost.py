@@ -24,7 +24,7 @@ from tests.brokers.looks import (
 from tests.brokers.values import broker, desired, directory, record
 
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
-from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed
+from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Unreadable
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
@@ -140,6 +140,17 @@ def test_losses_are_given_up_one_broker_after_the_other() -> None:
     of = with_view(of, view([partition("t-0", [0, 1, 2], [0])], both, min_isr=1))
     changed = retired(part_of(of)).record
     assert [one.disks[0].generation for one in changed.brokers] == [1, 2, 1]
+
+
+def test_a_claim_that_cannot_be_read_is_not_called_gone() -> None:
+    """A person who reads that would delete the pod, and with it perhaps the volume."""
+    of = away(generation=9)
+    unreadable = Unreadable(kind="PersistentVolumeClaim", name="payments-1-d0-g1", why="its size")
+    assert part_of(replace(of, unreadable=(unreadable,))) == Part()
+    assert (
+        retired(part_of(replace(of, unreadable=(replace(unreadable, name="payments-0-d0-g1"),)))).change
+        is RecordChange.DISK_LOST
+    )
 
 
 # The guards 10-retire-disk and 10-retire-node
