@@ -387,19 +387,6 @@ async def test_a_quorum_without_a_contract_is_waited_for() -> None:
     assert "events" in bench.status["message"]
 
 
-async def test_an_object_of_a_later_version_is_reported_and_nothing_is_changed() -> None:
-    """The record of a later version is not read as an empty one."""
-    bench = await at_rest()
-    data = bench.kube.objects[RECORD]["data"]
-    data["disks.json"] = data["disks.json"].replace('"schemaVersion": 1', '"schemaVersion": 2')
-    del bench.kube.objects[pod_name(1)]
-    bench.resource({"replicas": 5})
-    await bench.run(3)
-    assert bench.acts() == []
-    assert bench.condition("Progressing") == ("False", "LaterFormat")
-    assert bench.condition("Ready")[0] == "False"
-
-
 # What is remembered between passes
 
 

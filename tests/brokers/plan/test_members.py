@@ -61,7 +61,7 @@ def requested(of: Observed, by: PoolDesired) -> tuple[int, ...]:
 
 
 UNSETTLED: list[tuple[Observed, Severity, str]] = [
-    (replace(NEW, later=("ConfigMap x is of a later version",)), Severity.HELD, "LaterFormat"),
+    (replace(NEW, later=("ConfigMap x is of a later version",)), Severity.DEGRADED, "LaterFormat"),
     (replace(NEW, record_fault="ConfigMap x has no record"), Severity.DEGRADED, "RecordUnreadable"),
     (replace(NEW, contract=Unknown(reason="no contract")), Severity.PROGRESS, "WaitingForQuorum"),
     (replace(AT_REST, contract=Unknown(reason="no contract")), Severity.PROGRESS, "WaitingForQuorum"),
@@ -90,9 +90,9 @@ def test_nothing_is_done_before_the_record_is_there_and_fits(of: Observed, sever
 
 
 def test_a_later_format_is_not_called_a_damage() -> None:
-    """What a later version wrote is held for it, although this version cannot read it."""
+    """What a later version wrote is kept for it, although this version cannot read it."""
     both = replace(NEW, later=("later",), record_fault="later")
-    assert wait_of(planned(both)) == (Severity.HELD, "LaterFormat")
+    assert wait_of(planned(both)) == (Severity.DEGRADED, "LaterFormat")
 
 
 def test_a_new_pool_gets_an_empty_record_of_the_cluster_of_its_contract() -> None:
