@@ -102,6 +102,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
     in_use = {pod.revision for pod in known_pods} | _recorded(record)
     text = stored_text(stored) if stored is not None else ""
+    accepted_spec, later_spec = _accepted(text, name)
     return Snapshot(
         resource=resource,
         contract=contract,
@@ -119,8 +120,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
-        accepted_spec=_accepted(text, name),
-        later=later,
+        accepted_spec=accepted_spec,
+        later=(*later, *later_spec),
     )
 
 
@@ -129,11 +130,14 @@ def _recorded(record: PoolRecord | None) -> set[str | None]:
     return set() if record is None else {record.applied_revision, *(broker.revision for broker in record.brokers)}
 
 
-def _accepted(text: str, name: str) -> Json | None:
+def _accepted(text: str, name: str) -> tuple[Json | None, tuple[str, ...]]:
+    """The spec that was accepted last, and whether a later version of this operator stored it, as a sentence."""
     try:
-        return accepted_from(text, f"ConfigMap {names.record_name(name)}") if text else None
+        return accepted_from(text, f"ConfigMap {names.record_name(name)}") if text else None, ()
+    except LaterFormat as error:
+        return None, (str(error),)
     except UnreadableError:
-        return None
+        return None, ()
 
 
 async def _contract(kube: KubeApi, namespace: str, quorum: str) -> Knowable[Contract]:

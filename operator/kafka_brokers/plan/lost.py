@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from kafka_brokers.model import names
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, with_disk, without_data
 from kafka_brokers.model.observed import Pod
@@ -40,6 +41,8 @@ def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskId
             continue
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         name = f"volume {disk.index} of broker {broker.node_id}"
+        if claim is None and _is_unreadable(situation, broker, disk):
+            continue
         if claim is None:
             yield disk, True, f"the claim of {name} is gone"
         elif claim.uid != disk.claim_uid:
@@ -50,6 +53,12 @@ def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskId
             yield disk, True, f"claim {claim.name} is being deleted, and {name} is gone with its pod"
         elif disk.formatted and _is_blank(situation, broker, disk):
             yield disk, False, f"{name} was found empty in two runs"
+
+
+def _is_unreadable(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
+    """Whether the claim of a volume exists and cannot be read: then it is not gone."""
+    name = names.claim_name(situation.desired.name, broker.node_id, disk.index, disk.generation)
+    return any(one.name == name for one in situation.observed.unreadable)
 
 
 def _is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:

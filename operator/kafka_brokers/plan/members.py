@@ -19,12 +19,13 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import Situation, registered_elsewhere
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.plan import LATER_FORMAT
 
 
 def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
     """What is done about the record before anything else is planned; None if it is there and fits."""
     if observed.later:
-        return waits(Severity.HELD, "LaterFormat", observed.later[0])
+        return waits(Severity.DEGRADED, LATER_FORMAT, f"Did not change anything: {observed.later[0]}")
     if observed.record_fault:
         return waits(Severity.DEGRADED, "RecordUnreadable", f"Did not change anything: {observed.record_fault}")
     if isinstance(observed.contract, Unknown):

@@ -9,6 +9,7 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.plan.members import unsettled
 from kafka_brokers.plan.order import ordered
+from kafka_quorum.model.plan import LATER_FORMAT
 
 _SOON_S: Final = 0.5
 """The pause while something is under way."""
@@ -42,7 +43,7 @@ def plan(
     part = ordered(situation, failed)
     if desired.paused:
         part = Part(waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
-    return _finished(merged((part, _unreadable(observed))), observed)
+    return _finished(merged((_unreadable(observed), part)), observed)
 
 
 def _paused(desired: PoolDesired) -> Part:
@@ -56,7 +57,7 @@ def _unreadable(observed: Observed) -> Part:
     rows = (
         Wait(
             severity=Severity.DEGRADED,
-            reason="Unreadable",
+            reason=LATER_FORMAT if one.later else "Unreadable",
             message=f"{one.kind} {one.name} cannot be read: {one.why}. It counts neither as there nor as gone",
         )
         for one in observed.unreadable

@@ -1,0 +1,221 @@
+"""One look: which servers are asked, what is asked of them, and what is remembered of their settings."""
+
+from dataclasses import replace
+
+import pytest
+from tests.brokers.edges import AnsweringBrokers, api_server, pod_name, quorum, unreachable
+from tests.brokers.looks import edited, partition, ran, registered
+from tests.brokers.values import CLUSTER, NAMESPACE, POOL, desired, record
+from tests.clocks import MovingClock
+from tests.kit.kube.recording import RecordingKube
+
+from kafka_brokers.model.disks import PoolRecord
+from kafka_brokers.model.observed import Memory, Observed
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.observe.gather import CONFIGS_S, observe
+from kafka_brokers.observe.snapshot import snapshot
+from kafka_brokers.plan.facts import CHANGED, CORDON
+from kafka_quorum.model.brokers import BrokersAnswer, ConfigEntry
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kit.errors import KubeUnavailable
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, NODES, VOLUMES
+
+SPEC = desired()
+RAN = ran(record(), SPEC)
+CLAIM = (CLAIMS.plural, "payments-1-d0-g1")
+FENCED = BrokersAnswer(cluster_id=CLUSTER, brokers=(registered(0), registered(1, fenced=True), registered(2)))
+
+
+async def looked(
+    kube: RecordingKube, brokers: AnsweringBrokers, memory: Memory | None = None, *, now_s: float = 100.0,
+    by: PoolDesired = SPEC,
+) -> Observed:  # fmt: skip
+    """One look."""
+    clock = MovingClock(now_s)
+    taken = await snapshot(kube, NAMESPACE, POOL, clock)
+    assert taken is not None
+    return await observe(kube, brokers, clock, taken, by, memory or Memory())
+
+
+def asked_of(brokers: AnsweringBrokers) -> list[int]:
+    """The brokers whose settings were asked for."""
+    return brokers.asked_for("describe_broker_config")
+
+
+def of_record(of: PoolRecord) -> RecordingKube:
+    """A pool with this record."""
+    return api_server(of=of)
+
+
+async def test_without_a_contract_nobody_is_asked() -> None:
+    """The leader and the partitions are unknown."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    del kube.objects[CONFIG_MAPS.plural, "events-brokers"]
+    seen = await looked(kube, brokers)
+    assert (brokers.asked, type(seen.leader), type(seen.cluster)) == ([], Unknown, Unknown)
+
+
+async def test_a_pod_that_does_not_serve_is_not_asked() -> None:
+    """Nor one without an address."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    kube.objects[pod_name(0)]["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
+    kube.objects[pod_name(1)]["status"]["podIP"] = "not an address"
+    seen = await looked(kube, brokers)
+    assert isinstance(seen.cluster, Known)
+    assert seen.cluster.value.source == 2
+    assert asked_of(brokers) == [2]
+    assert [type(answer) for _, answer in seen.configs] == [Unknown, Unknown, Known]
+
+
+async def test_the_look_is_as_old_as_its_first_question() -> None:
+    """Guards count from there."""
+    kube, brokers, clock = api_server(), AnsweringBrokers(), MovingClock(100.0)
+    taken = await snapshot(kube, NAMESPACE, POOL, clock)
+    assert taken is not None
+    clock.seconds += 7
+    seen = await observe(kube, brokers, clock, taken, SPEC, Memory())
+    assert (seen.looked_at_s, taken.taken_at_s) == (107.0, 100.0)
+
+
+async def test_settings_are_remembered_at_rest_and_for_thirty_seconds() -> None:
+    """Then they are asked for again."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    first = await looked(kube, brokers)
+    assert asked_of(brokers) == [0, 1, 2]
+    second = await looked(kube, brokers, first.memory, now_s=100.0 + CONFIGS_S)
+    assert asked_of(brokers) == [0, 1, 2]
+    assert second.configs == first.configs
+    await looked(kube, brokers, first.memory, now_s=100.1 + CONFIGS_S)
+    assert len(asked_of(brokers)) == 6
+
+
+BUSY: list[PoolRecord] = [edited(RAN, 1, stopped=True), edited(RAN, 1, leaving=True)]
+
+
+@pytest.mark.parametrize("of", BUSY, ids=["stopped", "leaving"])
+async def test_settings_are_asked_for_in_every_look_while_brokers_stop(of: PoolRecord) -> None:
+    """The answer is the proof that a broker runs now."""
+    kube, brokers = of_record(of), AnsweringBrokers()
+    first = await looked(kube, brokers)
+    await looked(kube, brokers, first.memory)
+    assert len(asked_of(brokers)) == 6
+
+
+async def test_settings_are_asked_for_again_before_they_are_acted_upon() -> None:
+    """A broker that did not answer, has another setting than the spec, or is cordoned; also before a roll."""
+    rolled = desired({"config": {"auto.create.topics.enable": "false"}})
+    dynamic = desired({"config": {"message.max.bytes": "5"}})
+    cordon = (ConfigEntry(name=CORDON, value="*", source=CHANGED, read_only=False),)
+    silent = AnsweringBrokers(errors={("describe_broker_config", 1): unreachable()})
+    for brokers, by in (
+        (AnsweringBrokers(), rolled),
+        (AnsweringBrokers(), dynamic),
+        (AnsweringBrokers(configs={1: cordon}), SPEC),
+        (silent, SPEC),
+    ):
+        kube = api_server()
+        first = await looked(kube, brokers, by=by)
+        await looked(kube, brokers, first.memory, by=by)
+        assert len(asked_of(brokers)) == 6
+
+
+async def test_other_brokers_than_those_remembered_are_asked() -> None:
+    """One has become unfenced, or is gone."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    first = await looked(kube, brokers)
+    assert asked_of(brokers) == [0, 2]
+    brokers.cluster = AnsweringBrokers().cluster
+    await looked(kube, brokers, first.memory)
+    assert asked_of(brokers) == [0, 2, 0, 1, 2]
+
+
+async def test_settings_are_not_remembered_as_answers_when_nothing_is_known() -> None:
+    """A look without partitions has no settings either."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    first = await looked(kube, brokers)
+    brokers.quorums = {}
+    assert (await looked(kube, brokers, first.memory)).configs == ()
+
+
+async def test_directories_are_asked_of_brokers_that_leave_without_partitions() -> None:
+    """Only of those: an answer has every replica of a broker."""
+    brokers = AnsweringBrokers(partitions=(partition("t-0", [0, 1]),), least={"t": 1})
+    seen = await looked(of_record(edited(edited(RAN, 1, leaving=True), 2, leaving=True)), brokers)
+    assert [node for node, _ in seen.log_dirs] == [2]
+    never = edited(RAN, 2, leaving=True, ran=False)
+    assert (await looked(of_record(never), brokers)).log_dirs == ()
+    assert (await looked(of_record(RAN), brokers)).log_dirs == ()
+
+
+# Kubernetes nodes
+
+
+async def test_nodes_are_asked_for_only_where_they_decide_something() -> None:
+    """Not at rest; those of brokers that are fenced, not registered, or unknown, and of pods that may be stopped."""
+    assert (await looked(api_server(), AnsweringBrokers())).kube_nodes == ()
+    fenced = await looked(api_server(), AnsweringBrokers(cluster=FENCED))
+    assert [name for name, _ in fenced.kube_nodes] == ["worker-1"]
+    unknown = await looked(api_server(), AnsweringBrokers(quorums={}))
+    assert len(unknown.kube_nodes) == 3
+    rolled = desired({"config": {"auto.create.topics.enable": "false"}})
+    outdated = await looked(api_server(), AnsweringBrokers(), by=rolled)
+    assert len(outdated.kube_nodes) == 3
+    racks = {"rack": {"topologyKey": "zone"}}
+    assert len((await looked(api_server(racks), AnsweringBrokers(), by=desired(racks))).kube_nodes) == 3
+
+
+async def test_a_node_that_is_gone_is_not_ready_and_one_without_an_answer_is_unknown() -> None:
+    """An error is no "no"."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    del kube.objects[NODES.plural, "worker-1"]
+    ((_, gone),) = (await looked(kube, brokers)).kube_nodes
+    assert isinstance(gone, Known)
+    assert not gone.value.ready
+    kube.errors["get", NODES.plural] = KubeUnavailable("no answer")
+    ((_, unknown),) = (await looked(kube, brokers)).kube_nodes
+    assert isinstance(unknown, Unknown)
+
+
+async def test_what_a_node_says() -> None:
+    """Ready only with that condition; its labels; whether it takes new pods."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    node = kube.objects[NODES.plural, "worker-1"]
+    node["metadata"]["labels"] = {"zone": "a", "odd": 7}
+    node["spec"] = {"unschedulable": True}
+    node["status"] = {}
+    ((_, found),) = (await looked(kube, brokers)).kube_nodes
+    assert isinstance(found, Known)
+    assert (found.value.ready, found.value.cordoned, found.value.labels) == (False, True, (("zone", "a"),))
+
+
+async def test_the_only_node_that_reaches_a_volume_is_known_for_suspects() -> None:
+    """Of a local volume; not of one that any node reaches, nor if the volume cannot be read."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    for node in range(3):
+        kube.objects[CLAIMS.plural, f"payments-{node}-d0-g1"]["spec"]["volumeName"] = f"pv-{node}"
+        terms = [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [f"worker-{node}"]}]}
+        ]
+        affinity = {"required": {"nodeSelectorTerms": terms}}
+        kube.put(
+            VOLUMES, {"metadata": {"name": f"pv-{node}"}, "spec": {"local": {"path": "/d"}, "nodeAffinity": affinity}}
+        )
+    seen = await looked(kube, brokers)
+    assert [one.bound_to for one in seen.claims] == ["", "worker-1", ""]
+    kube.errors["get", VOLUMES.plural] = KubeUnavailable("no answer")
+    assert [one.bound_to for one in (await looked(kube, brokers)).claims] == ["", "", ""]
+    del kube.errors["get", VOLUMES.plural]
+    del kube.objects[VOLUMES.plural, "pv-1"]
+    assert [one.bound_to for one in (await looked(kube, brokers)).claims] == ["", "", ""]
+
+
+async def test_the_memory_is_that_of_this_look() -> None:
+    """What needs several looks is counted here, whether the pass acts or not."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    del kube.objects[NODES.plural, "worker-1"]
+    first = await looked(kube, brokers)
+    second = await looked(kube, brokers, first.memory, now_s=110.0)
+    assert second.memory.node_down_for_s(NodeID(1)) == pytest.approx(10.0, abs=0.01)
+    assert (second.memory.looked_s, replace(second.memory).configs_s) == (110.0, 100.0)
+    assert isinstance((await looked(kube, AnsweringBrokers(quorums={3000: quorum([])}))).cluster, Unknown)

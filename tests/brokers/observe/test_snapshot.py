@@ -1,0 +1,426 @@
+"""The Kubernetes objects of a pool: what one round of requests finds, and what cannot be read or is not ours."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.brokers.edges import REACHED, RECORD, api_server, contract_of, pod_name
+from tests.brokers.values import (
+    CLUSTER,
+    NAMESPACE,
+    OTHER_CLUSTER,
+    POOL,
+    UID,
+    desired,
+    directory,
+    resource,
+    revision,
+)
+from tests.clocks import MovingClock
+from tests.kit.kube.recording import RecordingKube
+
+from kafka_brokers.kind import POOLS
+from kafka_brokers.model import names
+from kafka_brokers.model.disks import PoolRecord, with_brokers
+from kafka_brokers.observe import snapshot as snapshot_
+from kafka_brokers.observe.gather import accepted_losses, unasked
+from kafka_brokers.observe.snapshot import Snapshot
+from kafka_brokers.resources.stored import record_object
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.pods import DiskFound, Running, Waiting
+from kit.errors import KubeUnavailable
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, LEASES, PODS, REVISIONS, SERVICES, Json, ResourceType
+
+CLAIM = (CLAIMS.plural, "payments-1-d0-g1")
+REVISION = (REVISIONS.plural, revision().name)
+LEASE = (LEASES.plural, "events-disruption")
+
+
+async def taken(kube: RecordingKube) -> Snapshot:
+    """A snapshot of a pool that exists."""
+    found = await snapshot_.snapshot(kube, NAMESPACE, POOL, MovingClock(100.0))
+    assert found is not None
+    return found
+
+
+def lease(holder: str) -> Json:
+    """The token."""
+    return {"metadata": {"name": LEASE[1], "namespace": NAMESPACE}, "spec": {"holderIdentity": holder}}
+
+
+async def test_a_pool_at_rest() -> None:
+    """Everything is there, nothing is unreadable, and the spec is the accepted one."""
+    found = await taken(api_server())
+    assert (found.unreadable, found.record_fault, found.later, found.taken_at_s) == ((), "", (), 100.0)
+    assert found.record is not None
+    assert found.record.node_ids == (0, 1, 2)
+    assert [(one.node_id, one.directory_id, one.uid) for one in found.claims] == [
+        (node, directory(node), f"claim-{node}-0") for node in range(3)
+    ]
+    assert [(one.node_id, one.serves, one.ready, one.gate, one.ip) for one in found.pods] == [
+        (node, True, True, "True", f"10.0.0.{node + 1}") for node in range(3)
+    ]
+    assert [one.claim_uids for one in found.pods] == [(f"claim-{node}-0",) for node in range(3)]
+    assert [one.name for one in found.revisions] == [revision().name]
+    assert isinstance(found.contract, Known)
+    assert replace(found.contract.value, resource_version="") == REACHED
+    assert isinstance(found.token, Known)
+    assert (found.token.value.free, found.spec_kept, found.taken_ids, found.peers) == (True, True, (), ())
+
+
+async def test_a_resource_that_is_gone() -> None:
+    """There is no snapshot."""
+    assert await snapshot_.snapshot(RecordingKube(), NAMESPACE, POOL, MovingClock()) is None
+
+
+LISTED: list[tuple[str, ResourceType]] = [
+    *(("list", kind) for kind in (CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS, PODS, POOLS)),
+    ("get", POOLS),
+    ("get", CONFIG_MAPS),
+]
+
+
+@pytest.mark.parametrize(("verb", "kind"), LISTED, ids=[f"{verb} {kind.plural}" for verb, kind in LISTED])
+async def test_what_cannot_be_listed_ends_the_look(verb: str, kind: ResourceType) -> None:
+    """An error is no empty list: the pass ends there."""
+    kube = api_server()
+    kube.errors[verb, kind.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await taken(kube)
+
+
+async def test_a_token_that_cannot_be_read_is_not_free() -> None:
+    """It is unknown; the look goes on, because repairs need no token."""
+    kube = api_server()
+    kube.errors["get", LEASES.plural] = KubeUnavailable("no answer")
+    assert isinstance((await taken(kube)).token, Unknown)
+
+
+HOLDERS = (("quorum/events", "quorum/events"), ("pool/payments", "pool/payments"), ("pool/gone", ""), ("", ""))
+
+
+@pytest.mark.parametrize(("holder", "found"), HOLDERS)
+async def test_the_token_of_a_pool_that_is_gone_is_free(holder: str, found: str) -> None:
+    """Nobody else would give it back; a quorum's token is the quorum's."""
+    kube = api_server()
+    kube.put(LEASES, lease(holder))
+    token = (await taken(kube)).token
+    assert isinstance(token, Known)
+    assert token.value.holder == found
+    assert token.value.resource_version
+
+
+async def test_the_token_of_another_pool_that_exists() -> None:
+    """It is held."""
+    kube = api_server()
+    kube.put(POOLS, resource(name="other", uid="other"))
+    kube.put(LEASES, lease("pool/other"))
+    token = (await taken(kube)).token
+    assert isinstance(token, Known)
+    assert token.value.holder == "pool/other"
+
+
+# The contract
+
+
+async def test_a_contract_that_is_not_there_or_cannot_be_read() -> None:
+    """It is unknown, and never an empty one."""
+    kube = api_server()
+    item = contract_of()
+    item["data"] = {}
+    kube.put(CONFIG_MAPS, item)
+    assert isinstance((await taken(kube)).contract, Unknown)
+    del kube.objects[CONFIG_MAPS.plural, "events-brokers"]
+    assert isinstance((await taken(kube)).contract, Unknown)
+    kube.put(POOLS, resource({"quorum": 7}))
+    found = await taken(kube)
+    assert isinstance(found.contract, Unknown)
+    assert found.quorum == ""
+
+
+# The record
+
+
+async def test_a_record_that_lost_its_labels_is_found_by_its_name() -> None:
+    """A restore may lose labels; a record that is not seen would be made again."""
+    kube = api_server()
+    kube.objects[RECORD]["metadata"]["labels"] = {}
+    found = await taken(kube)
+    assert found.record is not None
+    assert found.record.node_ids == (0, 1, 2)
+
+
+DAMAGED: list[tuple[dict[str, str], bool]] = [
+    ({}, False),
+    ({"disks.json": "{"}, False),
+    ({"disks.json": '{"schemaVersion": 1}'}, False),
+    ({"disks.json": '{"schemaVersion": 2}'}, True),
+]
+
+
+@pytest.mark.parametrize(("data", "later"), DAMAGED)
+async def test_a_record_that_cannot_be_read_is_not_absent(data: dict[str, str], later: bool) -> None:  # noqa: FBT001
+    """Its fault is told, a later version's as such."""
+    kube = api_server()
+    kube.objects[RECORD]["data"] = data
+    found = await taken(kube)
+    assert found.record is None
+    assert RECORD[1] in found.record_fault
+    assert bool(found.later) is later
+
+
+async def test_a_record_that_something_else_controls_is_not_ours() -> None:
+    """It is told, and not used."""
+    kube = api_server()
+    owner = {"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "x", "controller": True}
+    kube.objects[RECORD]["metadata"]["ownerReferences"] = [owner]
+    found = await taken(kube)
+    assert found.record is None
+    assert "controls it" in found.record_fault
+
+
+async def test_without_a_record_there_is_no_fault() -> None:
+    """A new pool has none yet."""
+    kube = api_server()
+    del kube.objects[RECORD]
+    found = await taken(kube)
+    assert (found.record, found.record_fault, found.later, found.accepted_spec) == (None, "", (), None)
+
+
+# Claims
+
+
+async def test_a_claim_that_lost_its_labels_is_found_by_its_name() -> None:
+    """One list without it is not enough to give up a volume."""
+    kube = api_server()
+    kube.objects[CLAIM]["metadata"]["labels"] = {}
+    assert [one.node_id for one in (await taken(kube)).claims] == [0, 1, 2]
+    del kube.objects[CLAIM]
+    assert [one.node_id for one in (await taken(kube)).claims] == [0, 2]
+
+
+async def test_a_claim_that_cannot_be_asked_for_ends_the_look() -> None:
+    """It is neither there nor gone."""
+    kube = api_server()
+    kube.objects[CLAIM]["metadata"]["labels"] = {}
+    kube.errors["get", CLAIMS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await taken(kube)
+
+
+async def test_a_claim_that_cannot_be_read_is_neither_there_nor_gone() -> None:
+    """It is unreadable, by its name."""
+    kube = api_server()
+    kube.objects[CLAIM]["spec"]["resources"]["requests"]["storage"] = "many"
+    (bad,) = (await taken(kube)).unreadable
+    assert (bad.kind, bad.name, bad.later) == ("PersistentVolumeClaim", CLAIM[1], False)
+
+
+async def test_claims_of_others_are_not_ours() -> None:
+    """By name, or by what controls them."""
+    kube = api_server()
+    body = json.loads(json.dumps(kube.objects[CLAIM]))
+    for name in ("other-1-d0-g1", "payments-1-d0", "payments-01-d0-g1"):
+        kube.put(CLAIMS, {**body, "metadata": {**body["metadata"], "name": name, "uid": name}})
+    stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "x", "uid": "x", "controller": True}
+    foreign = {**body["metadata"], "name": "payments-7-d0-g1", "uid": "x", "ownerReferences": [stateful]}
+    kube.put(CLAIMS, {**body, "metadata": foreign})
+    assert [one.name for one in (await taken(kube)).claims] == [f"payments-{node}-d0-g1" for node in range(3)]
+
+
+CLAIM_FACTS: list[tuple[dict[str, Any], str, object]] = [
+    ({"status": {"phase": "Lost"}}, "volume_gone", True),
+    ({"status": {"phase": "Pending"}}, "volume_gone", False),
+    ({}, "deleting", False),
+]
+
+
+@pytest.mark.parametrize(("changes", "field", "value"), CLAIM_FACTS)
+async def test_what_a_claim_says_of_its_volume(changes: dict[str, Any], field: str, value: object) -> None:
+    """Only the phase Lost says that the volume does not exist."""
+    kube = api_server()
+    kube.objects[CLAIM].update(changes)
+    (claim,) = (one for one in (await taken(kube)).claims if one.node_id == 1)
+    assert getattr(claim, field) == value
+
+
+# Pods
+
+
+async def test_pods_of_others_are_not_ours() -> None:
+    """By name, by label, or by what controls them; those of other pools are peers, except formatters."""
+    kube = api_server()
+    body = json.loads(json.dumps(kube.objects[pod_name(1)]))
+    metadata = body["metadata"]
+
+    def put(name: str, labels: dict[str, str] | None = None, owners: list[Json] | None = None) -> None:
+        more = {"name": name, "uid": name, "labels": {**metadata["labels"], **(labels or {})}}
+        kube.put(PODS, {**body, "metadata": {**metadata, **more, "ownerReferences": owners or []}})
+
+    put("strange")
+    replica_set = {"kind": "ReplicaSet", "uid": "x", "name": "x", "controller": True}
+    put("payments-7-broker", {names.LABEL_NODE: "7"}, [replica_set])
+    put("payments-8-broker", {names.LABEL_NODE: "-8"})
+    put("other-9-broker", {names.LABEL_NODE: "9", names.LABEL_POOL: "other"})
+    put("other-9-broker-format-1", {names.LABEL_POOL: "other", names.LABEL_ROLE: names.FORMATTER_ROLE})
+    found = await taken(kube)
+    assert [one.name for one in found.pods] == [f"payments-{node}-broker" for node in range(3)]
+    assert [one.name for one in found.peers] == ["other-9-broker"]
+
+
+async def test_a_pod_that_cannot_be_read_is_neither_there_nor_gone() -> None:
+    """Nothing is done while it is so."""
+    kube = api_server()
+    text = json.dumps({"script": 99, "volumes": [], "accepted": True, "message": ""})
+    ended = {"terminated": {"exitCode": 1, "message": text, "finishedAt": "2026-01-01T00:00:00Z"}}
+    kube.objects[pod_name(1)]["status"]["containerStatuses"] = [{"name": "kafka", "state": ended}]
+    found = await taken(kube)
+    assert [(one.kind, one.name, one.later) for one in found.unreadable] == [("Pod", "payments-1-broker", True)]
+    assert unasked(found).unreadable == found.unreadable
+
+
+async def test_too_many_pods_end_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody can create pods with such labels: the operator does not read them all."""
+    monkeypatch.setattr(snapshot_, "PODS_MAX", 2)
+    with pytest.raises(Exception, match="at most 2"):
+        await taken(api_server())
+    monkeypatch.setattr(snapshot_, "PODS_MAX", 3)
+    assert len((await taken(api_server())).pods) == 3
+
+
+async def test_what_a_pod_says() -> None:
+    """Its report, the hold of a person, and its late properties; while its script looks, no Kafka runs."""
+    kube = api_server()
+    row = {"index": 0, "found": "empty", "clusterID": "", "nodeID": "", "directoryID": ""}
+    text = json.dumps({"script": 1, "volumes": [row], "accepted": False, "message": "the volume is empty"})
+    ended = {"terminated": {"exitCode": 1, "message": text, "finishedAt": "2026-01-01T00:00:10Z"}}
+    item = kube.objects[pod_name(1)]
+    item["metadata"]["annotations"] |= {names.HOLD: "true", names.LATE: "broker.rack=a\n"}
+    item["status"]["initContainerStatuses"] = [
+        {"name": "verify", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended}
+    ]
+    item["status"]["containerStatuses"] = [{"name": "kafka", "state": {"waiting": {"reason": "PodInitializing"}}}]
+    other = kube.objects[pod_name(2)]
+    other["metadata"]["annotations"] |= {names.HOLD: "yes", names.LATE: ""}
+    other["status"]["initContainerStatuses"] = [{"name": "verify", "state": {"running": {}}, "lastState": ended}]
+    other["status"]["podIP"] = "evil\n"
+    first, one, two = (await taken(kube)).pods
+    assert isinstance(first.container, Running)
+    assert (first.held, first.late, first.needs_late, first.report) == (False, None, False, None)
+    assert isinstance(one.container, Waiting)
+    assert one.report is not None
+    assert ([each.found for each in one.report.disks], one.report.accepted) == ([DiskFound.EMPTY], False)
+    assert (one.held, one.late, one.needs_late, one.running) == (True, "broker.rack=a\n", True, False)
+    assert (two.held, two.late, two.needs_late, two.running, two.report) == (False, None, True, False, None)
+    assert two.ip == ""
+
+
+# Revisions
+
+
+async def test_a_revision_in_use_that_cannot_be_read_is_told() -> None:
+    """A pod cannot be made from it; one that nothing uses matters to nobody."""
+    kube = api_server()
+    kube.objects[REVISION]["data"] = {"schemaVersion": 2}
+    (bad,) = (await taken(kube)).unreadable
+    assert (bad.kind, bad.name, bad.later) == ("ControllerRevision", REVISION[1], True)
+    idle = api_server()
+    body = json.loads(json.dumps(idle.objects[REVISION]))
+    body["metadata"] |= {"name": "payments-broker-0123456789", "uid": "x"}
+    idle.put(REVISIONS, {**body, "data": {}})
+    idle.put(REVISIONS, {**body, "metadata": {**body["metadata"], "name": "payments-broker-x"}})
+    found = await taken(idle)
+    assert (found.unreadable, [one.name for one in found.revisions]) == ((), [REVISION[1]])
+
+
+async def test_the_revision_of_one_broker_counts() -> None:
+    """A revision that only one broker of the record names is in use."""
+    kube = api_server()
+    body = json.loads(json.dumps(kube.objects[REVISION]))
+    body["metadata"] |= {"name": "payments-broker-0123456789", "uid": "x"}
+    kube.put(REVISIONS, {**body, "data": {}})
+    data = kube.objects[RECORD]["data"]
+    data["disks.json"] = data["disks.json"].replace(REVISION[1], "payments-broker-0123456789", 1)
+    (bad,) = (await taken(kube)).unreadable
+    assert bad.name == "payments-broker-0123456789"
+
+
+# Other pools of the quorum
+
+
+def other_pool(created: str, spec: Json | None = None) -> Json:
+    """Another pool of the same quorum."""
+    return resource(spec, name="other", uid="other", creationTimestamp=created)
+
+
+def other_record(cluster_id: Any = CLUSTER) -> Json:  # noqa: ANN401 - an id
+    """The record of a pool with the ids 7 and 8."""
+    known = with_brokers(PoolRecord(cluster_id=cluster_id), [NodeID(7), NodeID(8)], 1)
+    return record_object(replace(desired(), name="other", uid="other"), known)
+
+
+async def test_ids_in_the_records_of_other_pools_are_taken() -> None:
+    """Also of one that was deleted and keeps its volumes; not those of another cluster, nor unreadable ones."""
+    kube = api_server()
+    kube.put(CONFIG_MAPS, other_record())
+    assert (await taken(kube)).taken_ids == ((7, "other"), (8, "other"))
+    kube.put(CONFIG_MAPS, other_record(OTHER_CLUSTER))
+    assert (await taken(kube)).taken_ids == ()
+    kube.put(CONFIG_MAPS, {**other_record(), "data": {}})
+    assert (await taken(kube)).taken_ids == ()
+
+
+async def test_ids_that_an_older_pool_asks_for_are_taken() -> None:
+    """Of two pools that begin at the same time, the older one has them; by name if they are of one second."""
+    kube = api_server()
+    kube.put(POOLS, resource(creationTimestamp="2026-01-02T00:00:00Z"))
+    kube.put(POOLS, other_pool("2026-01-01T00:00:00Z", {"firstNodeID": 5, "replicas": 2}))
+    assert (await taken(kube)).taken_ids == ((5, "other"), (6, "other"))
+    kube.put(POOLS, other_pool("2026-01-01T00:00:00Z", {"nodeIDs": [4, True, "x"], "replicas": 1}))
+    assert (await taken(kube)).taken_ids == ((4, "other"),)
+    kube.put(POOLS, other_pool("2026-01-02T00:00:00Z"))
+    assert (await taken(kube)).taken_ids == ((0, "other"), (1, "other"), (2, "other"))
+    for odd in (
+        other_pool("2026-01-03T00:00:00Z"),
+        other_pool("2026-01-01T00:00:00Z", {"quorum": "another"}),
+        other_pool("2026-01-01T00:00:00Z", {"firstNodeID": "x"}),
+    ):
+        kube.put(POOLS, odd)
+        assert (await taken(kube)).taken_ids == ()
+
+
+# The resource
+
+
+ACCEPTED: tuple[tuple[Any, set[int]], ...] = (
+    ("1", {1}),
+    ("1, 2", {1, 2}),
+    ("", set()),
+    ("x,2", {2}),
+    ("-1", set()),
+    ("1e3", set()),
+    ("9" * 5000, set()),
+    (7, set()),
+    ("²", set()),
+)
+
+
+@pytest.mark.parametrize(("text", "found"), ACCEPTED)
+async def test_which_losses_a_person_accepted(text: Any, found: set[int]) -> None:  # noqa: ANN401 - any JSON
+    """Numbers with commas between them; anything else accepts nothing."""
+    known = await taken(api_server())
+    annotated = {**known.resource, "metadata": {**known.resource["metadata"], "annotations": {names.ACCEPT_LOSS: text}}}
+    assert accepted_losses(replace(known, resource=annotated)) == frozenset(found)
+    assert accepted_losses(known) == frozenset()
+
+
+async def test_a_spec_that_is_not_stored_yet_is_not_kept() -> None:
+    """It is stored before it is followed."""
+    kube = api_server()
+    kube.put(POOLS, resource({"replicas": 5}))
+    found = await taken(kube)
+    assert not found.spec_kept
+    assert found.accepted_spec == {"quorum": "events"}
+    assert unasked(found).uid == UID

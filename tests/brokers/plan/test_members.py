@@ -1,0 +1,237 @@
+"""Which brokers a pool has: the record that is made first, ids that join, leave and stay, and added volumes."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.brokers.looks import (
+    ORDERS,
+    claim,
+    edited,
+    leader,
+    look,
+    planned,
+    ran,
+    registered,
+    revision_of,
+    situation,
+    view,
+    with_view,
+    without_pod,
+)
+from tests.brokers.values import CLUSTER, CONTRACT, OTHER_CLUSTER, broker, desired, record
+
+from kafka_brokers.model.actions import KeepSpec, RecordChange, WriteRecord
+from kafka_brokers.model.disks import DiskIdentity, PoolRecord, with_brokers
+from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.plan import Part, Plan, Severity
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.plan.facts import requested_ids
+from kafka_brokers.plan.members import members
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+
+AT_REST = look()
+NEW = look(record=None, claims=(), pods=(), record_owner_uid=None)
+"""A pool of which nothing exists yet."""
+YOUNG = look(PoolRecord(cluster_id=CLUSTER, resource_version="1"), claims=(), pods=(), seen=view((), ()))
+"""A pool whose record has no broker yet, and nobody else has one."""
+
+
+def write(of: Plan | Part) -> WriteRecord:
+    """The only action, which writes the record."""
+    actions = of.actions if isinstance(of, Plan) else tuple(filter(None, (of.exclusive, *of.actions)))
+    (action,) = actions
+    assert isinstance(action, WriteRecord), action
+    return action
+
+
+def wait_of(of: Plan | Part) -> tuple[Severity, str]:
+    """Severity and reason of the only wait; nothing is done."""
+    assert not of.actions
+    assert isinstance(of, Plan) or of.exclusive is None
+    (wait,) = of.waits
+    return wait.severity, wait.reason
+
+
+def requested(of: Observed, by: PoolDesired) -> tuple[int, ...]:
+    """The node ids that the pool shall have."""
+    assert of.record is not None
+    return requested_ids(by, of.record, of)
+
+
+UNSETTLED: list[tuple[Observed, Severity, str]] = [
+    (replace(NEW, later=("ConfigMap x is of a later version",)), Severity.DEGRADED, "LaterFormat"),
+    (replace(NEW, record_fault="ConfigMap x has no record"), Severity.DEGRADED, "RecordUnreadable"),
+    (replace(NEW, contract=Unknown(reason="no contract")), Severity.PROGRESS, "WaitingForQuorum"),
+    (replace(AT_REST, contract=Unknown(reason="no contract")), Severity.PROGRESS, "WaitingForQuorum"),
+    (
+        replace(AT_REST, contract=Known(value=replace(CONTRACT, cluster_id=OTHER_CLUSTER))),
+        Severity.DEGRADED,
+        "ClusterConflict",
+    ),
+    (
+        replace(NEW, claims=(claim(broker(record()), cluster_id=OTHER_CLUSTER),)),
+        Severity.DEGRADED,
+        "ClusterConflict",
+    ),
+    (
+        replace(NEW, claims=(claim(broker(record(volumes=2)), 1),)),
+        Severity.DEGRADED,
+        "RecordIncomplete",
+    ),
+]
+
+
+@pytest.mark.parametrize(("of", "severity", "reason"), UNSETTLED)
+def test_nothing_is_done_before_the_record_is_there_and_fits(of: Observed, severity: Severity, reason: str) -> None:
+    """A record or contract that cannot be read, or of another cluster, is told, and nothing else is planned."""
+    assert wait_of(planned(of)) == (severity, reason)
+
+
+def test_a_later_format_is_not_called_a_damage() -> None:
+    """What a later version wrote is kept for it, although this version cannot read it."""
+    both = replace(NEW, later=("later",), record_fault="later")
+    assert wait_of(planned(both)) == (Severity.DEGRADED, "LaterFormat")
+
+
+def test_a_new_pool_gets_an_empty_record_of_the_cluster_of_its_contract() -> None:
+    """The first write is the record, without brokers."""
+    action = write(planned(NEW))
+    assert action.change is RecordChange.MINTED
+    assert (action.record.cluster_id, action.record.brokers, action.record.resource_version) == (CLUSTER, (), "")
+
+
+def test_retired_claims_of_another_cluster_hold_nothing_up() -> None:
+    """A claim that was given up is not used again, so its cluster does not matter."""
+    old = claim(broker(record()), cluster_id=OTHER_CLUSTER, retired=True)
+    assert write(planned(replace(NEW, claims=(old,)))).record.brokers == ()
+
+
+def test_the_accepted_spec_is_stored_before_anything_that_follows_from_it() -> None:
+    """A spec that is not stored yet is stored alone, beside the record of this version; not while it is invalid."""
+    five = desired({"replicas": 5})
+    of = look(spec_kept=False)
+    assert planned(of, five).actions == (KeepSpec(resource_version="7"),)
+    assert not any(isinstance(one, KeepSpec) for one in planned(of, repair_only=True).actions)
+    assert planned(look()).actions == ()
+
+
+def test_brokers_that_are_missing_join_with_the_volumes_of_the_spec() -> None:
+    """All of them at once, with the lowest free ids, and nothing is bound or formatted yet."""
+    two = desired({"storage": [{"size": "1Gi"}, {"size": "2Gi"}]})
+    action = write(planned(YOUNG, two))
+    assert (action.change, action.record.node_ids) == (RecordChange.BROKERS_ADDED, (0, 1, 2))
+    disks = {broker.disks for broker in action.record.brokers}
+    assert disks == {(DiskIdentity(index=0), DiskIdentity(index=1))}
+    assert not any(broker.ran for broker in action.record.brokers)
+
+
+IDS: list[tuple[Observed, dict[str, Any], tuple[int, ...]]] = [
+    (AT_REST, {"replicas": 2, "nodeIDs": [7, 5]}, (5, 7)),
+    (AT_REST, {"replicas": 2}, (0, 1)),
+    (AT_REST, {"replicas": 4, "firstNodeID": 10}, (0, 1, 2, 10)),
+    (replace(YOUNG, contract=Known(value=replace(CONTRACT, controller_ids=(NodeID(0),)))), {"replicas": 2}, (1, 2)),
+    (replace(YOUNG, taken_ids=((NodeID(1), "other"),)), {"replicas": 2}, (0, 2)),
+    (
+        with_view(YOUNG, view((), [registered(0, fenced=True), registered(2)])),
+        {"replicas": 2},
+        (1, 3),
+    ),
+    (
+        replace(
+            YOUNG,
+            leader=Known(value=leader(observers_caught_up=frozenset(map(NodeID, [0])))),
+            cluster=Unknown(reason="no broker runs yet"),
+        ),
+        {"replicas": 2},
+        (1, 2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("of", "spec", "ids"), IDS)
+def test_which_node_ids_a_pool_shall_have(of: Observed, spec: dict[str, Any], ids: tuple[int, ...]) -> None:
+    """Exact ids; else those that it has, then free ones: not of controllers, other pools, or other servers."""
+    assert requested(of, desired(spec)) == ids
+
+
+def test_a_broker_that_leaves_is_replaced_before_it_is_taken_back() -> None:
+    """Of those that the pool has, the ones that stay count first, whatever their ids are."""
+    of = replace(AT_REST, record=edited(ran(record(), desired()), 0, leaving=True))
+    assert requested(of, desired({"replicas": 2})) == (1, 2)
+    assert requested(of, desired({"replicas": 3})) == (0, 1, 2)
+
+
+def test_ids_of_the_pool_itself_are_not_taken_by_others() -> None:
+    """A broker of the record is registered, of course."""
+    assert requested(AT_REST, desired()) == (0, 1, 2)
+    assert planned(AT_REST).waits == ()
+
+
+TAKEN: list[Observed] = [
+    replace(AT_REST, taken_ids=((NodeID(9), "other"),)),
+    with_view(AT_REST, view(ORDERS, [*map(registered, range(3)), registered(9)])),
+    with_view(AT_REST, view(ORDERS, [*map(registered, range(3)), registered(9, fenced=True)])),
+    replace(AT_REST, leader=Known(value=leader(observers_caught_up=frozenset(map(NodeID, [0, 1, 2, 9]))))),
+    replace(AT_REST, contract=Known(value=replace(CONTRACT, controller_ids=(NodeID(9),)))),
+]
+
+
+@pytest.mark.parametrize("of", TAKEN, ids=["a pool", "a broker", "a fenced broker", "an observer", "a controller"])
+def test_an_id_of_others_does_not_join(of: Observed) -> None:
+    """An exact id that somebody else has is told, and nobody joins or leaves meanwhile."""
+    exact = desired({"nodeIDs": [0, 1, 9]})
+    assert wait_of(members(situation(of, exact))) == (Severity.DEGRADED, "NodeIDTaken")
+
+
+def test_an_id_that_the_pool_has_is_not_judged_again() -> None:
+    """A later pool or broker with the same id does not make a broker leave that has its volumes."""
+    of = replace(AT_REST, taken_ids=((NodeID(1), "other"),))
+    assert members(situation(of, desired({"nodeIDs": [0, 1, 2]}))) == Part()
+
+
+def test_brokers_that_are_too_many_are_marked_and_keep_everything() -> None:
+    """Only the mark changes: volumes, revision and whether they ran stay."""
+    action = write(planned(AT_REST, desired({"replicas": 1})))
+    assert action.change is RecordChange.LEAVING
+    assert AT_REST.record is not None
+    assert action.record == edited(edited(AT_REST.record, 1, leaving=True), 2, leaving=True)
+
+
+def test_a_broker_that_is_wanted_again_stays() -> None:
+    """The mark is removed, and nothing else."""
+    of = replace(AT_REST, record=edited(ran(record(), desired()), 2, leaving=True))
+    action = write(planned(of))
+    assert (action.change, action.record) == (RecordChange.STAYING, ran(record(), desired()))
+
+
+def test_an_invalid_spec_changes_no_membership() -> None:
+    """The last accepted spec repairs, and neither adds nor removes brokers."""
+    plan = planned(YOUNG, repair_only=True)
+    assert not any(isinstance(one, WriteRecord) for one in plan.actions)
+
+
+JBOD = desired({"storage": [{"size": "10Gi"}, {"size": "10Gi"}]})
+
+
+def test_a_new_volume_waits_until_its_broker_is_made_again() -> None:
+    """A pod from the earlier revision has no place for it; a broker without a pod, or noted for the new one, has."""
+    old = revision_of(desired())
+    of = look(ran(record(), desired()), JBOD, old=(old,))
+    of = replace(of, pods=tuple(replace(one, revision=old.name) for one in of.pods))
+    assert members(situation(of, JBOD)) == Part()
+    action = write(members(situation(without_pod(of, 1), JBOD)))
+    assert action.change is RecordChange.VOLUME_ADDED
+    assert [len(one.disks) for one in action.record.brokers] == [1, 2, 1]
+    assert broker(action.record, 1).disks[1] == DiskIdentity(index=1)
+    noted = replace(of, record=edited(ran(record(), desired()), 2, revision=revision_of(JBOD).name))
+    assert [len(one.disks) for one in write(members(situation(noted, JBOD))).record.brokers] == [1, 1, 2]
+
+
+def test_a_broker_that_leaves_gets_no_more_volumes() -> None:
+    """It is drained with those that it has."""
+    of = edited(with_brokers(record(), [NodeID(3)], 1), 3, ran=True, leaving=True)
+    of = replace(of, brokers=(broker(of, 3),), resource_version="7")
+    found = look(of, JBOD, pods=())
+    assert members(situation(found, replace(JBOD, node_ids=(), replicas=0))) == Part()
