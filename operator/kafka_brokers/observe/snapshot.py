@@ -126,7 +126,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
 
 def _recorded(record: PoolRecord | None) -> set[str | None]:
     """The revisions from which the record makes pods."""
-    return set() if record is None else {record.applied_revision, *(broker.revision for broker in record.brokers)}
+    return set() if record is None else {broker.revision for broker in record.brokers}
 
 
 def _accepted(text: str, name: str) -> Json | None:
@@ -189,15 +189,18 @@ def _record(stored: Json | None) -> tuple[PoolRecord | None, str, tuple[str, ...
 async def _confirmed(
     kube: KubeApi, namespace: str, name: str, record: PoolRecord | None, claims: list[Json]
 ) -> list[Json]:
-    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a volume."""
+    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a volume.
+
+    Without a record, every claim of the namespace is read: a restore may lose labels, and the names are known from it.
+    """
     if record is None:
-        return claims
+        return await kube.list(CLAIMS, namespace, {})
     listed = {item["metadata"]["name"] for item in claims}
     missing = [
         claim
         for broker in record.brokers
         for disk in broker.disks
-        if disk.claim_uid is not None
+        if (disk.claim_uid is not None or disk.unproven)
         and (claim := names.claim_name(name, broker.node_id, disk.index, disk.generation)) not in listed
     ]
     found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))

@@ -72,7 +72,8 @@ def _is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
         return False
     for disk in broker.disks:
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
-        if disk.claim_uid is not None and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
+        expected = disk.claim_uid is not None or disk.unproven
+        if expected and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
             return True
     return False
 
