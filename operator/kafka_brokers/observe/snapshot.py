@@ -25,6 +25,7 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import CLUSTER_ID
 from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
@@ -54,6 +55,7 @@ class Snapshot:
     specs: tuple[tuple[str, Json], ...]
     token: Knowable[token.Token]
     taken_ids: tuple[tuple[NodeID, str], ...]
+    draining: Knowable[frozenset[NodeID]]
     unreadable: tuple[Unreadable, ...]
     taken_at_s: float
     accepted: str = ""
@@ -116,6 +118,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         specs=tuple((revision.name, spec) for revision, spec in readable),
         token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools, records, contract),
+        draining=_draining(name, records, contract),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
@@ -252,6 +255,22 @@ def _taken_ids(
             ids = _asked(pool.get("spec") or {})
             found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
     return tuple(sorted(found.items()))
+
+
+def _draining(name: str, records: Iterable[Json], contract: Knowable[Contract]) -> Knowable[frozenset[NodeID]]:
+    """The brokers of other pools that leave. A record that cannot be read may have some, if it is of this cluster."""
+    cluster_id = contract.value.cluster_id if isinstance(contract, Known) else ""
+    found: set[NodeID] = set()
+    for item in records:
+        record, fault, _ = _record(item)
+        metadata = item["metadata"]
+        if _pool_of(item) == name:
+            continue
+        if record is None and (metadata.get("annotations") or {}).get(CLUSTER_ID) in (None, cluster_id):
+            return Unknown(reason=f"the record of another pool cannot be read: {fault}")
+        if record is not None and record.cluster_id == cluster_id:
+            found |= {broker.node_id for broker in record.brokers if broker.leaving}
+    return Known(value=frozenset(found))
 
 
 def _age(resource: Json) -> tuple[str, str]:

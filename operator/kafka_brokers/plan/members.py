@@ -154,8 +154,9 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
 
 
 def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:
+    leaves = change is RecordChange.LEAVING
     for broker in brokers:
-        record = changed(record, replace(broker, leaving=change is RecordChange.LEAVING))
+        record = changed(record, replace(broker, leaving=leaves, kept=broker.ran and not leaves))
     return WriteRecord(record=record, change=change, message=message)
 
 

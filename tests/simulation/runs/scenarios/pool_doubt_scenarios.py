@@ -7,16 +7,21 @@ from tests.simulation.model.place import NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.scenarios.pool_scenes import (
+    OTHER,
     POOL,
     PoolScenario,
     Topic,
     annotates_pool,
+    applies_pool,
+    cluster_of,
+    lags,
     pool_says,
     pool_spec,
     pools_rest,
+    several,
     with_topics,
 )
-from tests.simulation.runs.scenarios.scenes import turn
+from tests.simulation.runs.scenarios.scenes import after, turn
 
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS
 
@@ -65,4 +70,56 @@ REBUILT: Final = tuple(
     )
 )
 
-DOUBTS: Final = REBUILT
+
+def _shrinks_both(world: World, checker: Checker) -> None:
+    for name, replicas in ((POOL, 3), (OTHER, 1)):
+        applies_pool({"replicas": replicas, "drain": "Automatic"}, name)(world, checker)
+
+
+def _moves(world: World) -> bool:
+    """Whether a reassignment runs."""
+    return any(row.adding or row.removing for row in cluster_of(world).controller.image.partitions.values())
+
+
+def _left(world: World) -> str:
+    """Which partitions are on a broker that was to leave."""
+    rows = cluster_of(world).controller.image.partitions.values()
+    return ", ".join(f"{row.at} is on {row.replicas}" for row in rows if {3, 5} & set(row.replicas))
+
+
+def _stayed(world: World) -> str:
+    """Which partitions were moved away from broker 3, although it stays."""
+    rows = cluster_of(world).controller.image.partitions.values()
+    return ", ".join(f"{row.at} is on {row.replicas}" for row in rows if 3 not in row.replicas)
+
+
+DRAINS: Final = (
+    PoolScenario(
+        name="two-pools-shrink",
+        pools=((POOL, pool_spec(4)), (OTHER, pool_spec(2, firstNodeID=4))),
+        release="4.1.2",
+        turns=(
+            *with_topics(
+                Topic(name="first", replicas=((3, 0, 1), (3, 1, 2), (3, 2, 0))),
+                Topic(name="second", replicas=((5, 0, 1), (5, 1, 2), (5, 2, 4))),
+            ),
+            turn("both shrink", pools_rest, _shrinks_both),
+        ),
+        holds=_left,
+        exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-stays-without-a-cordon",
+        pools=((POOL, pool_spec(4)),),
+        release="4.1.2",
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((0, 1, 3), (3, 2, 0)))),
+            turn("brokers 1 and 2 get nothing", pools_rest, several(lags(1, 60), lags(2, 60))),
+            turn("asks for three", after(0), applies_pool({"replicas": 3, "drain": "Automatic"})),
+            turn("asks for four", _moves, applies_pool({"replicas": 4})),
+        ),
+        holds=_stayed,
+    ),
+)
+
+DOUBTS: Final = (*REBUILT, *DRAINS)
