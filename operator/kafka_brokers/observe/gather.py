@@ -61,6 +61,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         revisions=taken.revisions,
         token=taken.token,
         taken_ids=taken.taken_ids,
+        draining=taken.draining,
         peers=taken.peers,
         memory=memory,
         unreadable=taken.unreadable,

@@ -37,13 +37,14 @@ def _of(situation: Situation, broker: BrokerIdentity) -> Part:
 def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskIdentity, bool, str]]:
     """Volumes without their data: the volume, whether it needs a new claim, and how that was found."""
     for disk in broker.disks:
-        if disk.claim_uid is None:
-            continue
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         name = f"volume {disk.index} of broker {broker.node_id}"
         if claim is None and _is_unreadable(situation, broker, disk):
             continue
-        if claim is None:
+        if disk.claim_uid is None:
+            if disk.unproven and claim is None:
+                yield disk, True, f"the record was rebuilt, and there is no claim of {name}, which may have had data"
+        elif claim is None:
             yield disk, True, f"the claim of {name} is gone"
         elif claim.uid != disk.claim_uid:
             continue

@@ -5,6 +5,7 @@ from typing import Final
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.scenarios.pool_doubt_scenarios import DOUBTS
 from tests.simulation.runs.scenarios.pool_scenes import (
     OTHER,
     POOL,
@@ -403,4 +404,4 @@ SCALES: Final = (
     ),
 )
 
-POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES)
+POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES, *DOUBTS)
