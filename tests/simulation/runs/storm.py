@@ -68,17 +68,17 @@ class Storm:
         self.world.kubelet.pace = drawn(seed)
         self.checker = Checker(self.world)
         self.checker.excused = self._excused
-        self._weather = self._forecast()
+        self.weather = self.forecast()
         self._spec = self.first_spec()
         self._wire = StormWire(world=self.world)
-        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self._weather.strike, Counter()
+        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self.weather.strike, Counter()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
         self.faults: Counter[str] = Counter()
         self._incarnations = 0
         self._leases = LeaseWire(self.world, seed)
-        self._hands = [self._hand() for _ in range(self._weather.operators)]
+        self._hands = [self._hand() for _ in range(self.weather.operators)]
         self._events, self._passes = 0, 0
         self._ready_steps, self._quiet_steps = 0, 0
         self._excused_until_s = 0.0
@@ -116,7 +116,8 @@ class Storm:
 
     # What is drawn at first
 
-    def _forecast(self) -> Weather:
+    def forecast(self) -> Weather:
+        """The chances of this storm."""
         draw = self.draw
         rough = draw.choice((0.3, 1.0, 2.0))
         return Weather(
@@ -181,7 +182,7 @@ class Storm:
 
     async def _run(self) -> None:
         self.begin()
-        while self.world.steps < self._weather.steps and not self.checker.violations:
+        while self.world.steps < self.weather.steps and not self.checker.violations:
             await self._event()
         self.calm()
         last = self.world.steps + CALM_STEPS
@@ -331,6 +332,7 @@ class Storm:
 
     async def _step(self) -> None:
         if self._raging:
+            self.prepare()
             await self._rage()
         self.world.step()
         self._ready_steps = self._ready_steps + 1 if self.rests() else 0
@@ -360,10 +362,13 @@ class Storm:
 
     # The faults
 
+    def prepare(self) -> None:
+        """What a storm needs before its faults make a difference; called before every step."""
+
     async def _rage(self) -> None:
-        weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s
+        weather, draw, now_s = self.weather, self.draw, self.world.clock.elapsed_s
         if draw.random() < weather.accident:
-            self._accident()
+            self.accident()
         if draw.random() < weather.change:
             self.change()
         hand = draw.choice(self._hands)
@@ -384,13 +389,13 @@ class Storm:
             self.faults["operator-clock"] += 1
             hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
 
-    def _accident(self) -> None:
+    def accident(self) -> None:
         """Something is lost; a disk only while the storm may still lose one, and rarely one too many."""
         loss, node_id = self.draw.choice(self.losses), self.draw.choice(NODE_IDS)
         if not can_lose(self.world, loss, node_id):
             return
         if loss in FINAL_LOSSES:
-            if self.faults["final"] >= self._weather.losses:
+            if self.faults["final"] >= self.weather.losses:
                 return
             if self._spares() < 1 and self.draw.random() < 0.9:
                 return
