@@ -152,8 +152,11 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
 
 
 def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:
+    """Brokers leave, or stay after all: one that was stopped for good then starts again, and is waited for."""
     for broker in brokers:
-        record = changed(record, replace(broker, leaving=change is RecordChange.LEAVING))
+        leaves = change is RecordChange.LEAVING
+        stopped = broker.stopped or (broker.empty and not leaves)
+        record = changed(record, replace(broker, leaving=leaves, empty=broker.empty and leaves, stopped=stopped))
     return WriteRecord(record=record, change=change, message=message)
 
 
