@@ -113,12 +113,15 @@ def _waiting(broker: BrokerIdentity, reason: str, text: str, *verdicts: Verdict)
 
 
 def _node(situation: Situation, broker: BrokerIdentity) -> Part:
-    """A broker whose Kubernetes node is down, for longer than the policy waits, with volumes that only it can reach."""
+    """A broker whose Kubernetes node is down, for longer than the policy waits, with volumes that only it can reach.
+
+    A broker that has never run has no data: what was begun on such a node begins again on another one.
+    """
     pod = situation.observed.broker_pod(broker.node_id)
     name = _place(situation, broker, pod)
     down_s = situation.observed.memory.node_down_for_s(broker.node_id)
     node = situation.observed.kube_node(name) if name else None
-    if not isinstance(node, Known) or node.value.ready or not broker.ran:
+    if not isinstance(node, Known) or node.value.ready:
         return Part()
     left_s = situation.desired.lost_node_after_s - down_s
     if situation.desired.lost_node is Cure.MANUAL or left_s > 0:
@@ -129,8 +132,9 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     verdict = may_retire_node(situation.observed, broker, evidence)
     if not isinstance(verdict, Permit):
         return _waiting(broker, "NodeDown", f"Did not replace broker {broker.node_id}: {verdict.reason}", verdict)
-    if pod is not None:
-        return _forced(situation, broker, pod)
+    formatters = [one for one in situation.observed.formatter_pods(broker.node_id) if one.node_name in ("", name)]
+    if pod is not None or formatters:
+        return merged(_forced(situation, broker, one) for one in (*((pod,) if pod is not None else ()), *formatters))
     bound = [disk for disk in broker.disks if _bound_to(situation, broker, disk) == name]
     if not bound:
         return Part()

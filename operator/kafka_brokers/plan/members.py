@@ -155,9 +155,14 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
 
 
 def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:
+    """Brokers leave, or stay after all: one that was stopped for good then starts again, and is waited for."""
     leaves = change is RecordChange.LEAVING
     for broker in brokers:
-        record = changed(record, replace(broker, leaving=leaves, kept=broker.ran and not leaves))
+        stopped = broker.stopped or (broker.empty and not leaves)
+        kept = broker.ran and not leaves
+        record = changed(
+            record, replace(broker, leaving=leaves, kept=kept, empty=broker.empty and leaves, stopped=stopped)
+        )
     return WriteRecord(record=record, change=change, message=message)
 
 

@@ -22,6 +22,7 @@ from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.runs.kept import Kept
+from tests.simulation.runs.pool_storm import PoolStorm
 from tests.simulation.runs.rolling_storm import RollingStorm
 from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
@@ -35,7 +36,7 @@ _FAULTS_AT_ONCE: Final = 300
 """The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
-_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
+_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm)}
 
 
 def scenario(name: str) -> Scenario:

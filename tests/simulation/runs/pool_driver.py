@@ -39,6 +39,14 @@ def real_pools(
     return PoolReconciler(kube=kube, brokers=brokers, clock=clock, ids=ids, settings=settings, may_act=may_act)
 
 
+def concerns_pool(pool: str, written: Written) -> bool:
+    """Whether a watch wakes the passes of this pool."""
+    plural, _, name = written.key
+    own = plural == "kafkabrokerpools" and name == pool
+    shared = name in (f"{NAME}-brokers", f"{NAME}-disruption")
+    return own or shared or written.labels.get(LABEL_POOL) == pool
+
+
 class PoolDriver(Driver):
     """Runs one scenario of pools with one fault."""
 
@@ -87,12 +95,7 @@ class PoolDriver(Driver):
         return Served(key=KEY, operator=operator, turns=Turns(operator, KEY))
 
     def _concerns(self, served: Served, written: Written) -> bool:
-        plural, _, name = written.key
-        if served.key == KEY:
-            return super()._concerns(served, written)
-        own = plural == "kafkabrokerpools" and name == served.key.name
-        shared = name in (f"{NAME}-brokers", f"{NAME}-disruption")
-        return own or shared or written.labels.get(LABEL_POOL) == served.key.name
+        return super()._concerns(served, written) if served.key == KEY else concerns_pool(served.key.name, written)
 
     def _rests(self) -> bool:
         return pools_rest(self.world) and (not self._pools.spec or self._quorum_rests())

@@ -18,6 +18,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     cut_off,
     deletes_claim,
     fetches_slowly,
+    has_formatter,
     holds_broker,
     holds_token,
     is_out_of_sync,
@@ -310,6 +311,11 @@ LOSSES: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-lost-node-of-a-formatter",
+        pools=_THREE,
+        turns=(turn("loses a node", has_formatter(1), loses_broker(Loss.NODE_KILLED, 1)),),
+    ),
+    PoolScenario(
         name="pool-jbod",
         pools=((POOL, pool_spec(3, **_JBOD)),),
         turns=(*with_topics(_ORDERS, _EVENTS), turn("loses a volume", pools_rest, loses_volume(1, 1))),
@@ -370,6 +376,15 @@ SCALES: Final = (
             *with_topics(Topic(name="orders", replicas=((0, 1, 3), (3, 2, 0)))),
             turn("asks for three", pools_rest, applies_pool(_scaled(3))),
             turn("asks for four", pool_says("Draining"), applies_pool(_scaled(4))),
+        ),
+    ),
+    PoolScenario(
+        name="pool-stays-while-one-stops-for-good",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+            turn("asks for four", is_stopping, applies_pool(_scaled(4))),
         ),
     ),
     PoolScenario(
