@@ -4,7 +4,7 @@ from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.permit import FormatBroker, ReplaceBrokerPod, RunBroker
-from kafka_brokers.plan.guards.availability import last_copies, named
+from kafka_brokers.plan.guards.availability import counted, last_copies, named
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.known import Knowable, Known, Unknown
 
@@ -55,8 +55,8 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     if lost and node_id not in observed.accept_loss:
         return (
-            f"an earlier broker {node_id} is the only one known to have every acknowledged record of {len(lost)} "
-            f"partitions ({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
+            f"an earlier broker {node_id} is the only one known to have every acknowledged record of {counted(lost)} "
+            f"({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
             f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
         )
     return ""
