@@ -84,13 +84,17 @@ def test_static_to_dynamic_with_brokers_of_another_owner(owner: Owner, quorum: Q
         wait_until("the brokers have something to do", lambda: owner.published() > first, ROLL_TIMEOUT_S, 1.0)
         assert not any(line.startswith(VOTERS) for line in owner.contract().splitlines())
         wait_until("some do not conform", lambda: "False" in owner.conforming().values(), _TOLD_TIMEOUT_S)
-        print(quorum.status()["brokers"], quorum.status().get("migration"))
+        reached = quorum.status()["migration"]
+        print(quorum.status()["brokers"], reached)
+        assert (reached["kind"], reached["stage"], reached["name"]) == ("StaticToDynamic", 3, "Brokers")
+        assert any(f"broker {node_id}" in reached["missing"] for node_id in NODE_IDS)
         with users.measured("three brokers restarted by their owner"):
             owner.follow()
         owner.wait_conforming()
         quorum.wait_ready(ROLL_TIMEOUT_S)
         wait_features(quorum, "True", "Settled", timeout_s=ROLL_TIMEOUT_S)
         assert_dynamic(quorum)
+        assert "migration" not in quorum.status()
         assert not users.offline()
         assert not users.finish().faults
 

@@ -14,7 +14,7 @@ from harness import nodes, operator
 from harness.client.topics import Topic
 from harness.pool import Pool
 from harness.quorum import Quorum
-from harness.shell import Json, wait_until
+from harness.shell import Json, holds_for, wait_until
 from harness.zones import ZONE, zone_of, zoned
 from scenarios.pools import ORDERS, ROLL_TIMEOUT_S, Kafka, assert_available, assert_nothing_lost, in_use, wait_gone
 from scenarios.rolls import assert_at_the_top, assert_release, operator_killed_at_random, wait_features
@@ -23,20 +23,27 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(3600)]
 
 OLD, NEW = "4.1.2", "4.4.0"
 FOLLOW: Json = {"policy": "Follow", "soakSeconds": 1}
+HELD: Json = {"kafka": {"version": OLD, "features": {"policy": "Hold"}}}
 RACKS: Json = {"rack": {"topologyKey": ZONE}}
 LOST_NODE: Json = {"replacement": {"lostNodeAfterSeconds": 30}}
+METADATA, OLD_TOP = "metadata.version", 27
 _LEVELS_TIMEOUT_S = 600.0
+_STAYS_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A pool's spec for each name, the quorum's, and what is done to them; afterwards all are Ready."""
+    """A pool's spec for each name, the quorum's, and what is done to them; afterwards all are Ready.
+
+    `kills_s` are the shortest and the longest time between two kills of the operator.
+    """
 
     name: str
     act: Callable[[Kafka], None]
     quorum: Json
     pools: dict[str, Json]
     topics: tuple[Topic, ...] = (ORDERS,)
+    kills_s: tuple[float, float] = (5.0, 40.0)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -57,6 +64,91 @@ def release(kafka: Kafka) -> None:
 
 def _images(kafka: Kafka) -> set[str]:
     return {image for pool in kafka.pools for image in pool.images().values()}
+
+
+def downgrade(kafka: Kafka) -> None:
+    """A newer release whose levels are held, and back: every broker is on the older one before any controller is."""
+    _to(kafka, NEW)
+    levels = kafka.quorum.levels()
+    assert levels[METADATA] == OLD_TOP
+    kafka.quorum.patch({"kafka": {"version": OLD}})
+    limit_s = ROLL_TIMEOUT_S * kafka.patience
+    first = wait_until("a controller is on the older release", lambda: _controllers_on(kafka, OLD), limit_s, 0.2)
+    assert _images(kafka) == {_image(OLD)}, (first, [pool.images() for pool in kafka.pools])
+    _settled(kafka, OLD)
+    assert kafka.quorum.levels() == levels
+
+
+def paused_and_resumed(kafka: Kafka) -> None:
+    """A pause while brokers are rolled: during it nobody else is restarted, afterwards the others follow."""
+    kafka.quorum.patch({"kafka": {"version": NEW}})
+    _wait_half_way(kafka, NEW)
+    kafka.pool.patch({"paused": True})
+    _wait_paused(kafka)
+    before = kafka.pool.running()
+    holds_for("nobody is restarted", lambda: kafka.pool.running() == before, _STAYS_S)
+    assert _image(OLD) in _images(kafka)
+    kafka.pool.patch({"paused": False})
+    _settled(kafka, NEW)
+
+
+def turned_round(kafka: Kafka) -> None:
+    """The release is taken back while brokers are rolled: those that have it go back, and the others stay."""
+    before = kafka.pool.running()
+    kafka.quorum.patch({"kafka": {"version": NEW}})
+    _wait_half_way(kafka, NEW)
+    kafka.quorum.patch({"kafka": {"version": OLD}})
+    _settled(kafka, OLD)
+    after = kafka.pool.running()
+    assert any(after[node_id] == before[node_id] for node_id in before), (before, after)
+
+
+def _to(kafka: Kafka, version: str) -> None:
+    """Change the release, and wait until it runs everywhere."""
+    kafka.quorum.patch({"kafka": {"version": version}})
+    _settled(kafka, version)
+
+
+def _settled(kafka: Kafka, version: str) -> None:
+    """Wait until every server has this release, and all are Ready."""
+    limit_s = ROLL_TIMEOUT_S * kafka.patience
+
+    def reached() -> bool:
+        return _images(kafka) | set(kafka.quorum.images().values()) == {_image(version)}
+
+    wait_until(f"every server is on {version}", reached, limit_s, 1.0)
+    kafka.wait_ready()
+    assert_release(kafka.quorum, version)
+
+
+def _controllers_on(kafka: Kafka, version: str) -> set[int]:
+    return {node_id for node_id, image in kafka.quorum.images().items() if image == _image(version)}
+
+
+def _wait_half_way(kafka: Kafka, version: str) -> None:
+    """Wait until a broker has this release, and another one has not."""
+
+    def some() -> bool:
+        return _images(kafka) > {_image(version)}
+
+    wait_until(f"some brokers are on {version}", some, ROLL_TIMEOUT_S * kafka.patience, 0.05)
+
+
+def _wait_paused(kafka: Kafka) -> None:
+    """Wait until the pool says, for the present spec, that it is paused."""
+
+    def told() -> bool:
+        resource = kafka.pool.resource()
+        rows = {row["type"]: row for row in resource["status"]["conditions"]}
+        row = rows.get("Progressing", {})
+        fresh = bool(row) and row["observedGeneration"] == resource["metadata"]["generation"]
+        return fresh and row["reason"] == "Paused"
+
+    wait_until("the pool is paused", told, 120 * kafka.patience)
+
+
+def _image(version: str) -> str:
+    return f"testbed/kafka:{version}"
 
 
 def scaled(kafka: Kafka) -> None:
@@ -124,9 +216,18 @@ CHANGES = (
         pools={"alpha": RACKS, "beta": {**RACKS, "firstNodeID": 100, "jvm": {"heap": "224Mi"}}},
         topics=(Topic(name="orders", partitions=12),),
     ),
+    Change(name="a downgrade", act=downgrade, quorum=HELD, pools={"brokers": {}}),
+    Change(name="a release paused and resumed", act=paused_and_resumed, quorum=HELD, pools={"brokers": {}}),
+    Change(name="a release turned round", act=turned_round, quorum=HELD, pools={"brokers": {}}),
     Change(name="three to five to three", act=scaled, quorum={}, pools={"brokers": {"drain": "Automatic"}}),
     Change(name="a lost disk", act=lost_disk, quorum={}, pools={"brokers": {}}),
-    Change(name="a lost node", act=lost_node, quorum={}, pools={"brokers": LOST_NODE}),
+    Change(
+        name="a lost node",
+        act=lost_node,
+        quorum={},
+        pools={"brokers": LOST_NODE},
+        kills_s=(5.0, 90.0),  # one operator must see the node down for the whole time that the spec waits
+    ),
 )
 
 
@@ -169,13 +270,13 @@ def test_a_change_under_clients(change: Change, running: Callable[[Change], Kafk
 def test_the_same_with_the_operator_killed(
     change: Change, running: Callable[[Change], Kafka], randomly_seed: int
 ) -> None:
-    """With kills at random gaps of 5 to 40 s throughout, the same holds."""
+    """With kills at random gaps throughout, the same holds."""
     dice = random.Random(randomly_seed)  # noqa: S311 - moments of crashes, not cryptography
     with _racks(change):
         kafka = running(change)
         kafka.patience = 3.0
         with in_use(kafka, *change.topics):
-            with operator_killed_at_random(dice, 5.0, 40.0) as gaps_s, kafka.client.measured(change.name):
+            with operator_killed_at_random(dice, *change.kills_s) as gaps_s, kafka.client.measured(change.name):
                 change.act(kafka)
             print(f"seed {randomly_seed}: {len(gaps_s)} crashes")
             kafka.wait_ready()

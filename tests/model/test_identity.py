@@ -18,15 +18,17 @@ from kafka_quorum.model.identity import (
     with_claim,
     with_disk_lost,
     with_levels,
+    with_migration,
     with_nodes,
     with_report,
     with_revision,
     with_started,
     without_claim,
+    without_migration,
     without_node,
-    without_static,
 )
 from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.migration import MigrationKind, Reached
 from kafka_quorum.model.quorum import FinalizedFeature
 
 
@@ -244,9 +246,15 @@ def test_pre_made_keys_stay() -> None:
     assert node(lost, 3001).directory_id == directory(3001)
 
 
+def reached(stage: str) -> Reached:
+    """A migration from static to dynamic at this stage."""
+    return Reached(kind=MigrationKind.STATIC_TO_DYNAMIC, stage=stage, release="4.1.2", image="")
+
+
 def test_levels_and_dynamic() -> None:
     """Finalized levels replace the earlier ones; a dynamic quorum drops the static voters, and keeps the rest."""
     levels = (FinalizedFeature(name="metadata.version", level=27),)
     assert with_levels(with_levels(running(), levels), ()).levels == ()
     assert with_levels(running(), levels) == replace(running(), levels=levels)
-    assert without_static(replace(running(), static=True)) == running()
+    dynamic = with_migration(replace(running(), static=True), reached("Controllers"))
+    assert without_migration(dynamic) == running()

@@ -11,7 +11,8 @@ from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 
 from kafka_quorum.errors import KafkaUnreachable
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.contract import Contract, Match, Setting, StoredContract
+from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
@@ -186,3 +187,44 @@ async def test_a_broker_that_did_not_answer_is_asked_again() -> None:
     bench.clock.advance(EVERY_S)
     await bench.look(now(1))
     assert (asked, len(bench.answers.asked)) == (2, 3)
+
+
+async def test_a_broker_that_must_be_changed_is_asked_again() -> None:
+    """Although nothing depends on it: else the status would name it after its owner changed it. Afterwards never."""
+    bench = Bench()
+    bench.pod(1)
+    wanted = Setting(key="a", value="b", match=Match.EQUALS)
+    contract = Contract(
+        cluster_id=ClusterID("c"),
+        release="4.4.0",
+        image="",
+        revision=1,
+        settings=(wanted,),
+        controllers=(),
+        controller_ids=(),
+    )
+    there = now(1)
+    there = replace(there, observed=replace(there.observed, contract=Known(value=StoredContract(contract=contract))))
+    counts = []
+    for value in ("c", "b", "b", "b"):
+        bench.answers.found = {NodeID(1): Known(value={"a": value})}
+        await bench.look(there)
+        counts.append(len(bench.answers.asked))
+        bench.clock.advance(EVERY_S)
+    assert counts == [1, 2, 2, 2]
+
+
+async def test_a_broker_that_no_other_lists_is_asked_again() -> None:
+    """A broker that was away when the others were asked is read when it is back."""
+    bench = Bench()
+    bench.pod(1)
+    bench.answers.found = {NodeID(1): Known(value={})}
+    await bench.look(now(1, 2))
+    bench.clock.advance(EVERY_S)
+    bench.answers.found = {NodeID(1): Known(value={}), NodeID(2): Known(value={})}
+    seen = await bench.second(now(1, 2))
+    assert isinstance(seen, Known)
+    assert all(isinstance(one.settings, Known) for one in seen.value)
+    bench.clock.advance(EVERY_S)
+    await bench.look(now(1, 2))
+    assert len(bench.answers.asked) == 2

@@ -28,6 +28,8 @@ _OF_THE_QUORUM: Final = {
     "FeatureBlocked",
     "IdentityConflict",
     "IdentityLost",
+    "Migrating",
+    "MigrationHeld",
     "NoLeader",
     "SteppingFeature",
 }

@@ -27,7 +27,8 @@ from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
-from kafka_quorum.plan.guards.rule7_releases import may_drop_static, may_lower, may_raise
+from kafka_quorum.plan.guards.rule7_migrations import may_drop_static
+from kafka_quorum.plan.guards.rule7_releases import may_lower, may_raise
 
 DEFAULTS = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 LISTENER = "listener.security.protocol.map"

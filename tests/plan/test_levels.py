@@ -568,32 +568,6 @@ def test_levels_before_the_barrier_are_not_written() -> None:
     assert seen(situation(observed=replace(led, record=replace(running(), levels=())))).exclusive is not None
 
 
-# Static to dynamic
-
-
-def test_static_voters_are_given_up() -> None:
-    """When no controller uses the static voters any more, the record drops them, and the roll follows from it."""
-    static = replace(running(), static=True)
-    pinned = revision(runtime(static_voters=static.node_ids))
-    look = speaking(replace(static, applied_revision=pinned.name), revisions=(pinned,))
-    write = only(rolled(look), WriteRecord)
-    assert (write.change, write.record.static) == (RecordChange.DYNAMIC, False)
-    assert facts(write.message) == facts("controller.quorum.voters", "kraft.version", 1)
-
-
-def test_static_voters_stay_until_then() -> None:
-    """At kraft.version 0 the static voters stay without a wait; at 1 the plan waits until every voter shows it."""
-    static = replace(running(), static=True)
-    pinned = revision(runtime(static_voters=static.node_ids))
-    record = replace(static, applied_revision=pinned.name)
-    look = speaking(record, saying(kraft_version=0), revisions=(pinned,))
-    look = replace(look, quorum=Known(value=replace(view(record.initial), static=True)))
-    assert "SteppingFeature" not in reasons(planned(look))
-    assert not verdict(planned(look), "7-drop-static").allowed
-    raised = speaking(record, revisions=(pinned,), quorum=look.quorum)
-    assert facts(wait(planned(raised), "SteppingFeature").message) == facts("controller.quorum.voters")
-
-
 # What a person reads
 
 

@@ -40,10 +40,10 @@ from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersion
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule7_migrations import may_drop_static
 from kafka_quorum.plan.guards.rule7_releases import (
     blockers,
     may_cure_ghost,
-    may_drop_static,
     may_lower,
     may_raise,
     may_run_image,

@@ -65,7 +65,14 @@ from kafka_quorum.plan.guards.rule3_voters import (
 from kafka_quorum.plan.guards.rule4_changes import may_change_voters, may_drop_node
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, may_take_token
 from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
-from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_drop_static, may_lower, may_raise, may_run_image
+from kafka_quorum.plan.guards.rule7_migrations import (
+    may_begin_migration,
+    may_drop_static,
+    may_end_at_brokers,
+    may_leave_controllers,
+    may_revert_level,
+)
+from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_lower, may_raise, may_run_image
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
 
 Asked: TypeAlias = Callable[[], Verdict]
@@ -577,6 +584,10 @@ def test_every_guard_is_listed() -> None:
         may_lower(situation(desired=desired(), observed=at_rest(), record=record), asked, asked),
         may_cure_ghost(situation(observed=at_rest(), record=record), NodeID(3004)),
         may_drop_static(situation(observed=at_rest(), record=record)),
+        may_begin_migration(situation(observed=at_rest(), record=record), "to test", ""),
+        may_leave_controllers(situation(observed=at_rest(), record=record)),
+        may_end_at_brokers(situation(observed=at_rest(), record=record)),
+        may_revert_level(situation(observed=at_rest(), record=record)),
     )
     assert {verdict.rule for verdict in said} == set(GUARDS)
 

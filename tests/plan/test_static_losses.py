@@ -31,7 +31,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk, may_run
-from kafka_quorum.plan.guards.rule7_releases import may_drop_static
+from kafka_quorum.plan.guards.rule7_migrations import may_drop_static
 from kafka_quorum.plan.releases.revisions import revisions
 
 STATIC = replace(running(), static=True)

@@ -91,6 +91,7 @@ def test_held_without_it(token: Knowable[Token], moved: tuple[int, ...]) -> None
     assert wait.reason == "DisruptionElsewhere"
     assert ("pool/hot" if isinstance(token, Known) else "forbidden") in wait.message
     assert "alpha-disruption" in wait.message
+    assert ("KafkaBrokerPool hot is paused" in wait.message) == isinstance(token, Known)
     assert said.requeue_s >= 5
 
 

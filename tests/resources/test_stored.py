@@ -20,7 +20,8 @@ from tests.model.values import (
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
 from kafka_quorum.model.formats import LaterFormat, Unreadable
-from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_migration, with_nodes, without_node
+from kafka_quorum.model.migration import MigrationKind, Reached
 from kafka_quorum.resources.stored import record_from, record_object, revision_from, revision_object
 
 Json = dict[str, Any]
@@ -29,6 +30,10 @@ SMALLER = without_node(LOST, IDS[1])
 AGAIN = with_nodes(without_node(SMALLER, IDS[2]), [IDS[1]])
 WITH_LEVELS = replace(
     minted(), format=replace(minted().format, features=(FeatureLevel(name="metadata.version", level=27),))
+)
+
+MIGRATING = with_migration(
+    running(), Reached(kind=MigrationKind.STATIC_TO_DYNAMIC, stage="Controllers", release="4.1.2", image="")
 )
 
 
@@ -42,12 +47,62 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
 
 @pytest.mark.parametrize(
     "record",
-    [minted(), minted(mode=BootstrapMode.STANDALONE), bound(), started(), running(), LOST, WITH_LEVELS, SMALLER, AGAIN],
-    ids=["minted", "standalone", "bound", "started", "running", "disk lost", "levels", "removed", "removed and back"],
+    [
+        minted(),
+        minted(mode=BootstrapMode.STANDALONE),
+        bound(),
+        started(),
+        running(),
+        LOST,
+        WITH_LEVELS,
+        SMALLER,
+        AGAIN,
+        MIGRATING,
+    ],
+    ids=[
+        "minted",
+        "standalone",
+        "bound",
+        "started",
+        "running",
+        "disk lost",
+        "levels",
+        "removed",
+        "removed and back",
+        "in a migration",
+    ],
 )
 def test_round_trip(record: IdentityRecord) -> None:
     """Every record is read back as it was written, at the version that the API server gave it."""
     assert record_from(as_stored(record)) == replace(record, resource_version="9")
+
+
+def test_an_earlier_version_reads_a_record_without_a_migration() -> None:
+    """Outside a migration the record has no field that versions before migrations refuse."""
+    assert "migration" not in json.loads(as_stored(running())["data"]["record.json"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"stage": "Later"}, LaterFormat),
+        ({"kind": "PlaintextToTLS"}, LaterFormat),
+        ({"kind": None}, LaterFormat),
+        ({"later": 1}, LaterFormat),
+        ({"stage": "RaiseLevel"}, Unreadable),
+        ({"release": 4}, Unreadable),
+    ],
+    ids=["stage", "kind", "no kind", "field", "contradicts static", "type"],
+)
+def test_a_migration_of_a_later_version(changes: Json, error: type[Unreadable]) -> None:
+    """A kind, a stage or a field that is not known stops the operator: what was done already is not known here."""
+    item = as_stored(MIGRATING)
+    body = json.loads(item["data"]["record.json"])
+    body["migration"] |= changes
+    item["data"]["record.json"] = json.dumps(body)
+    with pytest.raises(error) as found:
+        record_from(item)
+    assert type(found.value) is error
 
 
 def test_record_of_an_earlier_version() -> None:

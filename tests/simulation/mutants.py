@@ -26,6 +26,7 @@ from tests.simulation.mutations.evidence import EVIDENCE_MUTANTS
 from tests.simulation.mutations.later import LATER_MUTANTS
 from tests.simulation.mutations.leases import LEASE_MUTANTS
 from tests.simulation.mutations.looks import LOOK_MUTANTS
+from tests.simulation.mutations.migrations import MIGRATION_MUTANTS
 from tests.simulation.mutations.mutant import Mutant
 from tests.simulation.mutations.pools import POOL_MUTANTS
 from tests.simulation.mutations.safety import MUTANTS
@@ -45,6 +46,7 @@ ALL: Final = (
     *CLAIM_MUTANTS,
     *LATER_MUTANTS,
     *TOKEN_MUTANTS,
+    *MIGRATION_MUTANTS,
     *EVIDENCE_MUTANTS,
     *POOL_MUTANTS,
 )

@@ -15,7 +15,9 @@ BLIND: Final = "CannotLook"
 """The reason of every condition while passes end in errors: it has priority over all others."""
 _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 _NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
-BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
+BESIDE_READY: Final = frozenset(
+    {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
+)
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"
 _CODE: Final = re.compile(

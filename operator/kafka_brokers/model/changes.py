@@ -20,6 +20,7 @@ class RecordChange(Enum):
     NODE_LOST = "NodeGivenUp"
     LEAVING = "BrokersLeave"
     STAYING = "BrokersStay"
+    KEPT = "MovesEnded"
     EMPTY = "BrokerEmpty"
     REMOVED = "BrokerRemoved"
     THROTTLED = "DrainLimited"

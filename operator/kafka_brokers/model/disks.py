@@ -15,7 +15,8 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
 class DiskIdentity:
     """One volume of a broker. `generation` counts its claims. `directory_id` is None until a formatter reports it.
 
-    `retired` lists the directory ids that this volume had before: none of them may ever run again.
+    `retired` lists the directory ids that this volume had before: none of them may ever run again. `unproven`: the
+    record was rebuilt from claims, and nothing shows that this volume never had data. Rule 10 decides its format.
     """
 
     index: int
@@ -23,6 +24,7 @@ class DiskIdentity:
     claim_uid: str | None = None
     directory_id: DirectoryID | None = None
     retired: tuple[DirectoryID, ...] = ()
+    unproven: bool = False
 
     @property
     def formatted(self) -> bool:
@@ -37,7 +39,8 @@ class BrokerIdentity:
     `revision` names the ControllerRevision that its pod is made from. `leaving`: it shall leave the pool, and is
     drained. `stopped`: a pod of it that had run was stopped by us on purpose, and it is not back yet. `outside` are
     the partitions in whose ISR it was not at that moment, although it is a replica: they are not waited for. `empty`:
-    it leaves, was proved to have no replica, and is stopped for good.
+    it leaves, was proved to have no replica, and is stopped for good. `kept`: it was to leave, and stays after all; the
+    moves that its drain began are being cancelled.
     """
 
     node_id: NodeID
@@ -48,6 +51,7 @@ class BrokerIdentity:
     stopped: bool = False
     outside: tuple[TopicPartition, ...] = ()
     empty: bool = False
+    kept: bool = False
 
     def disk(self, index: int) -> DiskIdentity | None:
         """The volume of this index, if it has one."""
@@ -82,17 +86,11 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRecord:
-    """The record as the ConfigMap holds it. `resource_version` guards the next write; empty if it is not stored yet.
-
-    `applied_revision` names the revision that new pods are made from. `seen_contract` is the highest revision of the
-    contract that was followed.
-    """
+    """The record as the ConfigMap holds it. `resource_version` guards the next write; empty if it is not stored yet."""
 
     cluster_id: ClusterID
     brokers: tuple[BrokerIdentity, ...] = ()
     former: tuple[FormerBroker, ...] = ()
-    applied_revision: str | None = None
-    seen_contract: int = 0
     throttle: Throttle | None = None
     resource_version: str = ""
 
@@ -177,8 +175,8 @@ def without_data(disk: DiskIdentity, *, new_claim: bool) -> DiskIdentity:
     """
     retired = disk.retired if disk.directory_id is None else (*disk.retired, disk.directory_id)
     if not new_claim:
-        return replace(disk, directory_id=None, retired=retired)
-    return replace(disk, generation=disk.generation + 1, claim_uid=None, directory_id=None, retired=retired)
+        return replace(disk, directory_id=None, retired=retired, unproven=False)
+    return DiskIdentity(index=disk.index, generation=disk.generation + 1, retired=retired)
 
 
 def _require(record: PoolRecord, node_id: NodeID) -> BrokerIdentity:

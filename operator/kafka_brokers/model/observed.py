@@ -23,6 +23,7 @@ from kafka_quorum.model.quorum import Endpoint
 from kit.token import Token
 
 _NOT_ASKED = Unknown(reason="it was not asked")
+_NONE_LEAVES: Known[frozenset[NodeID]] = Known(value=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +277,8 @@ class Observed:
     token: Knowable[Token]
     taken_ids: tuple[tuple[NodeID, str], ...] = ()
     """Node ids that other pools of the same quorum have, and the names of these pools."""
+    draining: Knowable[frozenset[NodeID]] = _NONE_LEAVES
+    """Brokers of the other pools of the same cluster that leave, by the records of these pools."""
     peers: tuple[Pod, ...] = ()
     """The pods that run brokers of the other pools of the same quorum."""
     leader: Knowable[Leader] = _NOT_ASKED

@@ -61,6 +61,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         revisions=taken.revisions,
         token=taken.token,
         taken_ids=taken.taken_ids,
+        draining=taken.draining,
         peers=taken.peers,
         memory=memory,
         unreadable=taken.unreadable,
@@ -136,7 +137,7 @@ async def _places(kube: KubeApi, seen: Observed, desired: PoolDesired) -> Observ
     record = seen.record
     if record is None:
         return seen
-    suspects = [one.node_id for one in record.brokers if one.ran and seen.fenced(one.node_id) is not False]
+    suspects = [one.node_id for one in record.brokers if not one.ran or seen.fenced(one.node_id) is not False]
     claims = await _placed(kube, seen.claims, frozenset(suspects))
     seen = replace(seen, claims=claims)
     target = target_name(desired)

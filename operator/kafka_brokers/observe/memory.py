@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
 from kafka_brokers.plan.lost import FORMATTERS, evidence_of, found_blank
 from kafka_quorum.model.ids import NodeID
@@ -81,7 +82,7 @@ def _down(observed: Observed, before: Memory, now_s: float) -> tuple[tuple[NodeI
     found = []
     for broker in record.brokers:
         earlier_s = before.node_down_for_s(broker.node_id)
-        agreed = _agreed(observed, broker.node_id)
+        agreed = _agreed(observed, broker)
         if agreed is None and earlier_s:
             found.append((broker.node_id, earlier_s))
         elif agreed:
@@ -93,14 +94,18 @@ def _was_down(before: Memory, node_id: NodeID) -> bool:
     return node_id in dict(before.node_down_s)
 
 
-def _agreed(observed: Observed, node_id: NodeID) -> bool | None:
-    """Whether both say that the broker's Kubernetes node is down; None if one of them is not known."""
+def _agreed(observed: Observed, broker: BrokerIdentity) -> bool | None:
+    """Whether both say that the broker's Kubernetes node is down; None if one of them is not known.
+
+    The quorum has never heard of a broker that has never run: then Kubernetes alone decides.
+    """
+    node_id = broker.node_id
     pod = observed.broker_pod(node_id)
     places = [claim.bound_to for claim in observed.claims if claim.node_id == node_id and claim.bound_to]
     name = pod.node_name if pod is not None and pod.node_name else next(iter(places), "")
     if not name:
         return False
-    node, fenced = observed.kube_node(name), observed.fenced(node_id)
+    node, fenced = observed.kube_node(name), observed.fenced(node_id) if broker.ran else True
     if not isinstance(node, Known) or fenced is None:
         return None
     return not node.value.ready and fenced

@@ -25,6 +25,7 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import CLUSTER_ID
 from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
@@ -54,6 +55,7 @@ class Snapshot:
     specs: tuple[tuple[str, Json], ...]
     token: Knowable[token.Token]
     taken_ids: tuple[tuple[NodeID, str], ...]
+    draining: Knowable[frozenset[NodeID]]
     unreadable: tuple[Unreadable, ...]
     taken_at_s: float
     accepted: str = ""
@@ -117,6 +119,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         specs=tuple((revision.name, spec) for revision, spec in readable),
         token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools, records, contract),
+        draining=_draining(name, records, contract),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
@@ -127,7 +130,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
 
 def _recorded(record: PoolRecord | None) -> set[str | None]:
     """The revisions from which the record makes pods."""
-    return set() if record is None else {record.applied_revision, *(broker.revision for broker in record.brokers)}
+    return set() if record is None else {broker.revision for broker in record.brokers}
 
 
 def _accepted(text: str, name: str) -> tuple[Json | None, tuple[str, ...]]:
@@ -193,15 +196,18 @@ def _record(stored: Json | None) -> tuple[PoolRecord | None, str, tuple[str, ...
 async def _confirmed(
     kube: KubeApi, namespace: str, name: str, record: PoolRecord | None, claims: list[Json]
 ) -> list[Json]:
-    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a volume."""
+    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a volume.
+
+    Without a record, every claim of the namespace is read: a restore may lose labels, and the names are known from it.
+    """
     if record is None:
-        return claims
+        return await kube.list(CLAIMS, namespace, {})
     listed = {item["metadata"]["name"] for item in claims}
     missing = [
         claim
         for broker in record.brokers
         for disk in broker.disks
-        if disk.claim_uid is not None
+        if (disk.claim_uid is not None or disk.unproven)
         and (claim := names.claim_name(name, broker.node_id, disk.index, disk.generation)) not in listed
     ]
     found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
@@ -253,6 +259,22 @@ def _taken_ids(
             ids = _asked(pool.get("spec") or {})
             found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
     return tuple(sorted(found.items()))
+
+
+def _draining(name: str, records: Iterable[Json], contract: Knowable[Contract]) -> Knowable[frozenset[NodeID]]:
+    """The brokers of other pools that leave. A record that cannot be read may have some, if it is of this cluster."""
+    cluster_id = contract.value.cluster_id if isinstance(contract, Known) else ""
+    found: set[NodeID] = set()
+    for item in records:
+        record, fault, _ = _record(item)
+        metadata = item["metadata"]
+        if _pool_of(item) == name:
+            continue
+        if record is None and (metadata.get("annotations") or {}).get(CLUSTER_ID) in (None, cluster_id):
+            return Unknown(reason=f"the record of another pool cannot be read: {fault}")
+        if record is not None and record.cluster_id == cluster_id:
+            found |= {broker.node_id for broker in record.brokers if broker.leaving}
+    return Known(value=frozenset(found))
 
 
 def _age(resource: Json) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def formatting(situation: Situation) -> Part:
                     permit=verdict,
                 )
             )
-        waited.append(_progress(broker, f"Broker {broker.node_id} gets its volumes"))
+        waited.append(_held(broker, verdict))
     return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
 
 
@@ -62,6 +62,16 @@ def _avoided(situation: Situation, broker: BrokerIdentity) -> tuple[str, ...]:
     """Where volumes of other brokers are. The scheduler does not see pods that have ended, so it is told."""
     claims = (claim for claim in situation.observed.claims if claim.node_id != broker.node_id and not claim.retired)
     return tuple(sorted({claim.selected_node for claim in claims if claim.selected_node}))
+
+
+def _held(broker: BrokerIdentity, verdict: Verdict) -> Wait:
+    """What a format waits for. A volume that may have had data needs a person if the guard refuses it."""
+    if verdict.allowed:
+        return _progress(broker, f"Broker {broker.node_id} gets its volumes")
+    if any(disk.unproven and disk.claim_uid is not None for disk in broker.disks):
+        text = f"Did not format a volume of broker {broker.node_id}: {verdict.reason}"
+        return Wait(severity=Severity.DEGRADED, reason="LostDisk", message=text, node_id=broker.node_id)
+    return _progress(broker, f"Waiting to format the volumes of broker {broker.node_id}: {verdict.reason}")
 
 
 def _progress(broker: BrokerIdentity, message: str) -> Wait:
@@ -99,7 +109,7 @@ def _with_report(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Brok
             return None
         if disk.directory_id is not None and disk.directory_id != row.directory_id:
             return None
-        broker = with_disk(broker, replace(disk, directory_id=DirectoryID(row.directory_id)))
+        broker = with_disk(broker, replace(disk, directory_id=DirectoryID(row.directory_id), unproven=False))
     return broker
 
 

@@ -25,7 +25,7 @@ from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
 from kafka_brokers.plan.guards.availability import counted, named
-from kafka_brokers.plan.guards.rule10_records import may_leave, may_move
+from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move
 from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -38,6 +38,8 @@ MOVES_AT_ONCE: Final = 50
 
 def leaving(situation: Situation) -> Part:
     """The next step of the broker that leaves next."""
+    if kept := _kept(situation):
+        return kept
     broker = next_to_leave(situation.record)
     if broker is None:
         return _uncordoned(situation)
@@ -72,7 +74,8 @@ def _is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
         return False
     for disk in broker.disks:
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
-        if disk.claim_uid is not None and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
+        expected = disk.claim_uid is not None or disk.unproven
+        if expected and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
             return True
     return False
 
@@ -95,12 +98,13 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     wait = _wait(broker, "Draining", text if left else why)
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))
-    moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation), MOVES_AT_ONCE - ours)
+    moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation.observed), MOVES_AT_ONCE - ours)
     if not moves:
         return merged((Part(actions=cordon), _stuck(broker, impossible, wait)))
     verdict = may_move(situation.observed, broker.node_id, moves)
     if not isinstance(verdict, Permit):
-        return Part(actions=cordon, waits=(wait,), verdicts=(verdict,))
+        held = _wait(broker, "Draining", f"broker {broker.node_id} is drained, and moves wait: {verdict.reason}")
+        return Part(actions=cordon, waits=(held,), verdicts=(verdict,))
     throttle = throttle_for(view, moves, situation.desired.throttle_bytes_per_s, situation.record.throttle)
     if throttle != situation.record.throttle:
         message = f"the drain of broker {broker.node_id} copies at most {throttle.bytes_per_s} bytes per second"
@@ -127,11 +131,6 @@ def _stuck(broker: BrokerIdentity, impossible: str, wait: Wait) -> Part:
     return Part(waits=(held,))
 
 
-def leaving_ids(situation: Situation) -> frozenset[int]:
-    """The brokers that get no replicas, because they leave."""
-    return frozenset(one.node_id for one in situation.record.brokers if one.leaving)
-
-
 def _cordon(situation: Situation, broker: BrokerIdentity) -> tuple[Action, ...]:
     """Kafka puts no new replicas on a cordoned broker (KIP-1066, 4.3)."""
     entries, endpoint = situation.observed.config(broker.node_id), situation.endpoint(broker.node_id)
@@ -150,11 +149,31 @@ def is_cordoned(entries: tuple[ConfigEntry, ...]) -> bool:
     return any((one.name, one.value, one.source) == (CORDON, "*", CHANGED) for one in entries)
 
 
+def _kept(situation: Situation) -> Part | None:
+    """Brokers that stay after all keep their replicas: the moves of their drain are cancelled. None if there are none.
+
+    Those are moves of topics that the drain has limited, which the record notes before the first of them begins. All
+    others are a person's.
+    """
+    view, leader, record = situation.view, situation.leader, situation.record
+    kept = [one for one in record.brokers if one.kept]
+    if not kept or view is None or leader is None:
+        return None
+    topics = record.throttle.topics if record.throttle is not None else ()
+    ids = {one.node_id for one in kept}
+    moving = tuple(row.at for row in view.reassignments if ids & set(row.removing) and row.at.topic in topics)
+    if moving:
+        cancel = tuple(Move(at=at, replicas=None) for at in moving)
+        text = f"{counted(moving)} that moved away from brokers {', '.join(map(str, sorted(ids)))} stay there"
+        return Part(exclusive=CancelMoves(leader=leader.endpoint, moves=cancel, message=text))
+    for one in kept:
+        record = changed(record, replace(one, kept=False))
+    message = f"no move away from brokers {', '.join(map(str, sorted(ids)))} is left: they stay"
+    return Part(exclusive=WriteRecord(record=record, change=RecordChange.KEPT, message=message))
+
+
 def _uncordoned(situation: Situation) -> Part:
-    """Brokers that stay after all take replicas again, and keep those that they have."""
-    view, leader = situation.view, situation.leader
-    if view is None or leader is None:
-        return Part()
+    """Brokers that stay after all take replicas again."""
     actions: list[Action] = []
     for broker in situation.record.brokers:
         entries, endpoint = situation.observed.config(broker.node_id), situation.endpoint(broker.node_id)
@@ -163,11 +182,6 @@ def _uncordoned(situation: Situation) -> Part:
         changes = (ConfigChange(name=CORDON, value=None),)
         message = f"broker {broker.node_id} takes new replicas again"
         actions.append(AlterConfig(broker=endpoint, node_id=broker.node_id, changes=changes, message=message))
-        moving = tuple(row.at for row in view.reassignments if broker.node_id in row.removing)
-        if moving:
-            cancel = tuple(Move(at=at, replicas=None) for at in moving)
-            text = f"{len(cancel)} moves away from broker {broker.node_id} are cancelled: it stays"
-            actions.append(CancelMoves(leader=leader.endpoint, moves=cancel, message=text))
     return Part(actions=tuple(actions))
 
 

@@ -37,13 +37,14 @@ def _of(situation: Situation, broker: BrokerIdentity) -> Part:
 def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskIdentity, bool, str]]:
     """Volumes without their data: the volume, whether it needs a new claim, and how that was found."""
     for disk in broker.disks:
-        if disk.claim_uid is None:
-            continue
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         name = f"volume {disk.index} of broker {broker.node_id}"
         if claim is None and _is_unreadable(situation, broker, disk):
             continue
-        if claim is None:
+        if disk.claim_uid is None:
+            if disk.unproven and claim is None:
+                yield disk, True, f"the record was rebuilt, and there is no claim of {name}, which may have had data"
+        elif claim is None:
             yield disk, True, f"the claim of {name} is gone"
         elif claim.uid != disk.claim_uid:
             continue
@@ -112,12 +113,15 @@ def _waiting(broker: BrokerIdentity, reason: str, text: str, *verdicts: Verdict)
 
 
 def _node(situation: Situation, broker: BrokerIdentity) -> Part:
-    """A broker whose Kubernetes node is down, for longer than the policy waits, with volumes that only it can reach."""
+    """A broker whose Kubernetes node is down, for longer than the policy waits, with volumes that only it can reach.
+
+    A broker that has never run has no data: what was begun on such a node begins again on another one.
+    """
     pod = situation.observed.broker_pod(broker.node_id)
     name = _place(situation, broker, pod)
     down_s = situation.observed.memory.node_down_for_s(broker.node_id)
     node = situation.observed.kube_node(name) if name else None
-    if not isinstance(node, Known) or node.value.ready or not broker.ran:
+    if not isinstance(node, Known) or node.value.ready:
         return Part()
     left_s = situation.desired.lost_node_after_s - down_s
     if situation.desired.lost_node is Cure.MANUAL or left_s > 0:
@@ -128,8 +132,9 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     verdict = may_retire_node(situation.observed, broker, evidence)
     if not isinstance(verdict, Permit):
         return _waiting(broker, "NodeDown", f"Did not replace broker {broker.node_id}: {verdict.reason}", verdict)
-    if pod is not None:
-        return _forced(situation, broker, pod)
+    formatters = [one for one in situation.observed.formatter_pods(broker.node_id) if one.node_name in ("", name)]
+    if pod is not None or formatters:
+        return merged(_forced(situation, broker, one) for one in (*((pod,) if pod is not None else ()), *formatters))
     bound = [disk for disk in broker.disks if _bound_to(situation, broker, disk) == name]
     if not bound:
         return Part()

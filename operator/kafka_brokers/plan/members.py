@@ -33,7 +33,7 @@ def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
         return waits(Severity.PROGRESS, "WaitingForQuorum", text)
     cluster_id, record = observed.contract.value.cluster_id, observed.record
     if record is None:
-        return _made(observed, cluster_id)
+        return _made(desired, observed, cluster_id)
     if record.cluster_id != cluster_id:
         text = (
             f"Did not change anything: the volumes of this pool are of cluster {record.cluster_id}, and quorum "
@@ -43,7 +43,7 @@ def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
     return None
 
 
-def _made(observed: Observed, cluster_id: ClusterID) -> Part:
+def _made(desired: PoolDesired, observed: Observed, cluster_id: ClusterID) -> Part:
     """A new record, or one that is rebuilt from the copies in the claims of an earlier one."""
     claims = [claim for claim in observed.claims if not claim.retired]
     foreign = next((claim for claim in claims if claim.cluster_id not in (None, cluster_id)), None)
@@ -53,9 +53,7 @@ def _made(observed: Observed, cluster_id: ClusterID) -> Part:
             f"{foreign.cluster_id}, not {cluster_id}. Restore ConfigMap and claims of one cluster"
         )
         return waits(Severity.DEGRADED, "ClusterConflict", text)
-    brokers = _from_claims(claims)
-    if gap := _gap(brokers):
-        return waits(Severity.DEGRADED, "RecordIncomplete", gap)
+    brokers = tuple(_whole(desired, observed, broker) for broker in _from_claims(claims))
     former = _former(observed.claims, {broker.node_id for broker in brokers})
     record = PoolRecord(cluster_id=cluster_id, brokers=brokers, former=former)
     kept = f", with brokers {_ids(record.node_ids)} from their claims" if claims else ""
@@ -79,16 +77,20 @@ def _from_claims(claims: list[Claim]) -> tuple[BrokerIdentity, ...]:
     return tuple(found[node_id] for node_id in sorted(found))
 
 
-def _gap(brokers: tuple[BrokerIdentity, ...]) -> str:
-    """A broker without a claim between two others, as a sentence: what was on that volume is not known."""
-    for broker in brokers:
-        missing = next((index for index, disk in enumerate(broker.disks) if disk.index != index), None)
-        if missing is not None:
-            return (
-                f"Did not change anything: the record of this pool is missing, and so is the claim of volume {missing} "
-                f"of broker {broker.node_id}, which has others. Restore the ConfigMap or the claim"
-            )
-    return ""
+def _whole(desired: PoolDesired, observed: Observed, broker: BrokerIdentity) -> BrokerIdentity:
+    """The broker with every volume that the spec, its pods and its claims show it to have.
+
+    If it has run, a volume without a claim, or without a copy of its directory id, may have had data: it is `unproven`.
+    """
+    node_id = broker.node_id
+    own = [claim for claim in observed.claims if claim.node_id == node_id]
+    counts = [len(pod.claim_uids) for pod in observed.pods if pod.node_id == node_id]
+    count = max([len(desired.volumes), *counts, *(claim.index + 1 for claim in own)])
+    for index in range(count):
+        last = max((claim.generation for claim in own if claim.index == index), default=0)
+        disk = broker.disk(index) or DiskIdentity(index=index, generation=last + 1)
+        broker = with_disk(broker, replace(disk, unproven=broker.ran and not disk.formatted))
+    return broker
 
 
 def _former(claims: tuple[Claim, ...], present: set[NodeID]) -> tuple[FormerBroker, ...]:
@@ -153,8 +155,14 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
 
 
 def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:
+    """Brokers leave, or stay after all: one that was stopped for good then starts again, and is waited for."""
+    leaves = change is RecordChange.LEAVING
     for broker in brokers:
-        record = changed(record, replace(broker, leaving=change is RecordChange.LEAVING))
+        stopped = broker.stopped or (broker.empty and not leaves)
+        kept = broker.ran and not leaves
+        record = changed(
+            record, replace(broker, leaving=leaves, kept=kept, empty=broker.empty and leaves, stopped=stopped)
+        )
     return WriteRecord(record=record, change=change, message=message)
 
 

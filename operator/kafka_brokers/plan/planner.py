@@ -6,9 +6,10 @@ from kafka_brokers.model.actions import stamped
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.plan import Part, Plan, Severity, Wait, merged
 from kafka_brokers.model.pool import PoolDesired
-from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.facts import Situation, owns_token
 from kafka_brokers.plan.members import unsettled
 from kafka_brokers.plan.order import ordered
+from kafka_brokers.plan.rolls import given_back
 from kafka_quorum.model.plan import LATER_FORMAT
 
 _SOON_S: Final = 0.5
@@ -28,7 +29,7 @@ def plan(
     failed: frozenset[str] = frozenset(),
 ) -> Plan:
     """What to do now. `image` is the resolved image of the release, `now_s` wall-clock seconds since the epoch."""
-    paused = _paused(desired)
+    paused = _paused(desired, observed)
     first = unsettled(desired, observed)
     if first is not None or observed.record is None:
         return _finished(paused if desired.paused else first or Part(), observed)
@@ -42,15 +43,31 @@ def plan(
     )
     part = ordered(situation, failed)
     if desired.paused:
-        part = Part(waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
+        # A paused pool that has stopped nothing must not keep the quorum and the other pools from restarting servers.
+        token = given_back(situation).exclusive
+        part = Part(exclusive=token, waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
     return _finished(merged((_unreadable(observed), part)), observed)
 
 
-def _paused(desired: PoolDesired) -> Part:
+def _paused(desired: PoolDesired, observed: Observed) -> Part:
     if not desired.paused:
         return Part()
-    text = "Did not change or repair anything: spec.paused is true. Set it to false to continue"
+    text = (
+        f"Did not change or repair anything: spec.paused is true{_kept(desired, observed)}. Set it to false to continue"
+    )
     return Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),))
+
+
+def _kept(desired: PoolDesired, observed: Observed) -> str:
+    """What else does not go on, as a clause: a pool that was paused in the middle of a stop keeps the token."""
+    brokers = observed.record.brokers if observed.record is not None else ()
+    stopped = ", ".join(str(one.node_id) for one in brokers if one.stopped or one.empty)
+    if not stopped or not owns_token(desired, observed):
+        return ""
+    return (
+        f", in the middle of a stop of brokers {stopped}. Until it ends, this pool keeps the disruption token, and no "
+        f"other server of quorum {desired.quorum} restarts"
+    )
 
 
 def _unreadable(observed: Observed) -> Part:

@@ -9,6 +9,7 @@ from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.guards.availability import waits_for
 from kafka_brokers.plan.guards.rule2_disks import goes_with, may_replace_pod, may_run
 from kafka_brokers.plan.late import late_properties
 from kafka_brokers.plan.revisions import config_of
@@ -110,7 +111,8 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
     # A running pod that is to be stopped is evicted under rule 11, even if it is fenced.
     # One that is fenced for a moment comes back sooner than one that restarts, while another is away.
     away = any(other.stopped for other in situation.record.brokers)
-    idle = not pod.running or (fenced and not away)
+    waited = situation.view is not None and bool(waits_for(situation.view, broker.node_id))
+    idle = not pod.running or (fenced and not away and not waited)
     moved = idle and broker.revision not in (None, pod.revision)
     if not (other or moved or pod.finished):
         return None

@@ -15,9 +15,11 @@ from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.plan.facts import Situation, holder_of, owns_token
+from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
 from kafka_brokers.plan.revisions import config_of
+from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
@@ -126,7 +128,9 @@ def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> 
     """Brokers that run and are fenced serve nothing: the first one gets the present revision without a stop of others.
 
     Only one at a time, and only if its revision is another one: a broker that recovers its logs is not restarted for
-    nothing else. One that was stopped, and does not come back from its revision, gets the corrected one, too.
+    nothing else. One that was stopped, and does not come back from its revision, gets the corrected one, too. One that
+    a partition without a leader waits for keeps running: it may recover its logs, and would begin again. If it cannot
+    start, its container ends, and the next pod is made from the present revision anyway.
     """
     view = situation.view
     trying = [
@@ -140,10 +144,21 @@ def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> 
         row = view.broker(one.node_id)
         fenced = row is None or row.fenced
         if fenced and situation.target not in {pod.revision, one.revision} and not pod.held:
+            if waiting := waits_for(view, one.node_id):
+                return Part(waits=(_recovering(one, pod, waiting),))
             record = changed(situation.record, replace(one, revision=situation.target))
             message = f"broker {one.node_id} is fenced, and starts again from revision {situation.target}"
             return Part(exclusive=WriteRecord(record=record, change=RecordChange.REVISION, message=message))
     return None
+
+
+def _recovering(broker: BrokerIdentity, pod: Pod, waiting: tuple[TopicPartition, ...]) -> Wait:
+    text = (
+        f"Did not restart broker {broker.node_id} yet: it is fenced, and {counted(waiting)} without a leader may need "
+        f"it ({named(waiting)}). It may be recovering its logs. If it cannot start, delete pod {pod.name}: the "
+        "next one has the present spec"
+    )
+    return Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text, node_id=broker.node_id)
 
 
 def chosen(

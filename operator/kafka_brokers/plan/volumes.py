@@ -10,6 +10,7 @@ from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.model.pool import Fate
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.plan.guards.rule10_records import may_delete_volume
+from kafka_quorum.model.ids import parse_directory_id
 from kafka_quorum.model.permit import Permit
 
 
@@ -23,7 +24,7 @@ def volumes(situation: Situation) -> Part:
     for broker, disk in _disks(situation):
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         if claim is None:
-            if disk.claim_uid is None:
+            if disk.claim_uid is None and not disk.unproven:
                 new = CreateClaim(node_id=broker.node_id, index=disk.index, generation=disk.generation)
                 actions.append(new)
         elif claim.uid == disk.claim_uid:
@@ -44,18 +45,33 @@ def _binding(situation: Situation) -> WriteRecord | None:
     record, found = situation.record, []
     for broker, disk in _disks(situation):
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
-        if disk.claim_uid is not None or claim is None or claim.deleting or claim.retired:
+        if claim is None or claim.deleting or claim.retired or claim.cluster_id not in (None, record.cluster_id):
             continue
-        if claim.directory_id or claim.cluster_id not in (None, record.cluster_id):
-            continue  # a claim of another origin is never taken for a new one
+        after = _bound(disk, claim)
+        if after == disk:
+            continue
         present = record.broker(broker.node_id)
         if present is not None:
-            record = changed(record, with_disk(present, replace(disk, claim_uid=claim.uid)))
+            record = changed(record, with_disk(present, after))
             found.append(claim.name)
     if not found:
         return None
     message = f"the record has the claims {', '.join(found)}"
     return WriteRecord(record=record, change=RecordChange.CLAIM_BOUND, message=message)
+
+
+def _bound(disk: DiskIdentity, claim: Claim) -> DiskIdentity:
+    """The volume with its claim; unchanged if that is not its claim, or one of another origin.
+
+    A volume that a rebuilt record does not know gets the directory id that its claim has, when a person restored it.
+    """
+    if disk.unproven and claim.directory_id and disk.claim_uid in (None, claim.uid):
+        try:
+            directory_id = parse_directory_id(claim.directory_id)
+        except ValueError:
+            return disk
+        return replace(disk, claim_uid=claim.uid, directory_id=directory_id, unproven=False)
+    return disk if disk.claim_uid is not None or claim.directory_id else replace(disk, claim_uid=claim.uid)
 
 
 def _upkeep(situation: Situation, disk: DiskIdentity, claim: Claim) -> Iterator[Action]:

@@ -163,6 +163,18 @@ class SoakStatus(Model):
     seconds: int | None = Field(default=None, description="The time, in seconds, rounded down to steps of five.")
 
 
+class MigrationStatus(Model):
+    """A migration of the quorum: what it becomes, in stages."""
+
+    kind: str | None = Field(default=None, description="What the quorum becomes, such as StaticToDynamic.")
+    stage: int | None = Field(default=None, description="The present stage, from 1; 0 if it has not begun.")
+    stages: int | None = Field(default=None, description="How many stages there are.")
+    name: str | None = Field(default=None, description="The name of the stage, such as Controllers.")
+    message: str | None = Field(default=None, description="What happens in this stage.")
+    missing: str | None = Field(default=None, description="What the next stage waits for, and what would change that.")
+    revert: str | None = Field(default=None, description="How to revert it, or that this stage cannot be reverted.")
+
+
 class BrokerContractStatus(Model):
     """The broker contract: what the quorum requires of every broker now."""
 
@@ -262,6 +274,9 @@ class KafkaQuorumStatus(Model):
     )
     broker_contract: BrokerContractStatus | None = Field(
         default=None, description="What the quorum requires of every broker now."
+    )
+    migration: MigrationStatus | None = Field(
+        default=None, description="The migration that is under way, or is requested and has not begun."
     )
     soak: SoakStatus | None = Field(
         default=None, description="How far the soak of the present levels got, while another step waits for it."

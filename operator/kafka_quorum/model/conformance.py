@@ -4,7 +4,7 @@ from typing import Final
 
 from kafka_quorum.model.contract import Match, Setting
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.registered import BrokerSeen, Settings
+from kafka_quorum.model.registered import ASKING, BrokerSeen, Settings
 from kafka_quorum.model.situation import Situation
 
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
@@ -73,6 +73,16 @@ def why_brokers_hold(situation: Situation) -> str:
     told = "; ".join(f"broker {id_}: {why}" for id_, why in held[:_SHOWN_MAX])
     more = f" (and {len(held) - _SHOWN_MAX} more brokers)" if len(held) > _SHOWN_MAX else ""
     return f"every broker must have what ConfigMap {situation.desired.name}-brokers says. {told}{more}. {_WAY_OUT}"
+
+
+def are_being_asked(situation: Situation) -> bool:
+    """Whether brokers hold something only because the answer to a question that was asked is not there yet."""
+    brokers = situation.observed.brokers
+    if isinstance(brokers, Unknown):
+        return brokers.reason in ASKING
+    reasons = [one.settings.reason for one in brokers.value if isinstance(one.settings, Unknown)]
+    told = all(conforms(situation, one)[0] is not False for one in brokers.value)
+    return told and bool(reasons) and set(reasons) <= ASKING
 
 
 _WAY_OUT: Final = (

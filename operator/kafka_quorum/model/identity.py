@@ -12,6 +12,7 @@ from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
+from kafka_quorum.model.migration import PLAIN, STATIC, FoundBy, Overlay, Reached
 from kafka_quorum.model.quorum import FinalizedFeature
 from kit.parsing import INT32_MAX, quoted
 
@@ -96,6 +97,7 @@ class IdentityRecord:
     that is not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
     `static` says that the controllers need `controller.quorum.voters`: kraft.version 1 is not yet seen on every one.
     `levels` are the finalized levels as they were last seen: an image must support them while no controller answers.
+    `migration` is the migration that is under way, and the stage that it has reached.
     """
 
     cluster_id: ClusterID
@@ -109,10 +111,18 @@ class IdentityRecord:
     former: tuple[FormerNode, ...] = ()
     static: bool = False
     levels: tuple[FinalizedFeature, ...] = ()
+    migration: Reached | None = None
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""
         return next((node for node in self.nodes if node.node_id == node_id), None)
+
+    @property
+    def overlay(self) -> Overlay:
+        """What is laid over the spec of the controllers: by the stage of a migration, or by what the quorum is."""
+        if self.migration is not None:
+            return self.migration.present.controllers
+        return STATIC if self.static else PLAIN
 
     @property
     def node_ids(self) -> tuple[NodeID, ...]:
@@ -143,7 +153,24 @@ def fault_of(record: IdentityRecord) -> str | None:
         return "it has a controller twice"
     if wrong := [node_id for node_id in ids if not 0 <= node_id <= INT32_MAX]:
         return f"it has the node id {quoted(wrong[0])}"
-    directories = [*(node.directory_id for node in nodes), *(key.directory_id for key in record.initial), *retired]
+    return _directories_fault(record, retired) or _migration_fault(record)
+
+
+def _migration_fault(record: IdentityRecord) -> str | None:
+    """What contradicts the stage of the migration."""
+    reached = record.migration
+    if reached is None or with_migration(record, reached).static == record.static:
+        return None
+    return f"its migration is at stage {reached.stage}, and static is {str(record.static).lower()}"
+
+
+def _directories_fault(record: IdentityRecord, retired: Iterable[DirectoryID]) -> str | None:
+    """The first cluster id or directory id that Kafka does not allow."""
+    directories = [
+        *(node.directory_id for node in record.nodes),
+        *(key.directory_id for key in record.initial),
+        *retired,
+    ]
     try:
         parse_cluster_id(record.cluster_id)
         for directory in directories:
@@ -274,9 +301,15 @@ def with_levels(record: IdentityRecord, levels: tuple[FinalizedFeature, ...]) ->
     return replace(record, levels=levels)
 
 
-def without_static(record: IdentityRecord) -> IdentityRecord:
-    """Note that the quorum is dynamic: no controller uses `controller.quorum.voters` any more."""
-    return replace(record, static=False)
+def with_migration(record: IdentityRecord, reached: Reached) -> IdentityRecord:
+    """Note the stage that a migration has reached; whether the quorum is static follows from it."""
+    static = reached.present.controllers.found_by is FoundBy.VOTERS
+    return replace(record, migration=reached, static=static)
+
+
+def without_migration(record: IdentityRecord) -> IdentityRecord:
+    """Note that no migration is under way: it has ended, or was reverted to where it began."""
+    return replace(record, migration=None)
 
 
 def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity:

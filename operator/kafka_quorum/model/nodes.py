@@ -10,6 +10,7 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import FoundBy
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
@@ -31,14 +32,19 @@ def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple
 
 
 def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> Runtime:
-    """What every pod shall be made from: the spec, with the static voters that a quorum at kraft.version 0 needs.
+    """What every pod shall be made from: the spec, and what the stage of a migration lays over it.
+
+    During a migration the release stays that of its beginning. An image for that release is the spec's at any time:
+    one that cannot be pulled any more can be replaced.
 
     The listener of a quorum that has started stays what it is. A restart that was requested once stays part of it. So
     removing the annotation restarts nothing; tools that replace a whole object remove it. This holds during a restart,
     too: it goes on. Otherwise the controllers already restarted would get the earlier value, and restart once more.
     """
     runtime = desired.runtime
-    if record.static:
+    if (reached := record.migration) is not None and runtime.release != reached.release:
+        runtime = replace(runtime, release=reached.release, image=reached.image)
+    if record.overlay.found_by is FoundBy.VOTERS:
         runtime = replace(runtime, static_voters=record.node_ids)
     applied = observed.revision(record.applied_revision)
     if applied is not None and not runtime.restarted_at:

@@ -153,6 +153,30 @@ class DropStatic(Guard):
     id = "7-drop-static"
 
 
+class BeginMigration(Guard):
+    """A migration begins."""
+
+    id = "7-begin-migration"
+
+
+class ControllersFollow(Guard):
+    """Every controller has what the stage of a migration requires of controllers."""
+
+    id = "7-controllers-follow"
+
+
+class BrokersFollow(Guard):
+    """Every broker has what the stage of a migration requires of brokers."""
+
+    id = "7-brokers-follow"
+
+
+class RevertMigration(Guard):
+    """A migration goes back to where it began."""
+
+    id = "7-revert-migration"
+
+
 class Adopt(Guard):
     """A quorum of another origin is adopted from its disks."""
 

@@ -53,6 +53,21 @@ class FeaturePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationPlan:
+    """The migration that is under way, or is requested and has not begun (`stage` 0).
+
+    `stage` of `stages` counts from 1, `name` and `sentence` are those of the stage. `way_back` says how to revert it.
+    """
+
+    kind: str
+    stage: int
+    stages: int
+    name: str
+    sentence: str
+    way_back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before.
 
@@ -65,6 +80,7 @@ class Plan:
     verdicts: tuple[Verdict, ...]
     requeue_s: float
     features: tuple[FeaturePlan, ...] = ()
+    migration: MigrationPlan | None = None
     questions: tuple[PodQuestion, ...] = ()
     situation: Situation | None = field(default=None, compare=False, repr=False)
     """The situation that the plan was decided by; None if there is no identity record."""

@@ -5,6 +5,7 @@ Brokers are seen from three sides: as observers of the quorum, by asking brokers
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable
@@ -24,6 +25,12 @@ class BrokerAccess:
     bootstrap_servers: tuple[str, ...] = ()
     secret_name: str = ""
     confirmed_revision: int = 0
+
+
+ASKING: Final = frozenset(
+    {"the brokers are being asked", "the brokers were not asked yet", "its settings were not read yet"}
+)
+"""Reasons of an Unknown that the next read ends by itself: no person has to do anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

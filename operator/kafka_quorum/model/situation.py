@@ -56,7 +56,7 @@ class Situation:
         target = revision_name(desired.name, inputs_hash(runtime))
         computed = {
             "requested": requested,
-            "wanted": record.node_ids if self.repair_only or record.static else requested,
+            "wanted": requested if not self.repair_only and _may_change_voters(record) else record.node_ids,
             "runtime": runtime,
             "target": target,
             "older": older_than(observed, record, target),
@@ -79,6 +79,11 @@ class Situation:
     def revision_of(self, node: NodeIdentity) -> Revision | None:
         """The revision that the pod of this controller is made from: its own, else the applied one."""
         return revision_of(self.observed, self.record, node)
+
+
+def _may_change_voters(record: IdentityRecord) -> bool:
+    """Whether controllers may be added or removed: not while the voters are static, nor during a migration."""
+    return not record.static and record.migration is None
 
 
 def _to_support(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:

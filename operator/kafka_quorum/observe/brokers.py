@@ -1,7 +1,8 @@
 """Which brokers are registered, and with what they run: read beside the looks, because a broker may take seconds.
 
-A read begins when something depends on brokers, or something changed, and 30 s after the last one began at the
-earliest. A look uses the last read. While something depends on it, one that is old is no answer.
+A read begins when something depends on brokers, when something changed, or while a broker did not answer or does not
+follow the contract; and 30 s after the last one began at the earliest. A look uses the last read. While something
+depends on it, one that is old is no answer.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Final
 
 from kafka_quorum.api.features import METADATA
 from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.conformance import conforms
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, POOL_PORT
@@ -82,7 +84,7 @@ class BrokerReads:
         """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
-        due = needed or last is None or last.because != because or _is_open(last)
+        due = needed or last is None or last.because != because or _is_open(situation, last)
         if self._running is not None and due and now_s - self._begun_s.get(key, -EVERY_S) >= EVERY_S:
             task = self._tasks.get(key)
             if task is None or task.done():
@@ -147,9 +149,14 @@ class BrokerReads:
         return dict(answer for answer in answers if answer is not None)
 
 
-def _is_open(last: _Read) -> bool:
-    """Whether a broker did not answer: it is asked again, so that the status does not keep what was true long ago."""
-    return isinstance(last.known, Unknown) or any(isinstance(said, Unknown) for said in last.known.value.values())
+def _is_open(situation: Situation, last: _Read) -> bool:
+    """Whether a broker did not answer, or must be changed: it is asked again, so that the status does not stay old."""
+    seen = _combined(situation, last)
+    if isinstance(seen, Unknown):
+        return True
+    return not last.nobody and any(
+        isinstance(one.settings, Unknown) or conforms(situation, one)[0] is False for one in seen.value
+    )
 
 
 def _pods(items: list[Json]) -> tuple[Endpoint, ...]:

@@ -29,13 +29,14 @@ from kafka_quorum.plan.disks.released import released
 from kafka_quorum.plan.disks.unbound import unbound
 from kafka_quorum.plan.identity.accepted import accepted_spec
 from kafka_quorum.plan.identity.strangers import strangers
+from kafka_quorum.plan.migrations.engine import frozen, migrations
 from kafka_quorum.plan.part import Part, merged, reported
 from kafka_quorum.plan.pods.marks import marks
 from kafka_quorum.plan.pods.pods import pods
 from kafka_quorum.plan.pods.support import support
 from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
 from kafka_quorum.plan.releases.history import old_revisions
-from kafka_quorum.plan.releases.levels import seen, step, turned_dynamic
+from kafka_quorum.plan.releases.levels import seen, step
 from kafka_quorum.plan.releases.revisions import revisions, unsupported
 from kafka_quorum.plan.releases.rolls import roll
 from kafka_quorum.plan.releases.token import token_given_back
@@ -87,6 +88,7 @@ _UPKEEP, _VOTERS, _RELEASES = Stage.UPKEEP, Stage.VOTERS, Stage.RELEASES
 CONCERNS: Final = (
     Concern(name="changes that are not supported", stage=_UPKEEP, part=unsupported, repairing=Runs.OFF),
     Concern(name="voters of a static quorum", stage=_UPKEEP, part=static_voters, repairing=Runs.OFF),
+    Concern(name="changes that a migration delays", stage=_UPKEEP, part=frozen, repairing=Runs.OFF),
     Concern(name="claims without a volume", stage=_UPKEEP, part=unbound),
     Concern(name="controllers that join", stage=_UPKEEP, part=joining, repairing=Runs.OFF),
     Concern(name="revisions", stage=_UPKEEP, part=revisions),
@@ -107,9 +109,9 @@ CONCERNS: Final = (
     Concern(name="objects of others", stage=_UPKEEP, part=strangers),
     Concern(name="voter changes", stage=_VOTERS, part=membership, feature_step=Runs.REPORTS),
     Concern(
-        name="static to dynamic",
+        name="migrations",
         stage=_RELEASES,
-        part=turned_dynamic,
+        part=migrations,
         repairing=Runs.OFF,
         feature_step=Runs.OFF,
     ),

@@ -16,6 +16,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, holds_token
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
+from kafka_quorum.plan.migrations.engine import migration_plan
 from kafka_quorum.plan.order import ordered, together
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.releases.levels import SOAKING, soak_left_s
@@ -48,6 +49,7 @@ def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, 
     planned = _finished(merged((paused, ordered(situation))), observed, soaks_s=soak_left_s(situation))
     if holds_token(situation):  # pools wait for it: the looks that show every voter caught up follow soon
         planned = replace(planned, requeue_s=min(planned.requeue_s, _SOON_S))
+    planned = replace(planned, migration=migration_plan(situation))
     return planned if desired.paused else replace(planned, features=plans(situation))
 
 

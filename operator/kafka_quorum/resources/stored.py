@@ -12,6 +12,7 @@ from kafka_quorum.model import formats, names
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord, fault_of
+from kafka_quorum.model.migration import is_known
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources.meta import Json, labels
@@ -34,6 +35,8 @@ def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") 
     """The ConfigMap of a record and the last accepted spec. With a resource version it replaces exactly that one."""
     body = _renamed(_RECORD.dump_python(record, mode="json"))
     del body["resource_version"]
+    if body["migration"] is None:
+        del body["migration"]  # versions before migrations were stored refuse the field, and read all others
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     data = {_KEY: text} | (accepted_data(accepted) if accepted else {})
     metadata: Json = {
@@ -69,6 +72,7 @@ def record_from(item: Json) -> IdentityRecord:
             f"{where} has no identity record that can be read ({error}). Restore it from a backup"
         ) from error
     formats.check(version, formats.RECORD, where)
+    _refuse_unknown_migration(body.get("migration"), where)
     try:
         stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
         record = _RECORD.validate_python(_renamed(stored), strict=False)
@@ -78,6 +82,16 @@ def record_from(item: Json) -> IdentityRecord:
         raise Unreadable(f"{where} is not valid: {fault}. Restore it from a backup")
     _refuse_unknown(stored, _renamed(_RECORD.dump_python(record, mode="json")), where)
     return record
+
+
+def _refuse_unknown_migration(found: object, where: str) -> None:
+    """Raise `LaterFormat` if a migration of a later version is under way: it is not known here what it has done."""
+    if isinstance(found, dict) and not is_known(found.get("kind"), found.get("stage")):
+        what = f"{quoted(found.get('kind'))}, stage {quoted(found.get('stage'))}"
+        raise LaterFormat(
+            f"{where} has a migration that this version of the operator does not know ({what}). "
+            "Run the operator version that wrote it, or a later one"
+        )
 
 
 def _renamed(body: Json) -> Json:

@@ -27,6 +27,7 @@ from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
+from kafka_quorum.status.migration import migration
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
@@ -57,7 +58,7 @@ _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "co
 _ROWS: Final = ("conditions", "waits", "controllers", "brokers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
-    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract"), dict),
+    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract", "migration"), dict),
 }
 """The required types of the fields that are read back."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits", "brokers")
@@ -89,7 +90,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
-    status |= broker_contract(done, old) | brokers(done, old)
+    status |= broker_contract(done, old) | brokers(done, old) | migration(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown | _operation(done, old)

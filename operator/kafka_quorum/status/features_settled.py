@@ -15,12 +15,17 @@ from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 
 _REASONS: Final = {
+    "MigrationHeld": "Blocked",
     "FeatureBlocked": "Blocked",
     "DowngradeRefused": "Refused",
     "Soaking": "Soaking",
     "SteppingFeature": "Raising",
+    "Migrating": "Raising",
 }
 """The waits about features, with the condition's own words; the most severe first."""
+
+_FOLLOWS: Final = ("SteppingFeature", "Migrating", "MigrationHeld")
+"""Waits for what belongs to a level that is finalized already."""
 
 _NOT_COMPARED: Final = (
     "Paused",
@@ -49,8 +54,8 @@ def features_settled(done: Pass) -> Finding:
     if (operation := done.observed.status.feature_operation) is not None and not requested:
         return _finding(Truth.FALSE, "Raising", f"Completing the step {operation.step}")
     if not requested:
-        follows = next((wait for wait in done.plan.waits if wait.reason == "SteppingFeature"), None)
-        return _settled(done) if follows is None else _finding(Truth.FALSE, "Raising", follows.message)
+        follows = next((wait for wait in done.plan.waits if wait.reason in _FOLLOWS), None)
+        return _settled(done) if follows is None else _finding(Truth.FALSE, _REASONS[follows.reason], follows.message)
     for word, reason in _REASONS.items():
         for wait in done.plan.waits:
             if wait.reason == word:

@@ -16,8 +16,10 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.finding import IDENTITY_MISSING, Pass, sentence
 from kit.conditions.finding import Finding, Truth
 
-BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
-"""Waits that leave a quorum Ready: those of a person who paused it, and those of feature levels."""
+BESIDE_READY: Final = frozenset(
+    {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
+)
+"""Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls."""
 
 
 def ready(done: Pass) -> Finding:

@@ -295,7 +295,6 @@ NOT_DOWN: list[tuple[str, Knowable[KubeNode]]] = [
 def test_a_node_that_is_not_certainly_down_gives_nothing_up(row: tuple[str, Knowable[KubeNode]]) -> None:
     """It is ready, or unknown, or another one."""
     assert part_of(replace(down(), kube_nodes=(row,))) == Part()
-    assert part_of(replace(down(), record=edited(RAN, 1, ran=False))) == Part()
 
 
 def test_volumes_that_other_nodes_can_reach_are_kept() -> None:

@@ -75,11 +75,6 @@ UNSETTLED: list[tuple[Observed, Severity, str]] = [
         Severity.DEGRADED,
         "ClusterConflict",
     ),
-    (
-        replace(NEW, claims=(claim(broker(record(volumes=2)), 1),)),
-        Severity.DEGRADED,
-        "RecordIncomplete",
-    ),
 ]
 
 
@@ -200,10 +195,10 @@ def test_brokers_that_are_too_many_are_marked_and_keep_everything() -> None:
 
 
 def test_a_broker_that_is_wanted_again_stays() -> None:
-    """The mark is removed, and nothing else."""
+    """The mark is removed, and it is noted that its moves have to be undone; nothing else changes."""
     of = replace(AT_REST, record=edited(ran(record(), desired()), 2, leaving=True))
     action = write(planned(of))
-    assert (action.change, action.record) == (RecordChange.STAYING, ran(record(), desired()))
+    assert (action.change, action.record) == (RecordChange.STAYING, edited(ran(record(), desired()), 2, kept=True))
 
 
 def test_an_invalid_spec_changes_no_membership() -> None:

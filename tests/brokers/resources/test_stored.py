@@ -27,7 +27,7 @@ STOPPED = changed(
         outside=(TopicPartition(topic="orders", index=7),),
     ),
 )
-SMALLER = replace(without_broker(STOPPED, IDS[0]), applied_revision="payments-broker-0123456789", seen_contract=4)
+SMALLER = without_broker(STOPPED, IDS[0])
 
 
 def as_stored(of: PoolRecord, version: str = "9") -> Json:

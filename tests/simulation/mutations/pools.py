@@ -114,6 +114,12 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_against", "bool(lost) and not accepted", "False"),
     ),
     pool_mutant(
+        "what-a-rebuilt-record-lacks-is-new",
+        "10, formats",
+        ("pool-record-and-claim-0-of-last-copy", "pool-record-and-claim-1-of-last-copy"),
+        ("_whole", "broker.ran and not disk.formatted", "False"),
+    ),
+    pool_mutant(
         "a-broker-leaves-before-it-is-empty",
         "10, leaves",
         ("pool-shrink-held",),

@@ -521,6 +521,7 @@ MUTANTS: Final = (
         ("static-3.9-to-dynamic",),
         ("may_raise", "bool(static)", "False"),
         ("may_drop_static", "view.static", "False"),
+        ("may_begin_migration", "bool(lacks)", "False"),
     ),
     mutant(
         "a-roll-goes-on-behind-a-sick-pod",

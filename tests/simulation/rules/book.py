@@ -27,6 +27,7 @@ RULES: Final = {
     "7": "raises a feature that a node does not support, or starts an image that is older than the levels",
     "7, done": "takes a feature step for done that the leader does not report",
     "7, ghost": "takes the registration of a node away that runs",
+    "7, migration": "goes to a stage of a migration before the one before it is complete, or changes what stays in one",
     "7, one level": "skips a level of metadata.version",
     "7, soaked": "raises a feature before the quorum has been well for long enough",
     "7, the roll": "raises a feature while pods run from two revisions",

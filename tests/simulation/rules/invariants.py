@@ -42,6 +42,7 @@ from tests.simulation.rules.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureR
 from tests.simulation.rules.glances import Glances
 from tests.simulation.rules.kept_rules import KEPT, KeptRules
 from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, retired_in
+from tests.simulation.rules.migration_rules import MigrationRules
 from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.status.contradictions import contradictions
@@ -139,6 +140,7 @@ class Checker:
         self._kept = KeptRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
         self._pools = PoolRules(world, self.fail)
+        self._migrations = MigrationRules(world, self.fail)
         self.planned = self._committed.planned
         self.led_looks_s = self._committed.led_looks_s
         world.witness = self._committed
@@ -206,12 +208,14 @@ class Checker:
                 self._stopped(event)
             case AddSent():
                 self._membership.added(event)
+                self._migrations.added(event)
                 self._kept.change_sent(event)
             case RemoveSent():
                 self._membership.removed(event)
                 self._kept.change_sent(event)
             case UpdateSent():
                 self._features.sent(event)
+                self._migrations.updated(event)
             case StepAllowed():
                 self._features.allowed(event)
             case GhostCured():
@@ -354,6 +358,7 @@ class Checker:
             self._features.pod_created(event)
         if not formats:
             self._rolls.created(event)
+            self._migrations.created(event)
         if "--release-version" in container.get("command", ()):
             self.fail("9", f"pod {name} formats with --release-version")
 

@@ -22,6 +22,7 @@ from tests.simulation.model.happened import (
     Unregistered,
 )
 from tests.simulation.model.kafka.broker import Broker
+from tests.simulation.model.kafka.broker_model import Cluster
 from tests.simulation.model.kafka.cluster_image import PartitionRow
 from tests.simulation.model.kafka.disk import Disk
 from tests.simulation.model.kafka.replica_log import ReplicaLog
@@ -101,7 +102,7 @@ class PoolRules:
     def _kept(self, cluster_id: ClusterID, at: TopicPartition) -> None:
         """Every acknowledged record is on some disk, and its leader has it, whatever the operator did."""
         cluster = self._world.pools.cluster(cluster_id)
-        leader = self._world.pools.leader_of(cluster, at)
+        leader = self._leader(cluster_id, cluster, at)
         log = leader.log_of(at) if leader is not None else None
         gone = not self._data.copies(cluster, at)
         cut = log is not None and not log.has(cluster.acked[at])
@@ -113,6 +114,13 @@ class PoolRules:
             if self._spoiled[at] < needed:
                 how = "no disk has" if gone else f"leader {leader.node_id if leader else ''} does not have"
                 self._fail("10", f"{how} every acknowledged record of {at}, and accidents took {self._spoiled[at]}")
+
+    def _leader(self, cluster_id: ClusterID, cluster: Cluster, at: TopicPartition) -> Broker | None:
+        """The broker that leads in the committed epoch: one that thaws leads an older epoch, until it hears of it."""
+        row = self._glances.of(cluster_id)[-1].image.partitions.get(at)
+        leader = self._world.pools.leader_of(cluster, at)
+        present = leader is not None and row is not None and leader.leads[at].epoch >= row.leader_epoch
+        return leader if present else None
 
     def disk_lost(self, event: DiskLost) -> None:
         """A disk is gone: by an accident, unless the operator deleted its claim."""
@@ -152,7 +160,8 @@ class PoolRules:
         plural, _, name = written.key
         if plural != CONFIG_MAPS.plural or not name.endswith(_RECORD) or not written.by_operator:
             return
-        given_up = _retired(loaded(written.after)) - _retired(loaded(written.before))
+        before = loaded(written.before)
+        given_up = _retired(loaded(written.after)) - _retired(before) - _of_former(before)
         for volume in self._world.volumes.by_claim.values():
             meta = volume.disk.meta
             machine = self._world.machines.by_name[volume.node]
@@ -279,6 +288,12 @@ def _retired(record: Json | None) -> set[str]:
         return set()
     body = json.loads(record["data"]["disks.json"])
     return {one for broker in body["brokers"] for disk in broker["disks"] for one in disk["retired"]}
+
+
+def _of_former(record: Json | None) -> set[str]:
+    """The directory ids of brokers that have left the pool: they stay retired if such a broker comes back."""
+    former = [] if record is None else json.loads(record["data"]["disks.json"])["former"]
+    return {one for broker in former for one in broker["retired"]}
 
 
 def _replicas(moment: PoolGlance, at: TopicPartition) -> tuple[NodeID, ...]:

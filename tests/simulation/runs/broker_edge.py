@@ -1,8 +1,8 @@
 """An operator's edge to brokers: `Brokers` over the model. A stale answer is the last answer to the same question."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from tests.simulation.model.happened import Moved, Unregistered
 from tests.simulation.model.kafka import broker_api as apis
@@ -11,6 +11,7 @@ from tests.simulation.model.kafka.kraft_api import unreachable
 from tests.simulation.runs.edges import Edge, Life, Wire
 from tests.simulation.runs.faults import Call
 
+from kafka_quorum.errors import KafkaError, KafkaUnreachable
 from kafka_quorum.model.brokers import (
     BrokersAnswer,
     ConfigChange,
@@ -19,14 +20,19 @@ from kafka_quorum.model.brokers import (
     Move,
     Partition,
     Reassignment,
+    RegisteredBroker,
     TopicPartition,
 )
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.wire.api import Api, Effect
 from kafka_quorum.wire.requests import describe_quorum
+from kit.errors import Fault
 
 T = TypeVar("T")
+VOTERS: Final = "controller.quorum.voters"
+"""Kafka reports it as empty where it is not set; the model's brokers report what their files have."""
 
 
 class BrokerEdge(Edge):
@@ -118,6 +124,44 @@ class BrokerEdge(Edge):
     async def _write(self, api: Api, endpoint: Endpoint, act: Callable[[], T]) -> T:
         await self.life.turn()
         return self.course(_call(api, endpoint), act, failure=partial(unreachable, endpoint, api, "no answer"))
+
+
+class RunningEdge:
+    """`RunningSettings` over an edge to brokers: those that one of the addresses lists, each asked itself."""
+
+    def __init__(self, edge: BrokerEdge) -> None:
+        """The edge of one incarnation."""
+        self._edge = edge
+
+    async def read(
+        self,
+        bootstrap: tuple[str, ...],
+        properties: Mapping[str, str],  # noqa: ARG002 - a model needs none
+    ) -> Mapping[NodeID, Knowable[Mapping[str, str | None]]]:
+        """The settings of every registered broker; a fenced one, or one without an answer, is Unknown."""
+        last: KafkaError | None = None
+        for address in bootstrap:
+            host, _, port = address.rpartition(":")
+            try:
+                listed = await self._edge.describe_brokers(Endpoint(node_id=NodeID(-1), host=host, port=int(port)))
+            except KafkaError as error:
+                last = error
+                continue
+            return {row.node_id: await self._settings(row) for row in listed.brokers}
+        raise last or KafkaUnreachable("no address", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+    async def _settings(self, row: RegisteredBroker) -> Knowable[Mapping[str, str | None]]:
+        if row.fenced:
+            return Unknown(reason="it is fenced")
+        endpoint = Endpoint(node_id=row.node_id, host=row.host, port=row.port)
+        try:
+            entries = await self._edge.describe_broker_config(endpoint, row.node_id)
+        except KafkaError as error:
+            return Unknown(reason=str(error))
+        return Known(value={VOTERS: "", **{entry.name: entry.value for entry in entries}})
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 def _call(api: Api, endpoint: Endpoint, *, fickle: bool = False) -> Call:

@@ -30,6 +30,7 @@ from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
@@ -76,11 +77,19 @@ class Watched(Reconciler):
 
 
 def real(
-    kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
+    kube: KubeApi,
+    controllers: Controllers,
+    clock: Clock,
+    ids: IdSource,
+    *,
+    may_act: Callable[[], bool] = lambda: True,
+    brokers: BrokerEdges = NO_BROKERS,
 ) -> Operator:
-    """The operator's own reconcile code. `may_act` is whether it holds the lease."""
+    """The operator's own reconcile code. `may_act` is whether it holds the lease, `brokers` where it asks brokers."""
     settings = Settings(holder="simulation")
-    made = Watched(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made = Watched(
+        kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act, brokers=brokers
+    )
     made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
     return made
 

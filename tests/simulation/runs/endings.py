@@ -14,6 +14,7 @@ from typing import Final
 from tests.simulation.model.happened import DiskLost
 from tests.simulation.model.kafka.disk import Disk
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
@@ -143,10 +144,11 @@ def _why_not_ready(world: World, checker: Checker) -> str:
 
 def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str:
     """What a Ready quorum must not have in addition to its voters: pods, and volumes that the policy does not keep."""
-    pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
+    pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS) if _is_its(pod)]
     retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
     volumes = world.volumes.by_claim  # a claim that lost its volume before a process ran there is no loss
-    present = (claim["metadata"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
+    bound = (claim for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
+    present = [claim["metadata"] for claim in bound if _is_its(claim)]
     claims = [claim["name"] for claim in present if KEPT not in (claim.get("annotations") or {})]
     formats = [item["metadata"]["name"] for item in world.kube.all(CONFIG_MAPS)]
     if initial := [name for name in formats if name.startswith(f"{NAME}-format-")]:
@@ -156,6 +158,11 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):
         return f"there are claims {', '.join(claims)} for {len(voters)} voters"
     return ""
+
+
+def _is_its(item: Json) -> bool:
+    """Whether an object is the quorum's, and not a pool's."""
+    return LABEL_POOL not in (item["metadata"].get("labels") or {})
 
 
 def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str:

@@ -22,7 +22,9 @@ from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.runs.kept import Kept
+from tests.simulation.runs.pool_storm import PoolStorm
 from tests.simulation.runs.rolling_storm import RollingStorm
+from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
@@ -34,12 +36,12 @@ _FAULTS_AT_ONCE: Final = 300
 """The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
-_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
+_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm)}
 
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in (*ALL, *POOL_SCENARIOS) if one.name == name)
+    return next(one for one in (*ALL, *POOL_SCENARIOS, *WITH_POOLS) if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:

@@ -7,17 +7,19 @@ from tests.simulation.model.kubernetes.kube_model import Written
 from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.runs.accidents import can_lose
-from tests.simulation.runs.broker_edge import BrokerEdge
-from tests.simulation.runs.driver import BOUND_STEPS, KEY, Driver, Served
+from tests.simulation.runs.broker_edge import BrokerEdge, RunningEdge
+from tests.simulation.runs.driver import BOUND_STEPS, KEY, Driver, Served, real
 from tests.simulation.runs.edges import Life
 from tests.simulation.runs.endings import Ending
 from tests.simulation.runs.faults import Fault, Loss
+from tests.simulation.runs.kafka_edge import KafkaEdge
 from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.pool_endings import judge_pools
 from tests.simulation.runs.scenarios.pool_scenes import PoolScenario, pools_rest
-from tests.simulation.runs.scenarios.scenes import applies, rests
+from tests.simulation.runs.scenarios.scenes import applies, resource, rests
 
 from kafka_brokers.reconcile import PoolReconciler
+from kafka_quorum.observe.brokers import BrokerEdges
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
@@ -35,6 +37,14 @@ def real_pools(
     """The operator's own reconcile code of pools."""
     settings = Settings(holder="simulation")
     return PoolReconciler(kube=kube, brokers=brokers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+
+
+def concerns_pool(pool: str, written: Written) -> bool:
+    """Whether a watch wakes the passes of this pool."""
+    plural, _, name = written.key
+    own = plural == "kafkabrokerpools" and name == pool
+    shared = name in (f"{NAME}-brokers", f"{NAME}-disruption")
+    return own or shared or written.labels.get(LABEL_POOL) == pool
 
 
 class PoolDriver(Driver):
@@ -76,16 +86,23 @@ class PoolDriver(Driver):
             served.append(Served(key=key, operator=operator, turns=Turns(operator, key)))
         return life, served
 
+    def _serves_quorum(self, life: Life) -> Served:
+        """The quorum, whose operator asks the brokers of the pools what they run with."""
+        kube, kafka = KubeEdge(self._wire, life), KafkaEdge(self._wire, life)
+        brokers = BrokerEdge(self._wire, life)
+        asks = BrokerEdges(running=RunningEdge(brokers), brokers=brokers)
+        operator = real(kube, kafka, self.world.clock, self._ids, brokers=asks)
+        return Served(key=KEY, operator=operator, turns=Turns(operator, KEY))
+
     def _concerns(self, served: Served, written: Written) -> bool:
-        plural, _, name = written.key
-        if served.key == KEY:
-            return super()._concerns(served, written)
-        own = plural == "kafkabrokerpools" and name == served.key.name
-        shared = name in (f"{NAME}-brokers", f"{NAME}-disruption")
-        return own or shared or written.labels.get(LABEL_POOL) == served.key.name
+        return super()._concerns(served, written) if served.key == KEY else concerns_pool(served.key.name, written)
 
     def _rests(self) -> bool:
-        return pools_rest(self.world) and (not self._pools.spec or rests(self.world))
+        return pools_rest(self.world) and (not self._pools.spec or self._quorum_rests())
+
+    def _quorum_rests(self) -> bool:
+        """A migration that waits for the next read of the brokers goes on without any write that would show it."""
+        return rests(self.world) and "migration" not in ((resource(self.world) or {}).get("status") or {})
 
     def _judge(self, *, settled: bool) -> Ending:
         return judge_pools(self.world, self._pools, settled=settled)

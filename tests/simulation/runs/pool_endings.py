@@ -10,6 +10,7 @@ from tests.simulation.runs.scenarios.pool_scenes import PoolScenario, cluster_of
 
 from kafka_brokers.kind import POOLS
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import PHASE, RETIRED
 from kit.kube.protocol import CLAIMS, LEASES, PODS, Json
 
 _POOL = "kafkaquorum.io/pool"
@@ -75,7 +76,7 @@ def _not_ready(world: World, name: str) -> Iterator[str]:
 
 def _is_claim(claim: Json, name: str) -> bool:
     metadata = claim["metadata"]
-    kept = (metadata.get("annotations") or {}).get("kafkaquorum.io/phase") == "Retired"
+    kept = (metadata.get("annotations") or {}).get(PHASE) == RETIRED
     return (metadata.get("labels") or {}).get(_POOL) == name and not kept
 
 

@@ -64,7 +64,7 @@ class Hitches:
 class Slowness:
     """Late calls in a storm: each is some seconds late, while all else continues."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: object) -> None:
         """Draw how often a call is late; the storm's own sequence stays the same."""
         self._draw = random.Random(f"slow {seed}")
         self.chance = self._draw.choice(_CHANCES)

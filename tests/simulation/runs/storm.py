@@ -9,8 +9,10 @@ spec changes. The same seed is the same storm.
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.model.clock import SeededIds, VirtualLoop
 from tests.simulation.model.kafka.startup import drawn, steady
@@ -19,19 +21,22 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import can_lose, happen, heal
-from tests.simulation.runs.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
+from tests.simulation.runs.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, count, real
 from tests.simulation.runs.edges import CrashedError, Life
-from tests.simulation.runs.endings import is_doomed, judge
+from tests.simulation.runs.endings import Ending, is_doomed, judge
 from tests.simulation.runs.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Call, Loss
 from tests.simulation.runs.kafka_edge import KafkaEdge
 from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests, spec_of
 from tests.simulation.runs.slow import Slowness
 from tests.simulation.runs.tenure import LeaseWire, tenure_of
-from tests.simulation.runs.weather import Hand, OwnClock, StormWire, Weather, Weathered
+from tests.simulation.runs.weather import Hand, OwnClock, Round, StormWire, Weather, Weathered
 
+from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.reconcile import PassResult
 from kit.errors import OperatorError
+from kit.key import ObjectKey
 from kit.kube.protocol import Json
 from kit.turns import Turns
 
@@ -42,6 +47,8 @@ _HOPS: Final = 10
 _EXCUSED_S: Final = 10.0
 _LATEST_S: Final = 20.0
 _HOUR_S: Final = 3600.0
+_ROUND: ContextVar[Round] = ContextVar("round")
+"""Whose pass makes the present call."""
 
 
 class Storm:
@@ -61,17 +68,17 @@ class Storm:
         self.world.kubelet.pace = drawn(seed)
         self.checker = Checker(self.world)
         self.checker.excused = self._excused
-        self._weather = self._forecast()
+        self.weather = self.forecast()
         self._spec = self.first_spec()
         self._wire = StormWire(world=self.world)
-        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self._weather.strike, Counter()
+        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self.weather.strike, Counter()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
         self.faults: Counter[str] = Counter()
         self._incarnations = 0
         self._leases = LeaseWire(self.world, seed)
-        self._hands = [self._hand() for _ in range(self._weather.operators)]
+        self._hands = [self._hand() for _ in range(self.weather.operators)]
         self._events, self._passes = 0, 0
         self._ready_steps, self._quiet_steps = 0, 0
         self._excused_until_s = 0.0
@@ -86,13 +93,12 @@ class Storm:
             self._loop.run_until_complete(self._run())
         finally:
             self._loop.close()
-        scenario = Scenario(name="storm", spec=self._spec)
         self.faults.update(self._wire.strikes)
         self.faults.update(self._leases.strikes)
-        self.faults["slow-call"] += sum(hand.slowness.count for hand in self._hands)
+        self.faults["slow-call"] += sum(one.count for hand in self._hands for one in hand.slowness.values())
         return Weathered(
             seed=self._seed,
-            ending=judge(self.world, self.checker, scenario, settled=self._settled()),
+            ending=self.judge(settled=self._settled()),
             events=self._events,
             steps=self.world.steps,
             passes=self._passes,
@@ -104,9 +110,14 @@ class Storm:
             kind=self.kind,
         )
 
+    def judge(self, *, settled: bool) -> Ending:
+        """Compare the end with the truth."""
+        return judge(self.world, self.checker, Scenario(name="storm", spec=self._spec), settled=settled)
+
     # What is drawn at first
 
-    def _forecast(self) -> Weather:
+    def forecast(self) -> Weather:
+        """The chances of this storm."""
         draw = self.draw
         rough = draw.choice((0.3, 1.0, 2.0))
         return Weather(
@@ -129,7 +140,7 @@ class Storm:
         return spec_of(mode, replicas, controllers={"storage": fate})
 
     def _hand(self) -> Hand:
-        hand = Hand(clock=OwnClock(self.world.clock), slowness=Slowness(self._seed))
+        hand = Hand(clock=OwnClock(self.world.clock))
         self._restart(hand)
         return hand
 
@@ -138,28 +149,40 @@ class Storm:
 
         async def gate() -> None:
             turn, since_s, held = self._loop.create_future(), self.world.clock.elapsed_s, hand.holds
-            if not hand.slowness.holds(turn, since_s):
-                hand.waiting.append(turn)
+            own = _ROUND.get()
+            if not own.slowness.holds(turn, since_s):
+                own.waiting.append(turn)
             await turn
             hand.stalled, hand.held = hand.slept_s >= since_s, held
 
         self._incarnations += 1
         hand.life = Life(gate=gate, sent=partial(self._sent, hand))
-        kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
         hand.clock.zero_s, hand.clock.rate = 1000.0 * self._incarnations, 1.0 + 0.004 * (self._incarnations % 3 - 1)
         holder = f"operator-{self._incarnations}"
         hand.tenure = tenure_of(self._leases, hand.life, hand.clock, holder, self.world.clock.elapsed_s)
-        make = partial(real, may_act=hand.tenure.lease.held) if self._make is real else self._make
-        hand.operator = make(kube, kafka, hand.clock, self._ids)
-        hand.round = Turns(hand.operator, KEY)
-        hand.task, hand.waiting, hand.woken = None, [], True
-        hand.due_s, hand.deaf_until_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0, 0.0
+        hand.rounds = self.serves(hand, hand.tenure.lease.held)
+        for one in hand.rounds:
+            one.due_s = self.world.clock.elapsed_s + 1.0
+        hand.asleep_until_s = 0.0
+
+    def serves(self, hand: Hand, may_act: Callable[[], bool]) -> list[Round]:
+        """What a new incarnation serves."""
+        kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
+        make = partial(real, may_act=may_act) if self._make is real else self._make
+        return [self.round(hand, KEY, make(kube, kafka, hand.clock, self._ids))]
+
+    def round(self, hand: Hand, key: ObjectKey, operator: Operator | PoolReconciler) -> Round:
+        """The passes of one resource."""
+        seed: object = self._seed if key == KEY else f"{self._seed} {key.name}"
+        slowness = hand.slowness.setdefault(key, Slowness(seed))
+        turns: Turns[Any] = Turns(operator, key)
+        return Round(key=key, operator=operator, turns=turns, slowness=slowness)
 
     # The course of it
 
     async def _run(self) -> None:
-        applies(self._spec)(self.world, self.checker)
-        while self.world.steps < self._weather.steps and not self.checker.violations:
+        self.begin()
+        while self.world.steps < self.weather.steps and not self.checker.violations:
             await self._event()
         self.calm()
         last = self.world.steps + CALM_STEPS
@@ -167,6 +190,10 @@ class Storm:
             await self._event()
         for hand in self._hands:
             await self._kill(hand)
+
+    def begin(self) -> None:
+        """The resources are created."""
+        applies(self._spec)(self.world, self.checker)
 
     def calm(self) -> None:
         """The storm is over: from now on no fault is injected."""
@@ -177,8 +204,9 @@ class Storm:
         self.world.kubelet.pace = steady
         for hand in self._hands:
             hand.life.unreached.clear()
-            hand.slowness.end()
-            hand.woken = True  # its watches connect again
+            for own in hand.rounds:
+                own.slowness.end()
+                own.woken = True  # its watches connect again
             hand.asleep_until_s = 0.0
 
     async def _event(self) -> None:
@@ -188,32 +216,32 @@ class Storm:
         awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
         for hand in awake:
             await self._renew(hand, now_s)
-            hand.waiting += hand.slowness.due(now_s)
-            heard = hand.woken and now_s >= hand.deaf_until_s
-            if hand.task is None and (heard or now_s >= hand.due_s):
-                self._begin(hand)
-        ready = [hand for hand in awake if hand.task is not None and (hand.waiting or not hand.slowness.waits)]
+            for own in hand.rounds:
+                own.waiting += own.slowness.due(now_s)
+                heard = own.woken and now_s >= own.deaf_until_s
+                if own.task is None and (heard or now_s >= own.due_s):
+                    self._begin(own)
+        ready = [(hand, own) for hand in awake for own in hand.rounds if own.goes_on]
         if not ready or self.draw.random() < 0.1:
             await self._step()
             return
-        hand = self.draw.choice(ready)
+        hand, own = self.draw.choice(ready)
         await self._hop()
-        hand.waiting = [turn for turn in hand.waiting if not turn.done()]  # without calls that were given up
-        if hand.waiting:
-            hand.waiting.pop(self.draw.randrange(len(hand.waiting))).set_result(None)
+        own.waiting = [turn for turn in own.waiting if not turn.done()]  # without calls that were given up
+        if own.waiting:
+            own.waiting.pop(self.draw.randrange(len(own.waiting))).set_result(None)
             await self._hop()
         if self._wire.late:
             self._wire.late = False
             self._excused_until_s = max(self._excused_until_s, now_s + _LATEST_S + _EXCUSED_S)
-        await self._end(hand)
+        await self._end(hand, own)
 
     async def _renew(self, hand: Hand, now_s: float) -> None:
         """The operator's lease task: it is a separate task, and waits for no pass."""
         assert hand.tenure is not None
-        assert hand.operator is not None
         if await hand.tenure.go(now_s):
-            hand.operator.changed(KEY)
-            hand.woken = True
+            for own in hand.rounds:
+                own.changed()
         if sum(other.holds for other in self._hands) > 1:
             self.checker.fail("lease", "two operators hold the lease at the same moment")
 
@@ -232,56 +260,57 @@ class Storm:
         for _ in range(_HOPS):
             await asyncio.sleep(0)
 
-    def _begin(self, hand: Hand) -> None:
-        assert hand.operator is not None
-        assert hand.round is not None
+    def _begin(self, own: Round) -> None:
         self._passes += 1
         self._wire.fresh_pass = True
-        if hand.woken:
-            hand.operator.changed(KEY)
-        hand.woken = False
-        hand.task = self._loop.create_task(hand.round.take(lambda: hand.woken))
+        if own.woken:
+            own.operator.changed(own.key)
+        own.woken = False
+        context = copy_context()
+        context.run(_ROUND.set, own)
+        own.task = self._loop.create_task(own.turns.take(lambda: own.woken), context=context)
 
-    async def _end(self, hand: Hand) -> None:
+    async def _end(self, hand: Hand, own: Round) -> None:
         """The result of a pass, if it is over."""
-        task, now_s = hand.task, self.world.clock.elapsed_s
+        task, now_s = own.task, self.world.clock.elapsed_s
         if hand.life.crashed:
             await self._kill(hand)
             self._restart(hand)
             return
         if task is None or not task.done():
             return
-        hand.task = None
+        own.task = None
         self.checker.look()
-        assert hand.round is not None
-        error, result = hand.round.error, hand.round.result
+        error, result = own.turns.error, own.turns.result
         if error is not None and not isinstance(error, OperatorError):
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
         elif error is not None:
-            await self._release(hand)
+            await self._release(hand, own)
         elif result is not None:
-            self.checker.planned(result.plan)
+            if isinstance(result, PassResult):
+                self.checker.planned(result.plan)
             if count(result, self._actions, self._verdicts):
                 self._quiet_steps = 0
         rest = task.result()
-        hand.due_s, hand.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+        own.due_s, own.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     async def _kill(self, hand: Hand) -> None:
         """The process is gone: all its waiting calls end there."""
         hand.life.crashed = True
-        await self._release(hand)
-        if hand.task is not None:
-            while not hand.task.done():
-                await self._release(hand)
-            if not hand.task.cancelled():
-                hand.task.exception()
-            hand.task = None
+        for own in hand.rounds:
+            await self._release(hand, own)
+            if own.task is not None:
+                while not own.task.done():
+                    await self._release(hand, own)
+                if not own.task.cancelled():
+                    own.task.exception()
+                own.task = None
 
-    async def _release(self, hand: Hand) -> None:
+    async def _release(self, hand: Hand, own: Round) -> None:
         """Lets every waiting call fail, because its operator was stopped or its pass failed."""
-        while hand.waiting or hand.slowness.waits:
-            hand.waiting += hand.slowness.all()
-            turn = hand.waiting.pop()
+        while own.waiting or own.slowness.waits:
+            own.waiting += own.slowness.all()
+            turn = own.waiting.pop()
             if turn.done():  # its call was given up
                 continue
             if hand.life.crashed:
@@ -292,19 +321,29 @@ class Storm:
         await self._hop()
 
     def _watch(self, written: Written) -> None:
-        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
-            for hand in self._hands:
-                hand.woken = hand.woken or "kube" not in hand.life.unreached
+        for hand in self._hands:
+            for own in hand.rounds:
+                if self.concerns(own, written):
+                    own.woken = own.woken or "kube" not in hand.life.unreached
+
+    def concerns(self, _: Round, written: Written) -> bool:
+        """Whether a watch of this resource reports this write."""
+        return written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME
 
     async def _step(self) -> None:
         if self._raging:
+            self.prepare()
             await self._rage()
         self.world.step()
-        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
+        self._ready_steps = self._ready_steps + 1 if self.rests() else 0
         self._quiet_steps = self._quiet_steps + 1 if self._acts() and not self.world.pending else 0
 
+    def rests(self) -> bool:
+        """Whether everything is Ready, and nothing is in progress."""
+        return rests(self.world)
+
     def _settled(self) -> bool:
-        if self._raging or self.world.pending or any(hand.task is not None for hand in self._hands):
+        if self._raging or self.world.pending or any(hand.acts for hand in self._hands):
             return False  # a pass in flight may not have done all that it does
         whole = self._ready_steps >= NOTICED_STEPS and self._quiet_steps >= NOTICED_STEPS
         return whole or self._quiet_steps >= self.quiet_steps
@@ -323,10 +362,13 @@ class Storm:
 
     # The faults
 
+    def prepare(self) -> None:
+        """What a storm needs before its faults make a difference; called before every step."""
+
     async def _rage(self) -> None:
-        weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s
+        weather, draw, now_s = self.weather, self.draw, self.world.clock.elapsed_s
         if draw.random() < weather.accident:
-            self._accident()
+            self.accident()
         if draw.random() < weather.change:
             self.change()
         hand = draw.choice(self._hands)
@@ -341,18 +383,19 @@ class Storm:
         if draw.random() < weather.cut:
             self.faults["operator-cut"] += 1
             hand.life.unreached ^= {draw.choice(("kube", "kafka"))}
-            hand.woken = True
+            for own in hand.rounds:
+                own.woken = True
         if draw.random() < weather.crash / 4:
             self.faults["operator-clock"] += 1
             hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
 
-    def _accident(self) -> None:
+    def accident(self) -> None:
         """Something is lost; a disk only while the storm may still lose one, and rarely one too many."""
         loss, node_id = self.draw.choice(self.losses), self.draw.choice(NODE_IDS)
         if not can_lose(self.world, loss, node_id):
             return
         if loss in FINAL_LOSSES:
-            if self.faults["final"] >= self._weather.losses:
+            if self.faults["final"] >= self.weather.losses:
                 return
             if self._spares() < 1 and self.draw.random() < 0.9:
                 return

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.rules.invariants import Violation
@@ -16,7 +16,8 @@ from tests.simulation.runs.faults import Call, Strike
 from tests.simulation.runs.slow import Slowness
 from tests.simulation.runs.tenure import Tenure
 
-from kafka_quorum.reconcile import PassResult
+from kafka_brokers.reconcile import PoolReconciler
+from kit.key import ObjectKey
 from kit.turns import Rest, Turns
 
 _CHANGES: Final = (
@@ -63,20 +64,40 @@ class Weather:
     """How many disks may be lost permanently."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Hand:
-    """One operator in a storm: its incarnation, its pass, and its calls that wait for their turn."""
+@dataclass(slots=True, kw_only=True, eq=False)
+class Round:
+    """The passes of one resource that an operator serves, and its calls that wait for their turn."""
 
-    clock: OwnClock
+    key: ObjectKey
+    operator: Operator | PoolReconciler
+    turns: Turns[Any]
     slowness: Slowness
-    life: Life = field(default_factory=Life)
-    operator: Operator | None = None
-    round: Turns[PassResult] | None = None
     task: asyncio.Task[Rest] | None = None
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     due_s: float = 0.0
     deaf_until_s: float = 0.0
     woken: bool = True
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its pass can continue now."""
+        return self.task is not None and (bool(self.waiting) or not self.slowness.waits)
+
+    def changed(self) -> None:
+        """Something that its watches report has happened."""
+        self.operator.changed(self.key)
+        self.woken = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Hand:
+    """One operator in a storm: its incarnation, and its passes."""
+
+    clock: OwnClock
+    slowness: dict[ObjectKey, Slowness] = field(default_factory=dict)
+    """How late the calls for each resource are: the same sequence in every incarnation."""
+    life: Life = field(default_factory=Life)
+    rounds: list[Round] = field(default_factory=list)
     asleep_until_s: float = 0.0
     slept_s: float = -1.0
     """When it was last suspended."""
@@ -90,6 +111,11 @@ class Hand:
     def holds(self) -> bool:
         """Whether it holds the lease by its own state."""
         return self.tenure is not None and self.tenure.lease.held()
+
+    @property
+    def acts(self) -> bool:
+        """Whether a pass of it is under way."""
+        return any(one.task is not None for one in self.rounds)
 
 
 class StormWire(Wire):

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
         ("record-deleted-standalone", has_copies),
         ("record-deleted-static", has_copies),
         ("static-to-dynamic-without-its-record", has_copies),
+        ("migration-taken-back", always),
     ],
 )
 def test_the_last_turn_may_come_at_any_moment(name: str, when: When) -> None:

@@ -108,6 +108,13 @@ def _replicas(count: int) -> str:
     return "one replica" if count == 1 else f"{count} replicas"
 
 
+def waits_for(view: ClusterView, broker: NodeID) -> tuple[TopicPartition, ...]:
+    """The partitions without a leader that this broker may lead when it is unfenced: a restart would delay them."""
+    rows = view.by_broker.get(broker, ())
+    eligible = (row.at for row in rows if row.leader is None and broker in {*row.isr, *row.elr, *row.last_elr})
+    return tuple(sorted(eligible))
+
+
 def share(view: ClusterView, one: NodeID, other: NodeID) -> bool:
     """Whether two brokers have a partition in common, now or when the running reassignments are done."""
     mine = view.by_broker.get(one, ())

@@ -68,13 +68,19 @@ def _against(view: ClusterView, broker: BrokerIdentity, evidence: str, *, accept
 
 @guard(MoveReplicas)
 def may_move(observed: Observed, node_id: NodeID, moves: tuple[Move, ...]) -> Answer:
-    """Replicas are moved away from a broker that leaves: each partition keeps its number of replicas."""
+    """Replicas are moved away from a broker that leaves: each partition keeps its number of replicas.
+
+    None is moved to a broker that leaves as well, whichever pool it belongs to: two drains would never end.
+    """
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason})")
     if isinstance(observed.cluster, Unknown):
         return no(f"the partitions are not known ({observed.cluster.reason})")
+    if isinstance(observed.draining, Unknown):
+        return no(f"it is not known which brokers of other pools leave ({observed.draining.reason})")
     return unless(
-        _against_moves(observed.cluster.value, node_id, moves), f"broker {node_id} leaves, and others take over"
+        (*_against_moves(observed.cluster.value, node_id, moves), *_against_targets(observed, moves)),
+        f"broker {node_id} leaves, and others take over",
     )
 
 
@@ -91,6 +97,24 @@ def _against_moves(view: ClusterView, node_id: NodeID, moves: tuple[Move, ...]) 
         wrong = len(set(target)) != len(target) or len(target) != len(partition.replicas) or node_id in target
         yield wrong, f"partition {move.at} would not keep its {len(partition.replicas)} replicas"
         yield not (set(target) - kept) <= live, f"partition {move.at} would get a broker that is not unfenced"
+
+
+def _against_targets(observed: Observed, moves: tuple[Move, ...]) -> Iterator[tuple[bool, str]]:
+    leaving = leaving_ids(observed)
+    present = (
+        {} if isinstance(observed.cluster, Unknown) else {row.at: row for row in observed.cluster.value.partitions}
+    )
+    for move in moves:
+        before = present[move.at].replicas if move.at in present else ()
+        gone = sorted((set(move.replicas or ()) - set(before)) & leaving)
+        yield bool(gone), f"partition {move.at} would get broker {gone[0] if gone else ''}, which leaves"
+
+
+def leaving_ids(observed: Observed) -> frozenset[NodeID]:
+    """The brokers that get no replicas, because they leave this pool, or another one of the cluster."""
+    brokers = () if observed.record is None else observed.record.brokers
+    others = frozenset[NodeID]() if isinstance(observed.draining, Unknown) else observed.draining.value
+    return others | {one.node_id for one in brokers if one.leaving}
 
 
 @guard(LeaveEmpty)

@@ -7,6 +7,7 @@ from kafka_brokers.model.permit import FormatBroker, ReplaceBrokerPod, RunBroker
 from kafka_brokers.plan.guards.availability import counted, last_copies, named
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import DIRECTORY_ID
 
 
 @guard(FormatBroker)
@@ -14,7 +15,8 @@ def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
     """The volumes of a broker that are not formatted are formatted, while no Kafka runs on any of them.
 
     A node id that the cluster knows already may have replicas: an empty broker of that id could lead them. So a broker
-    that has never run here is formatted only if the cluster has nothing on its id.
+    that has never run here is formatted only if the cluster has nothing on its id. The same holds for a volume of which
+    a rebuilt record does not know whether it had data.
     """
     pod = observed.broker_pod(broker.node_id)
     unclaimed = [disk.index for disk in broker.disks if disk.claim_uid is None]
@@ -22,6 +24,7 @@ def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
     return unless(
         (
             (bool(known := _known_elsewhere(observed, broker)), known),
+            (bool(doubt := _in_doubt(observed, broker)), doubt),
             (bool(unclaimed), f"volume {unclaimed[0] if unclaimed else 0} of broker {broker.node_id} has no claim yet"),
             (bool(going), going),
             (pod is not None, f"pod {pod.name if pod else ''} must be gone before a formatter uses its volumes"),
@@ -60,6 +63,30 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
             f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
         )
     return ""
+
+
+def _in_doubt(observed: Observed, broker: BrokerIdentity) -> str:
+    """What would be lost if a volume that may have had data is empty now, as a clause; empty if nothing (rule 10)."""
+    node_id = broker.node_id
+    doubtful = [one for one in broker.disks if one.unproven and one.claim_uid is not None]
+    if not doubtful or node_id in observed.accept_loss:
+        return ""
+    claim = observed.claim(node_id, doubtful[0].index, doubtful[0].generation)
+    begins = f"the record was rebuilt, and claim {claim.name if claim else ''} has no directory id"
+    way_out = (
+        f"Annotate the claim with {DIRECTORY_ID}, if it has data, or accept the loss: annotate the KafkaBrokerPool "
+        f"with {ACCEPT_LOSS}={node_id}"
+    )
+    match observed.cluster:
+        case Unknown(reason=reason):
+            return f"{begins}. The partitions are not known ({reason}). {way_out}"
+        case Known(value=view):
+            row = view.broker(node_id)
+    if row is not None and not row.fenced:
+        return f"{begins}, and broker {node_id} is unfenced: it is in contact"
+    lost = tuple(partition.at for partition in last_copies(view, node_id))
+    text = f"{begins}. No other broker is known to have every acknowledged record of {counted(lost)} ({named(lost)})"
+    return f"{text}. {way_out}" if lost else ""
 
 
 @guard(RunBroker)

@@ -148,6 +148,10 @@ _RECORDED: Final = frozenset(
     {
         RecordChange.DISK_LOST,
         RecordChange.DYNAMIC,
+        RecordChange.MIGRATION_BEGUN,
+        RecordChange.MIGRATION_DONE,
+        RecordChange.MIGRATION_REVERTED,
+        RecordChange.MIGRATION_STAGE,
         RecordChange.NODE_LOST,
         RecordChange.NODES_REMOVED,
         RecordChange.ROLL,

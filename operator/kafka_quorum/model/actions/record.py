@@ -13,6 +13,9 @@ from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.permit import (
     Adopt,
+    BeginMigration,
+    BrokersFollow,
+    ControllersFollow,
     DropNode,
     DropStatic,
     Guard,
@@ -20,6 +23,7 @@ from kafka_quorum.model.permit import (
     Permit,
     RetireDisk,
     RetireNode,
+    RevertMigration,
     Start,
     WrongPermitError,
     required,
@@ -48,6 +52,10 @@ class RecordChange(Enum):
     ROLL_DONE = "RollCompleted"
     LEVELS_SEEN = "LevelsSeen"
     DYNAMIC = "QuorumDynamic"
+    MIGRATION_BEGUN = "MigrationBegun"
+    MIGRATION_STAGE = "MigrationMovesOn"
+    MIGRATION_DONE = "MigrationCompleted"
+    MIGRATION_REVERTED = "MigrationReverted"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
@@ -56,6 +64,10 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.NODE_LOST: RetireNode,
     RecordChange.NODES_REMOVED: DropNode,
     RecordChange.DYNAMIC: DropStatic,
+    RecordChange.MIGRATION_BEGUN: BeginMigration,
+    RecordChange.MIGRATION_STAGE: ControllersFollow,
+    RecordChange.MIGRATION_DONE: BrokersFollow,
+    RecordChange.MIGRATION_REVERTED: RevertMigration,
 }
 """The changes of the record that a guard must allow, and the guard of each."""
 
@@ -94,7 +106,17 @@ class WriteRecord:
 class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
-    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | Permit[DropStatic]
+    permit: (
+        Permit[Start]
+        | Permit[RetireDisk]
+        | Permit[RetireNode]
+        | Permit[DropNode]
+        | Permit[DropStatic]
+        | Permit[BeginMigration]
+        | Permit[ControllersFollow]
+        | Permit[BrokersFollow]
+        | Permit[RevertMigration]
+    )
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""

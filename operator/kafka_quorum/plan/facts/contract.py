@@ -9,9 +9,11 @@ from dataclasses import replace
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.migration import FoundBy
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.facts.migrating import overlay_of_brokers
 from kit.text import name
 
 BOOTSTRAP = "controller.quorum.bootstrap.servers"
@@ -49,12 +51,14 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
     return replace(due, revision=old.revision, base=old.base or old.controllers)
 
 
-def has_static_voters(situation: Situation) -> bool:
-    """Whether a controller may still need `controller.quorum.voters`, or runs with it: then brokers keep it, too."""
-    record = situation.record
-    used = (situation.observed.revision(pod.revision) for pod in situation.observed.pods)
-    made = (situation.revision_of(node) for node in record.nodes)
-    return record.static or any(revision.runtime.static_voters for revision in (*used, *made) if revision is not None)
+def is_published(situation: Situation) -> bool:
+    """Whether the stored contract has the settings that brokers must have now."""
+    stored = situation.observed.contract
+    return (
+        isinstance(stored, Known)
+        and stored.value is not None
+        and (stored.value.contract.settings == _settings(situation))
+    )
 
 
 def _settings(situation: Situation) -> tuple[Setting, ...]:
@@ -69,7 +73,7 @@ def _settings(situation: Situation) -> tuple[Setting, ...]:
 def _found_by(situation: Situation) -> tuple[Setting, ...]:
     """How brokers find the controllers."""
     record = situation.record
-    if has_static_voters(situation):
+    if overlay_of_brokers(situation).found_by is FoundBy.VOTERS:
         pairs = zip(record.node_ids, _addresses(situation), strict=True)
         voters = ",".join(f"{node_id}@{address}" for node_id, address in pairs)
         return (Setting(key=VOTERS, value=voters, match=Match.EQUALS),)
@@ -128,6 +132,8 @@ def _next_step(situation: Situation, release: str) -> str:
     wanted = situation.runtime.release
     if release_numbers(wanted) > release_numbers(release):
         return f"Kafka {wanted}, when every controller runs it. Brokers must not run it before"
+    if (reached := situation.record.migration) is not None and reached.present.brokers_next:
+        return reached.present.brokers_next
     if situation.older and release_numbers(wanted) < _newest(situation):
         return f"the controllers go back to Kafka {wanted}, when no broker runs a later release any more"
     return _NOTHING_NEXT

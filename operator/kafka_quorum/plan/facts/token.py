@@ -39,7 +39,9 @@ def why_no_token(situation: Situation) -> str:
     if not holder or holds_token(situation):
         return ""
     since = f" since {token.value.since}" if token.value.since else ""
-    way_out = f"If it is gone for good, delete Lease {lease}"
+    pool = holder.removeprefix("pool/")
+    paused = f"If KafkaBrokerPool {pool} is paused, set its spec.paused to false. " if pool != holder else ""
+    way_out = f"{paused}If it is gone for good, delete Lease {lease}"
     return f"{holder} is stopping brokers{since}, and one disruption happens at a time. {way_out}"
 
 

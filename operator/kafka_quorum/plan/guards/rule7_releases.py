@@ -11,11 +11,10 @@ from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
-from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, QuorumView
-from kafka_quorum.model.permit import CureGhost, DropStatic, LowerLevel, RaiseLevel, RunImage
+from kafka_quorum.model.permit import CureGhost, LowerLevel, RaiseLevel, RunImage
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep
 from kafka_quorum.model.situation import Situation
@@ -113,12 +112,12 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
     if isinstance(observed.quorum, Unknown):
         return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     rolled = ", ".join(map(str, older))
-    static = step.name == KRAFT and _too_old_for_dynamic(situation)
+    static = step.name == KRAFT and too_old_for_dynamic(situation)
     return unless(
         (
             (
                 bool(older),
-                f"{first}: controllers {rolled} do not run {situation.desired.runtime.release} from this spec yet",
+                f"{first}: controllers {rolled} do not run {situation.runtime.release} from this spec yet",
             ),
             (bool(static), f"Did not {change}: {static}"),
             (bool(named := blockers(situation, step)), f"Did not {change}: {'; '.join(named)}"),
@@ -188,7 +187,7 @@ def _vouched(situation: Situation, step: FeatureStep) -> str:
     return f"the active controller accepts {step.name} {level_text(step.name, step.level)}{told}"
 
 
-def _too_old_for_dynamic(situation: Situation) -> str:
+def too_old_for_dynamic(situation: Situation) -> str:
     """The controllers that would keep a static quorum static at kraft.version 1; empty if there is none."""
     ranges = {each.name: each for each in supported_by(STATIC_TO_DYNAMIC_SINCE) or ()}
     needed = ranges[METADATA].max_level
@@ -224,38 +223,3 @@ def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
         ),
         f"controller {node_id} was removed, and runs nowhere",
     )
-
-
-@guard(DropStatic)
-def may_drop_static(situation: Situation) -> Answer:
-    """Rule 7: `controller.quorum.voters` is given up when every controller ignores it, by the voters' directory ids.
-
-    The finalized level alone is not enough: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
-    """
-    observed = situation.observed
-    first = "Waiting to drop controller.quorum.voters"
-    if isinstance(observed.quorum, Unknown):
-        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
-    view = observed.quorum.value
-    # A disk that was lost meanwhile is replaced, and starts after this.
-    first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
-    own = frozenset(node.key for node in first_disks)
-    behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
-    return unless(
-        (
-            (view.static, f"{first}: the voters have no directory ids yet"),
-            (not own <= view.voters, f"{first}: the voters do not have the directory ids of their disks yet"),
-            (not view.committed, f"{first}: the present voter set is not committed yet"),
-            (bool(behind), f"{first}: controllers {behind} do not report kraft.version 1 yet"),
-            (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
-        ),
-        "every voter has its directory id, and every controller is at kraft.version 1",
-    )
-
-
-def _ignores_static(observed: Observed, node_id: NodeID) -> bool:
-    match observed.versions_of(node_id):
-        case Known(value=said):
-            return any(feature.name == KRAFT and feature.level >= 1 for feature in said.finalized)
-        case Unknown():
-            return False

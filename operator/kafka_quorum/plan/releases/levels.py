@@ -9,15 +9,14 @@ result.
 from kafka_quorum.api.features import KRAFT, level_text
 from kafka_quorum.model.actions import (
     BeginFeatureStep,
-    DecideRecord,
     FinishOperation,
     RecordChange,
     StepFeature,
     WriteRecord,
 )
-from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.conformance import are_being_asked, why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
-from kafka_quorum.model.identity import BootstrapPhase, with_levels, without_static
+from kafka_quorum.model.identity import BootstrapPhase, with_levels
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
@@ -27,7 +26,8 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.leader import leader_endpoint
-from kafka_quorum.plan.guards.rule7_releases import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
+from kafka_quorum.plan.facts.migrating import may_step
+from kafka_quorum.plan.guards.rule7_releases import LEAST_SOAK_S, blockers, may_lower, may_raise
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.releases.wants import Want, text_of, wants, what_is_missing
 
@@ -47,24 +47,6 @@ def seen(situation: Situation) -> Part:
     return Part(exclusive=write)
 
 
-def turned_dynamic(situation: Situation) -> Part:
-    """The static voters are given up when no controller uses them: the roll that follows removes the setting."""
-    record = situation.record
-    if not record.static or record.phase is not BootstrapPhase.STARTED:
-        return Part()
-    verdict = may_drop_static(situation)
-    if isinstance(verdict, Refusal):
-        raised = situation.present.get(KRAFT, 0) >= 1
-        severity = Severity.HELD if _brokers_hold(situation, verdict) else Severity.PROGRESS
-        reason = BLOCKED if severity is Severity.HELD else STEPPING
-        return Part(verdicts=(verdict,), waits=(_wait(reason, verdict.reason, severity),) if raised else ())
-    message = (
-        f"controller.quorum.voters is removed from the configuration, because the quorum is dynamic: {verdict.reason}"
-    )
-    write = DecideRecord(record=without_static(record), change=RecordChange.DYNAMIC, message=message, permit=verdict)
-    return Part(exclusive=write, verdicts=(verdict,))
-
-
 def soak_left_s(situation: Situation) -> float:
     """How much of the soak is left, in seconds."""
     soak = situation.observed.memory.soak
@@ -82,11 +64,24 @@ def step(situation: Situation) -> Part:
         return _continue(situation, operation)
     waiting = []
     for want in wants(situation):
+        if not may_step(situation, want.name, rises=not want.next.downgrade):
+            waiting.append(_after_migration(situation, want))
+            continue
         part = _begin(situation, want)
         if part.exclusive is not None:
             return part  # a step that is held does not delay the next one
         waiting.append(part)
     return merged(waiting)
+
+
+def _after_migration(situation: Situation, want: Want) -> Part:
+    """A level that waits for the migration which is under way. The one that begins a migration is reported by that."""
+    reached = situation.record.migration
+    if reached is None:
+        return Part()
+    first = f"Waiting to change {want.name} to {level_text(want.name, want.level)}"
+    text = f"{first}: the migration {reached.migration.title} is under way, and this follows then"
+    return Part(waits=(_wait(STEPPING, text),))
 
 
 def _begin(situation: Situation, want: Want) -> Part:
@@ -165,7 +160,7 @@ def _why(situation: Situation, want: Want, verdict: Refusal) -> Wait:
 def _brokers_hold(situation: Situation, verdict: Refusal) -> bool:
     """Whether brokers are what a guard waits for: their owner must act."""
     why = why_brokers_hold(situation)
-    return bool(why) and why in verdict.reason
+    return bool(why) and why in verdict.reason and not are_being_asked(situation)
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:

@@ -69,7 +69,7 @@ def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Par
 
 def _adopt_revision(situation: Situation) -> Part:
     """There is no applied revision yet, or it is gone: the spec's replaces it, if its image may run."""
-    verdict = may_run_image(situation, situation.desired.runtime.release)
+    verdict = may_run_image(situation, situation.runtime.release)
     if not verdict.allowed:
         wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
         return Part(verdicts=(verdict,), waits=(wait,))
@@ -96,7 +96,7 @@ def _correct_format(situation: Situation) -> Part:
         corrected = replace(corrected, format=replace(requested, mode=situation.record.format.mode))
         change = RecordChange.REFORMAT
     elif format_begun(situation):
-        verdict = may_run_image(situation, situation.desired.runtime.release)
+        verdict = may_run_image(situation, situation.runtime.release)
         verdicts = (verdict,)
         if not verdict.allowed:
             return Part(
@@ -134,7 +134,7 @@ def _correct_pods(situation: Situation) -> Part:
         message = f"every controller is made from revision {situation.target}"
         return Part(exclusive=WriteRecord(record=cleared, change=RecordChange.ROLL_DONE, message=message))
     refused = moved(situation)
-    verdict = may_run_image(situation, situation.desired.runtime.release)
+    verdict = may_run_image(situation, situation.runtime.release)
     if not verdict.allowed:
         wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
         return merged((Part(verdicts=(verdict,), waits=(wait,)), refused))

@@ -55,7 +55,8 @@ def depends_on_brokers(situation: Situation) -> bool:
     status, wanted = situation.observed.status, release_numbers(situation.runtime.release)
     made = (situation.revision_of(node) for node in situation.record.nodes)
     back = any(revision is not None and release_numbers(revision.runtime.release) > wanted for revision in made)
-    return status.feature_operation is not None or bool(wants(situation)) or situation.record.static or back
+    migrates = situation.record.static or situation.record.migration is not None
+    return status.feature_operation is not None or bool(wants(situation)) or migrates or back
 
 
 def _defaults(desired: Desired, present: Mapping[str, int]) -> Iterable[tuple[str, int]]:

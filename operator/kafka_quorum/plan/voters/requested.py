@@ -21,7 +21,7 @@ def joining(situation: Situation) -> Part:
 def static_voters(situation: Situation) -> Part:
     """A static quorum's voters are in the properties of all its nodes: they can change when it is dynamic."""
     record = situation.record
-    if not record.static or situation.requested == record.node_ids:
+    if not record.static or record.migration is not None or situation.requested == record.node_ids:
         return Part()
     way_out = "Set kraft.version to 1 in spec.kafka.features.levels first"
     text = f"Did not change the voters: the quorum is static. {way_out}"

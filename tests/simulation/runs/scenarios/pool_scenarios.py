@@ -5,6 +5,7 @@ from typing import Final
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.scenarios.pool_doubt_scenarios import DOUBTS
 from tests.simulation.runs.scenarios.pool_scenes import (
     OTHER,
     POOL,
@@ -17,6 +18,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     cut_off,
     deletes_claim,
     fetches_slowly,
+    has_formatter,
     holds_broker,
     holds_token,
     is_out_of_sync,
@@ -309,6 +311,11 @@ LOSSES: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-lost-node-of-a-formatter",
+        pools=_THREE,
+        turns=(turn("loses a node", has_formatter(1), loses_broker(Loss.NODE_KILLED, 1)),),
+    ),
+    PoolScenario(
         name="pool-jbod",
         pools=((POOL, pool_spec(3, **_JBOD)),),
         turns=(*with_topics(_ORDERS, _EVENTS), turn("loses a volume", pools_rest, loses_volume(1, 1))),
@@ -372,6 +379,15 @@ SCALES: Final = (
         ),
     ),
     PoolScenario(
+        name="pool-stays-while-one-stops-for-good",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+            turn("asks for four", is_stopping, applies_pool(_scaled(4))),
+        ),
+    ),
+    PoolScenario(
         name="pool-racks",
         pools=((POOL, pool_spec(3, rack={"topologyKey": "topology.kubernetes.io/zone"})),),
         turns=with_topics(_ORDERS),
@@ -403,4 +419,4 @@ SCALES: Final = (
     ),
 )
 
-POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES)
+POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES, *DOUBTS)

@@ -122,6 +122,16 @@ def is_stopping(world: World) -> bool:
     return any(broker.stage.value == "stopping" for broker in world.pools.every())
 
 
+def has_formatter(node_id: int) -> Callable[[World], bool]:
+    """Once the formatter of a broker has a place."""
+
+    def whether(world: World) -> bool:
+        pods = [pod for pod in world.kube.all(PODS) if f"{POOL}-{node_id}-broker-format" in pod["metadata"]["name"]]
+        return any(pod["spec"].get("nodeName") for pod in pods)
+
+    return whether
+
+
 def has_records(count: int) -> Callable[[World], bool]:
     """Once every partition has so many acknowledged records."""
 
@@ -300,6 +310,12 @@ def fetches_slowly(world: World, _: Checker) -> None:
 def holds_broker(node_id: int) -> Callable[[World, Checker], None]:
     """A person asks that this broker is not stopped."""
     marks = {"metadata": {"annotations": {"kafkaquorum.io/hold": "true"}}}
+    return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
+
+
+def frees_broker(node_id: int) -> Callable[[World, Checker], None]:
+    """A person takes that back."""
+    marks = {"metadata": {"annotations": {"kafkaquorum.io/hold": None}}}
     return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
 
 

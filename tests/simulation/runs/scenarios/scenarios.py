@@ -11,6 +11,7 @@ from tests.simulation.runs.scenarios.claim_scenarios import CLAIM_SCENARIOS
 from tests.simulation.runs.scenarios.evidence_scenarios import EVIDENCE_SCENARIOS
 from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
+from tests.simulation.runs.scenarios.migration_scenarios import MIGRATIONS
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
 from tests.simulation.runs.scenarios.release_scenes import forgets_removed
 from tests.simulation.runs.scenarios.scenes import (
@@ -526,6 +527,7 @@ ALL: Final = (
     *MEMBERSHIP,
     *FURTHER,
     *RELEASES,
+    *MIGRATIONS,
     *TIMES,
     *TOKENS,
     *LOOKS,

@@ -1,0 +1,1 @@
+"""Migrations: what a quorum goes through in stages, and the gates between them."""
