@@ -290,7 +290,7 @@ NO_FORMAT: list[tuple[Observed, str]] = [
     ),
     (
         with_view(KNOWN, view([partition("t-0", [1])], [registered(0), registered(1, fenced=True)])),
-        "have every acknowledged record of 1 partitions (t-0)",
+        "have every acknowledged record of one partition (t-0)",
     ),
     (replace(blank(), leader=Unknown(reason="timeout")), "the partitions are not known"),
     (replace(blank(), record=edited(young(), 2, ran=True)), "the partitions are not known"),

@@ -195,7 +195,7 @@ def test_brokers_that_are_too_many_are_marked_and_keep_everything() -> None:
 
 
 def test_a_broker_that_is_wanted_again_stays() -> None:
-    """The mark is removed, and moves of its replicas are to be undone."""
+    """The mark is removed, and it is noted that its moves have to be undone; nothing else changes."""
     of = replace(AT_REST, record=edited(ran(record(), desired()), 2, leaving=True))
     action = write(planned(of))
     assert (action.change, action.record) == (RecordChange.STAYING, edited(ran(record(), desired()), 2, kept=True))

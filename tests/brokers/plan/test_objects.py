@@ -127,6 +127,20 @@ def test_a_budget_that_something_else_controls_is_left_alone() -> None:
     assert budget(replace(of, support=rows)) is None
 
 
+def test_a_budget_that_a_person_has_changed_is_written_again() -> None:
+    """Also one in percent, of which it is not known whether it is looser."""
+    of = look(RAN)
+    name = "payments-brokers"
+    rows = tuple(
+        replace(one, facts=one.facts.replace("[2,", '["50%",', 1)) if one.kind == "PodDisruptionBudget" else one
+        for one in of.support
+    )
+    assert [one.name for one in rows if one.facts.startswith('["50%"')] == [name]
+    assert budget(replace(of, support=rows)) == (2, False)
+    other = replace(next(one for one in of.support if one.kind == "PodDisruptionBudget"), name="other", facts="[1]")
+    assert budget(replace(of, support=(other, *of.support))) is None
+
+
 # Services
 
 
@@ -228,6 +242,28 @@ def test_the_config_maps_of_what_runs_are_kept() -> None:
     assert old(situation(unused, NEW)).actions == (DeleteConfig(name=extra.name, uid="x"),)
     assert old(situation(replace(unused, support=(*of.support, replace(extra, foreign=True))), NEW)).actions == ()
     assert old(situation(changed_pod(unused, 0, config_name=extra.name), NEW)).actions == ()
+
+
+def test_the_config_map_of_a_brokers_own_revision_is_made_again() -> None:
+    """A broker that restarts from its own revision needs it; the number of a new revision follows the highest one."""
+    of = look(RAN, NEW, old=(replace(OLD, number=7),))
+    gone = tuple(one for one in of.support if one.kind != "ConfigMap")
+    made = [
+        one for one in revisions(situation(replace(of, support=gone), NEW)).actions if isinstance(one, CreateConfig)
+    ]
+    assert {one.revision.name for one in made} == {OLD.name, revision_of(NEW).name}
+    named = tuple(replace(one, kind="Service") if one.kind == "ConfigMap" else one for one in of.support)
+    assert len(revisions(situation(replace(of, support=named), NEW)).actions) == 2
+    idle = replace(of, support=gone, record=edited(edited(edited(RAN, 0, revision=None), 1, revision=None), 2,
+                                                   revision=None))  # fmt: skip
+    (only,) = revisions(situation(idle, NEW)).actions
+    assert isinstance(only, CreateConfig)
+    assert only.revision.name == revision_of(NEW).name
+    third = desired({"config": {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "9001"}})
+    two = (replace(OLD, number=7), replace(revision_of(NEW), number=3))
+    (new,) = revisions(situation(replace(of, revisions=two), third)).actions
+    assert isinstance(new, CreateRevision)
+    assert new.revision.number == 8
 
 
 def config_of(of: Observed, index: int) -> str:

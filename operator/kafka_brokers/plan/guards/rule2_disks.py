@@ -58,8 +58,8 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     if lost and node_id not in observed.accept_loss:
         return (
-            f"an earlier broker {node_id} is the only one known to have every acknowledged record of {len(lost)} "
-            f"partitions ({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
+            f"an earlier broker {node_id} is the only one known to have every acknowledged record of {counted(lost)} "
+            f"({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
             f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
         )
     return ""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.simulation.model.kafka.releases import KRAFT, METADATA
+from tests.simulation.model.kafka.releases import KRAFT
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.runs.faults import Loss
@@ -27,7 +27,6 @@ from tests.simulation.runs.scenarios.release_scenes import (
     ends_on,
     finalized,
     half_way,
-    has_level,
     later,
     loses_record,
     pauses_for,
@@ -146,7 +145,7 @@ _HIGHER: Final = {"name": "metadata.version", "level": 30}
 
 def _of_new(*levels: Json, dynamic: bool) -> Json:
     found = kafka(NEW, dynamic=dynamic)
-    found["kafka"]["features"]["levels"] += levels
+    found["kafka"]["features"] |= {"downgrade": "Safe", "levels": [*found["kafka"]["features"]["levels"], *levels]}
     return found
 
 
@@ -168,6 +167,15 @@ MIGRATIONS: Final = (
             turn("asks for kraft.version 1", half_way(NEW), applies(kafka(NEW, dynamic=True))),
         ),
         holds=all_hold(ends_dynamic(NEW), has_ended),
+    ),
+    Scenario(
+        name="migration-beside-another-level",
+        spec=spec_of("Static", 3, **_of_new(_HIGHER, dynamic=False)),
+        turns=(
+            turn("asks for kraft.version 1", is_ready, applies(_of_new(_HIGHER, dynamic=True))),
+            turn("asks for the level before", at_stage(STAGES[1]), applies(_of_new(_LEVELLED, dynamic=True))),
+        ),
+        holds=all_hold(ends_dynamic(NEW), ends_on(NEW, metadata=29), has_ended),
     ),
     *(
         _at(stage, name, act, holds)
@@ -203,19 +211,6 @@ WITH_POOLS: Final = (
             holds=_ALL_DONE,
         )
         for stage in STAGES
-    ),
-    PoolScenario(
-        name="migration-beside-another-level",
-        spec=spec_of("Static", 3, **_of_new(_LEVELLED, dynamic=False)),
-        controllers=0,
-        pools=_POOL,
-        turns=(
-            *with_topics(_ORDERS),
-            turn("asks for kraft.version 1", pools_rest, applies(_of_new(_LEVELLED, dynamic=True))),
-            turn("asks for the next level", at_stage(STAGES[2]), applies(_of_new(_HIGHER, dynamic=True))),
-            turn("it is there", has_level(METADATA, 30), does_nothing),
-        ),
-        holds=all_hold(ends_dynamic(NEW), has_ended, brokers_without_voters),
     ),
     PoolScenario(
         name="migration-waits-for-a-held-broker",
