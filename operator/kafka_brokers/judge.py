@@ -30,7 +30,15 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
             claimed[claim.index] = max(claimed.get(claim.index, 0), claim.requested_bytes)
     volumes = max((len(broker.disks) for broker in record.brokers), default=0) if record is not None else 0
     classes = {claim.index: claim.storage_class for claim in taken.claims if not claim.retired}
-    valid = validate(taken.resource, contract, allowed, volumes=volumes, claimed_bytes=claimed, classes=classes)
+    valid = validate(
+        taken.resource,
+        contract,
+        allowed,
+        volumes=volumes,
+        claimed_bytes=claimed,
+        classes=classes,
+        rivals=dict(taken.rivals),
+    )
     if isinstance(valid, PoolDesired):
         return Judged(desired=valid, faults=())
     if taken.accepted_spec is None:

@@ -314,9 +314,11 @@ def _is_call_of(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
 
 
 def _guards() -> dict[str, str]:
-    from kafka_quorum.model import permit  # noqa: PLC0415 - only the ids
+    from kafka_brokers.model import permit as of_brokers  # noqa: PLC0415 - only the ids
+    from kafka_quorum.model import permit as of_quorums  # noqa: PLC0415
 
-    return {name: each.id for name, each in vars(permit).items() if isinstance(each, type) and hasattr(each, "id")}
+    every = {**vars(of_brokers), **vars(of_quorums)}.items()
+    return {name: each.id for name, each in every if isinstance(each, type) and hasattr(each, "id")}
 
 
 # What must be readable

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kafka_brokers.api import rules
 from kafka_brokers.api.properties import owned
 from kafka_brokers.api.spec import BrokerListenerSpec, KafkaBrokerPoolSpec, VolumeSpec
+from kafka_brokers.model.names import service_prefixes
 from kafka_quorum.api import properties, template
 from kafka_quorum.api.jvm import refused
 from kafka_quorum.api.release import parse_release
@@ -47,6 +48,21 @@ def spec_faults(
     yield from _config_faults(spec)
     yield from _contract_faults(spec, contract)
     yield from _pod_faults(spec, allowed)
+
+
+def rival_faults(name: str, spec: KafkaBrokerPoolSpec, rivals: Mapping[str, str]) -> Iterator[FieldFault]:
+    """Services that an older pool has: pool `a` with listener `B`, and pool `a-b`, both want `a-b-bootstrap`."""
+    for prefix in service_prefixes(name, ()):
+        if prefix in rivals:
+            said = (
+                f"pool {rivals[prefix]} has an external listener whose services begin with {prefix}-: use another name"
+            )
+            yield _sentence("metadata.name", said)
+    for index, listener in enumerate(spec.listeners):
+        prefix = service_prefixes(name, (listener.name,))[-1]
+        if listener.external != "None" and prefix in rivals:
+            said = f"pool {rivals[prefix]} has services that begin with {prefix}-: choose another listener name"
+            yield _sentence(f"spec.listeners[{index}].name", said)
 
 
 def changed_faults(

@@ -42,12 +42,14 @@ def validate(
     volumes: int = 0,
     claimed_bytes: Mapping[int, int] | None = None,
     classes: Mapping[int, str] | None = None,
+    rivals: Mapping[str, str] | None = None,
 ) -> PoolDesired | tuple[FieldFault, ...]:
     """What the resource requests under this contract, or its faults, sorted by field and never empty.
 
     `allowed` are the exceptions from the policy for pods that the operator is installed with. `volumes` is the largest
     number of volumes of a recorded broker, `claimed_bytes` the largest size in bytes that a claim of each volume's
-    index requests, and `classes` a storage class of such a claim. What must not change is compared with them.
+    index requests, and `classes` a storage class of such a claim. What must not change is compared with them. `rivals`
+    are the prefixes of services that older pools use, and the names of these pools (`names.service_prefixes`).
     """
     spec = parsed(KafkaBrokerPoolSpec, resource)
     if not isinstance(spec, KafkaBrokerPoolSpec):
@@ -57,6 +59,7 @@ def validate(
         checks.name_faults(str(metadata.get("name", ""))),
         restarts.faults(metadata),
         checks.changed_faults(spec, volumes=volumes, claimed_bytes=claimed_bytes or {}, classes=classes or {}),
+        checks.rival_faults(str(metadata.get("name", "")), spec, rivals or {}),
         checks.spec_faults(str(metadata.get("name", "")), spec, contract, allowed),
     )
     faults = set(islice(found, FAULTS_MAX))

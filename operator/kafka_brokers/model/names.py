@@ -5,6 +5,7 @@ so a pool and a quorum may have the same name.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from kafka_brokers.model.pool import BrokerRuntime
@@ -72,6 +73,15 @@ def external_name(pool: str, listener: str, node_id: NodeID | None) -> str:
     """The service of one broker for an external listener; without an id the one that clients begin at."""
     last = "bootstrap" if node_id is None else str(node_id)
     return f"{pool}-{listener.lower().replace('_', '-')}-{last}"
+
+
+def service_prefixes(pool: str, external: Iterable[str]) -> tuple[str, ...]:
+    """What the services for clients begin with: those of the pool, and those of its `external` listeners.
+
+    Of two pools with one of these in common both want a service of the same name.
+    """
+    begin = (external_name(pool, listener, None) for listener in external)
+    return tuple(name.removesuffix("-bootstrap") for name in (bootstrap_name(pool), *begin))
 
 
 def budget_name(pool: str) -> str:

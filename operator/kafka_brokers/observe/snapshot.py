@@ -58,6 +58,8 @@ class Snapshot:
     draining: Knowable[frozenset[NodeID]]
     unreadable: tuple[Unreadable, ...]
     taken_at_s: float
+    rivals: tuple[tuple[str, str], ...] = ()
+    """What the services of older pools begin with (`names.service_prefixes`), and the names of these pools."""
     accepted: str = ""
     accepted_spec: Json | None = None
     later: tuple[str, ...] = ()
@@ -120,6 +122,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools, records, contract),
         draining=_draining(name, records, contract),
+        rivals=_rivals(resource, pools),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
@@ -258,6 +261,19 @@ def _taken_ids(
         if _age(pool) < mine:
             ids = _asked(pool.get("spec") or {})
             found |= {NodeID(node_id): pool["metadata"]["name"] for node_id in ids if type(node_id) is int}
+    return tuple(sorted(found.items()))
+
+
+def _rivals(resource: Json, pools: Iterable[Json]) -> tuple[tuple[str, str], ...]:
+    """Of every older pool of the namespace, whatever its quorum: a name belongs to the pool that was first."""
+    found: dict[str, str] = {}
+    for pool in pools:
+        name, listeners = str(pool["metadata"]["name"]), (pool.get("spec") or {}).get("listeners")
+        if name == resource["metadata"]["name"] or _age(pool) > _age(resource):
+            continue
+        rows = [one for one in listeners if isinstance(one, dict)] if isinstance(listeners, list) else []
+        external = [str(one.get("name", "")) for one in rows if one.get("external") not in (None, "None")]
+        found |= dict.fromkeys(names.service_prefixes(name, external), name)
     return tuple(sorted(found.items()))
 
 
