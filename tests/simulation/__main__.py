@@ -20,29 +20,38 @@ def main() -> int:
     parser.add_argument(
         "--replay",
         metavar="NAME",
-        help="SCENARIO/FAULT or storm/SEED, rolling/SEED, disks/SEED, as failures print it",
+        help="SCENARIO/FAULT, or KIND/SEED of a storm (storm, rolling, disks, pools, rivals), as failures print it",
     )
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
     parser.add_argument("--rolling", type=int, default=0, metavar="N", help="so many storms with rolls besides")
     parser.add_argument("--disks", type=int, default=0, metavar="N", help="so many storms with disks that hide besides")
+    parser.add_argument("--pools", type=int, default=0, metavar="N", help="so many storms with pools besides")
+    parser.add_argument("--rivals", type=int, default=0, metavar="N", help="the same, with two operators that both act")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is done here, and go on from there")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
     if arguments.replay:
         return _tell(arguments.replay)
     began_s = time.monotonic()
-    one_in, storms, seed = arguments.one_in, arguments.storms, arguments.seed
-    rolling, disks = arguments.rolling, arguments.disks
     named = arguments.scenario or names
 
     def tell(text: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - began_s:7.0f}s] {text}\n")
 
     tally = explore(
-        named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, keep=arguments.keep, tell=tell
+        named,
+        one_in=arguments.one_in,
+        seed=arguments.seed,
+        storms=arguments.storms,
+        rolling=arguments.rolling,
+        disks=arguments.disks,
+        pools=arguments.pools,
+        rivals=arguments.rivals,
+        keep=arguments.keep,
+        tell=tell,
     )
-    sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
+    sys.stdout.write(f"{tally.report()}\nseed {arguments.seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
 
 

@@ -4,6 +4,11 @@ from typing import Final
 
 from tests.simulation.mutations.mutant import Mutant, pool_mutant
 
+_ANY_LEADER: Final = """
+seen = frozenset(servers)
+leader = Known(value=Leader(endpoint=next(iter(controllers.values())), epoch=1, observers=seen,
+    observers_caught_up=seen, settled=True, voters=1, voters_caught_up=1))
+"""
 _ROLL: Final = ("pool-roll", "pool-roll-of-slow-replicas", "pool-roll-with-one-that-lags")
 
 POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -105,6 +110,13 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "11, held",
         ("pool-roll-held",),
         ("_of_partitions", "desired.unavailable is Unavailable.ALLOW", "True"),
+    ),
+    pool_mutant(
+        "brokers-stop-without-a-leader",
+        "11, leaderless",
+        ("pool-roll-leaderless",),
+        ("ask", "return Asked(leader=leader, cluster=Unknown(reason=leader.reason), at_s=at_s)", _ANY_LEADER),
+        ("_view", "brokers.reassignments(leader.endpoint)", "asyncio.sleep(0, ())"),
     ),
     # 10: no acknowledged record is lost
     pool_mutant(

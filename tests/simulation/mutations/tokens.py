@@ -13,13 +13,13 @@ TOKEN_MUTANTS: Final = (
     ),
     mutant(
         "levels-without-the-brokers",
-        "7",
+        "7, brokers",
         ("broker-confirmed",),
         ("may_raise", "why_brokers_hold(situation)", "''"),
     ),
     mutant(
         "hand-over-without-the-token",
-        "5",
+        "5, token",
         ("hand-over-waits-for-a-pool",),
         ("may_hand_over", "holds_token(situation)", "True"),
     ),

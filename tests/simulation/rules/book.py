@@ -25,6 +25,7 @@ RULES: Final = {
     "5, token": "stops a voter that keeps up without the disruption token",
     "6": "deletes a volume whose replica is still a voter, or that has the only caught-up copy",
     "7": "raises a feature that a node does not support, or starts an image that is older than the levels",
+    "7, brokers": "raises a feature while a registered broker may not follow the contract, and nobody confirmed it",
     "7, done": "takes a feature step for done that the leader does not report",
     "7, ghost": "takes the registration of a node away that runs",
     "7, migration": "goes to a stage of a migration before the one before it is complete, or changes what stays in one",

@@ -34,7 +34,8 @@ SOAK_S: Final = 60
 """The default, if a spec sets none."""
 ROLLED, VALIDATED, SOAKED, ONE_LEVEL = "7, the roll", "7, validated", "7, soaked", "7, one level"
 GHOST: Final = "7, ghost"
-FEATURES_BY_KNOWLEDGE: Final = frozenset({ROLLED, VALIDATED, SOAKED, ONE_LEVEL, GHOST})
+BROKERS: Final = "7, brokers"
+FEATURES_BY_KNOWLEDGE: Final = frozenset({BROKERS, ROLLED, VALIDATED, SOAKED, ONE_LEVEL, GHOST})
 
 
 class FeatureRules:
@@ -71,8 +72,14 @@ class FeatureRules:
         self._at_the_time(leader, step)
 
     def _at_the_time(self, leader: Process, step: FeatureStep) -> None:
-        """A step is sent after the roll, after the server's consent and after the soak."""
+        """A step is sent after the roll, after the server's consent and after the soak, and brokers follow."""
         quorum, cluster_id = quorum_of(leader), leader.cluster_id
+        confirmed = asked(self._world, quorum, "brokerAccess", "confirmedRevision")
+        for broker in self._silent(leader):
+            if not confirmed and not changed_meanwhile(self._world, quorum):
+                self._fail(
+                    BROKERS, f"{step} is sent, broker {broker} cannot be asked, and nobody confirmed the contract"
+                )
         if len(inputs := self._inputs(quorum)) > 1:
             self._fail(ROLLED, f"{step} is sent while pods are made of {len(inputs)} revisions")
         if self._now_s - self._allowed.get((cluster_id, step), -LOOK_S - 1) > LOOK_S:
@@ -153,6 +160,13 @@ class FeatureRules:
         for process in self._world.kraft.processes:
             if process.cluster_id == leader.cluster_id and self._now_s - process.started_s > RECENT_S:
                 yield process
+
+    def _silent(self, leader: Process) -> Iterator[NodeID]:
+        """Brokers of others, which answer no request of the operator, and are registered for a while."""
+        others = [one.meta.node_id for one in self._world.brokers.by_id.values() if one.cluster_id == leader.cluster_id]
+        for one in leader.disk.image.registered:
+            if one.broker and one.node_id in others and self._now_s - one.at_s > RECENT_S:
+                yield one.node_id
 
     def _controllers(self, leader: Process) -> Iterator[Process]:
         return (process for process in self._running(leader) if not process.broker)

@@ -15,7 +15,7 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.committed_rules import WRITTEN_S as _WRITTEN_S
 from tests.simulation.rules.feature_rules import quorum_of
 from tests.simulation.rules.glances import RECENT_S
-from tests.simulation.rules.roll_rules import RollRules
+from tests.simulation.rules.roll_rules import NO_TOKEN, RollRules
 from tests.simulation.rules.spoken import changed_meanwhile, resource_of, spec_changed_s
 
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
@@ -132,6 +132,8 @@ class MembershipRules:
             return False
         if not self._caught_up(leader, leader.voters - {leader.known(leader.key)}):
             self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
+        if not self._rolls.has_token(event):
+            self._fail(NO_TOKEN, f"pod {event.name} is to hand over without the disruption token")
         return True
 
     def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> frozenset[DirectoryID]:

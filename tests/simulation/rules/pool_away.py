@@ -19,6 +19,8 @@ class Away:
     member: frozenset[TopicPartition]
     stopped_s: float
     broker: Broker
+    served: bool
+    """Whether it served when it was stopped: one that is fenced is stopped without the token."""
     started: bool = False
 
 
@@ -35,6 +37,11 @@ class PoolAway:
         """Their ids."""
         return frozenset(self._away)
 
+    @property
+    def disrupted(self) -> frozenset[NodeID]:
+        """Those of them that served until they were stopped."""
+        return frozenset(node for node, away in self._away.items() if away.served)
+
     def add(self, pool: str, broker: Broker) -> None:
         """The operator stopped this broker."""
         cluster_id = broker.process.cluster_id
@@ -48,9 +55,13 @@ class PoolAway:
                 for moment in moments
             )
         )
-        now_s = self._world.clock.elapsed_s
         self._away[broker.node_id] = Away(
-            pool=pool, cluster_id=cluster_id, member=member, stopped_s=now_s, broker=broker
+            pool=pool,
+            cluster_id=cluster_id,
+            member=member,
+            stopped_s=self._world.clock.elapsed_s,
+            broker=broker,
+            served=all(broker.node_id in moment.live for moment in moments),
         )
 
     def started(self, broker: Broker) -> None:
@@ -83,6 +94,7 @@ class PoolAway:
                 found.append(f"before broker {other} of pool {away.pool} is back")
             elif shared:
                 found.append(f"before broker {other} is back, and both are replicas of {shared[0]}")
-        if others and len(others) >= at_most:
-            found.append(f"while {len(others)} brokers are away, and {at_most} may be")
+        serving = [other for other in others if image.of_node(other)]
+        if mine and serving and len(serving) >= at_most:  # one without partitions leaves nothing without a leader
+            found.append(f"while {len(serving)} brokers are away, and {at_most} may be")
         return found

@@ -226,8 +226,8 @@ class PoolRules:
 
     def quorum_stopped(self, stop: PodDeleted) -> None:
         """A controller of the quorum is stopped by the operator."""
-        if stop.process is not None and self._away.nodes:
-            away = ", ".join(map(str, sorted(self._away.nodes)))
+        if stop.process is not None and self._away.disrupted:
+            away = ", ".join(map(str, sorted(self._away.disrupted)))
             self._fail(TOGETHER, f"pod {stop.name} is stopped before brokers {away} are back")
 
     def _judge_disks(self, event: BrokerStop, broker: Broker, pod: Json) -> None:

@@ -105,14 +105,14 @@ class RollRules:
         self._others_are_back(event, key)
         if self._has_no_place(event, votes[-1], key):
             self._fail(NO_PLACE, f"pod {event.name} of voter {key} is stopped, and its Kubernetes node takes no pods")
-        if key in votes[-1].caught_up and not self._has_token(event):
+        if key in votes[-1].caught_up and not self.has_token(event):
             self._fail(NO_TOKEN, f"pod {event.name} of voter {key} is stopped without the disruption token")
         if not event.evicted and len(votes[-1].voters) > 1:
             self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
         if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
 
-    def _has_token(self, event: PodDeleted) -> bool:
+    def has_token(self, event: PodDeleted) -> bool:
         """Whether the quorum has the token, or had it so lately that a look may have shown it."""
         lease = self._world.kube.view(LEASES, event.namespace, token_name(event.quorum))
         holder = (lease or {}).get("spec", {}).get("holderIdentity")

@@ -22,7 +22,7 @@ from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.runs.kept import Kept
-from tests.simulation.runs.pool_storm import PoolStorm
+from tests.simulation.runs.pool_storm import PoolStorm, RivalStorm
 from tests.simulation.runs.rolling_storm import RollingStorm
 from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
@@ -36,7 +36,7 @@ _FAULTS_AT_ONCE: Final = 300
 """The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
-_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm)}
+_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm, RivalStorm)}
 
 
 def scenario(name: str) -> Scenario:
@@ -96,7 +96,7 @@ def any_replay(text: str, make: Make = real) -> Run | Weathered:
     return _STORMS[name](int(seed), make=make).run() if name in _STORMS else replay(text, make)
 
 
-def explore(
+def explore(  # noqa: PLR0913 - one number for each kind of storm
     names: Iterable[str],
     *,
     one_in: int = 1,
@@ -104,6 +104,8 @@ def explore(
     storms: int = 0,
     rolling: int = 0,
     disks: int = 0,
+    pools: int = 0,
+    rivals: int = 0,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
@@ -112,17 +114,17 @@ def explore(
     `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
     the progress whenever some shares are done.
     """
-    names = list(names)
+    names, counts = list(names), (storms, rolling, disks, pools, rivals)
 
     def draw() -> list[list[str]]:
         texts = runs_of(names, one_in=one_in, seed=seed)
-        for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
+        for kind, wanted in zip(_STORMS, counts, strict=True):
             texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
         return shares(texts)
 
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return _explored(Kept(folder, repr((names, one_in, seed, storms, rolling, disks))), draw, tell)
+        return _explored(Kept(folder, repr((names, one_in, seed, counts))), draw, tell)
 
 
 def _explored(kept: Kept, draw: Callable[[], list[list[str]]], tell: Callable[[str], None]) -> Tally:

@@ -204,4 +204,32 @@ class PoolStorm(Storm):
                 wanted["replicas"] = 4
             applies_pool(wanted, name)(self.world, self.checker)
         if self.managed:
-            applies({"controllers": {"allowInterruption": True}})(self.world, self.checker)
+            wanted = {"kafka": {"version": _RELEASES[-1]}, "controllers": {"allowInterruption": True}}
+            applies(wanted)(self.world, self.checker)
+
+
+class RivalStorm(PoolStorm):
+    """One storm with pools and two operators, both of which believe that they hold the lease until the calm.
+
+    The lease is no part of the rules of pools: what each operator sends is judged as if it were alone.
+    """
+
+    kind = "rivals"
+
+    def forecast(self) -> Weather:
+        """Two operators."""
+        return replace(super().forecast(), operators=2)
+
+    def serves(self, hand: Hand, may_act: Callable[[], bool]) -> list[Round]:
+        """Each acts, whoever holds the lease."""
+        return super().serves(hand, lambda: not self.leased or may_act())
+
+    def begin(self) -> None:
+        """Both operators believe that they hold the lease."""
+        super().begin()
+        self.leased = False
+
+    def calm(self) -> None:
+        """In the end one of them learns that it does not hold the lease."""
+        super().calm()
+        self.leased = True

@@ -55,6 +55,8 @@ class Storm:
     """One storm."""
 
     kind = "storm"
+    leased = True
+    """Whether only the holder of the lease acts."""
     quiet_steps = QUIET_STEPS
     """After this number of steps without an action the storm ends."""
     losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
@@ -250,9 +252,9 @@ class Storm:
         stalled, hand.stalled = hand.stalled, False
         if not call.writes:
             return
-        if not hand.held and self._make is real:
+        if not hand.held and self.leased and self._make is real:
             self.checker.fail("lease", f"{call} is sent by an operator that does not hold the lease")
-        if stalled or not hand.holds:
+        if stalled or (self.leased and not hand.holds):
             self.faults["lease-defeated"] += not hand.holds
             self._excused_until_s = max(self._excused_until_s, self.world.clock.elapsed_s + _EXCUSED_S)
 

@@ -1,4 +1,4 @@
-"""Every scenario of pools without a fault, and a seeded share of single faults: no rule is broken, every end is honest.
+"""Every scenario of pools without a fault, a share of single faults, and storms: no rule is broken, ends are honest.
 
 `python -m tests.simulation NAME` performs every fault of a scenario; `make soak` all of them.
 """
@@ -11,6 +11,10 @@ from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 1200
+STORMS = 12
+"""Storms in which pools and their quorum live for long."""
+RIVALS = 1
+"""Storms in which two operators act at once."""
 
 
 @pytest.mark.parametrize("name", [one.name for one in POOL_SCENARIOS])
@@ -29,3 +33,13 @@ def test_single_faults(request: pytest.FixtureRequest) -> None:
         sys.stdout.write(f"\n{tally.report()}\n")
     assert not tally.failures, "\n".join(tally.failures[:10])
     assert tally.idle == 0
+
+
+def test_storms(request: pytest.FixtureRequest) -> None:
+    """In a storm brokers and quorum are struck at any call of the operator; then every pool becomes Ready."""
+    tally = explore([], pools=STORMS, rivals=RIVALS)
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        sys.stdout.write(f"\n{tally.report()}\n")
+    assert not tally.failures, "\n".join(tally.failures[:10])
+    assert tally.storms == STORMS + RIVALS

@@ -206,7 +206,9 @@ class KraftModel:
                 self._fetch(one, leader)
             self._advance(leader)
         for one in followers:
-            one.high_watermark = min(leader.high_watermark, one.disk.end)
+            reached = min(leader.high_watermark, one.disk.end)
+            # What a broker has read as committed stays so, while a new leader does not know its high watermark yet.
+            one.high_watermark = max(reached, one.high_watermark) if one.broker else reached
 
     def _resign(self, running: list[Process]) -> None:
         now_s = self._clock.elapsed_s
