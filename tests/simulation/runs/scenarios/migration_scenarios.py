@@ -139,8 +139,7 @@ def _either(world: World) -> str:
     return _DONE(world) and stays_static(world)
 
 
-_LEVELLED: Final = {"name": "metadata.version", "level": 29}
-_HIGHER: Final = {"name": "metadata.version", "level": 30}
+_LOWER: Final = {"name": "streams.version", "level": 0}
 
 
 def _of_new(*levels: Json, dynamic: bool) -> Json:
@@ -170,12 +169,12 @@ MIGRATIONS: Final = (
     ),
     Scenario(
         name="migration-beside-another-level",
-        spec=spec_of("Static", 3, **_of_new(_HIGHER, dynamic=False)),
+        spec=spec_of("Static", 3, **_of_new(dynamic=False)),
         turns=(
-            turn("asks for kraft.version 1", is_ready, applies(_of_new(_HIGHER, dynamic=True))),
-            turn("asks for the level before", at_stage(STAGES[1]), applies(_of_new(_LEVELLED, dynamic=True))),
+            turn("asks for kraft.version 1", is_ready, applies(_of_new(dynamic=True))),
+            turn("asks for a lower level", at_stage(STAGES[1]), applies(_of_new(_LOWER, dynamic=True))),
         ),
-        holds=all_hold(ends_dynamic(NEW), ends_on(NEW, metadata=29), has_ended),
+        holds=all_hold(ends_dynamic(NEW), ends_on(NEW, streams=0), has_ended),
     ),
     *(
         _at(stage, name, act, holds)
