@@ -172,7 +172,7 @@ MIGRATIONS: Final = (
         spec=spec_of("Static", 3, **_of_new(dynamic=False)),
         turns=(
             turn("asks for kraft.version 1", is_ready, applies(_of_new(dynamic=True))),
-            turn("asks for a lower level", at_stage(STAGES[1]), applies(_of_new(_LOWER, dynamic=True))),
+            turn("asks for a lower level", at_stage(STAGES[0]), applies(_of_new(_LOWER, dynamic=True))),
         ),
         holds=all_hold(ends_dynamic(NEW), ends_on(NEW, streams=0), has_ended),
     ),
