@@ -163,6 +163,7 @@ class Clients:
             f" producers replaced: {len(account['replaced'])}",
             flush=True,
         )
+        print(*verdict.examples, sep="\n", end="\n" if verdict.examples else "", flush=True)
         assert not account["broken"], account["broken"]
         return verdict
 

@@ -87,3 +87,9 @@ def test_an_outage_lasts_from_its_first_look_to_the_first_good_one() -> None:
     assert found == {(OFFLINE, 1.0, 4.0), (UNDER_MIN_ISR, 1.0, 3.0), (UNDER_MIN_ISR, 4.0, None)}
     assert outages.values()["looks"] == 5
     assert outages.values()["blind_s"] == 1.0
+
+
+def test_a_record_that_is_there_twice_is_shown() -> None:
+    """With its offsets and its acknowledgement, so that a person can find the moment in the servers' logs."""
+    verdict = judge("t-0", lane(consumed=[]), [*GOOD, Read(offset=5, sequence=4)])
+    assert verdict.examples == ("t-0: record 4 is at offsets [4, 5], acknowledged: ['offset 4 at 4.0 s']",)

@@ -101,6 +101,7 @@ def judge(name: str, lane: Lane, log: Sequence[Read]) -> Verdict:
     examples = [
         *(f"{name}: acknowledged record {row.sequence} is not at offset {row.offset}" for row in gone[:_EXAMPLES]),
         *(f"{name}: consumed record {row.sequence} is not at offset {row.offset}" for row in withdrawn[:_EXAMPLES]),
+        *_twice(name, lane, log, counts),
     ]
     return Verdict(
         acknowledged=len(lane.acknowledged),
@@ -116,6 +117,16 @@ def judge(name: str, lane: Lane, log: Sequence[Read]) -> Verdict:
         happened=sum(number in counts for number in unanswered),
         examples=tuple(examples),
     )
+
+
+def _twice(name: str, lane: Lane, log: Sequence[Read], counts: Counter[int]) -> list[str]:
+    """A sentence for each of the first records that are in the log more than once."""
+    found = []
+    for number in sorted(number for number, count in counts.items() if count > 1)[:_EXAMPLES]:
+        offsets = [row.offset for row in log if row.sequence == number]
+        answers = [f"offset {row.offset} at {row.at_s:.1f} s" for row in lane.acknowledged if row.sequence == number]
+        found.append(f"{name}: record {number} is at offsets {offsets}, acknowledged: {answers}")
+    return found
 
 
 def _skipped(consumed: Sequence[Read], at_offset: dict[int, int]) -> int:

@@ -98,6 +98,8 @@ class Streams:
         return Producer(
             {
                 **_QUIET,
+                "log_level": 7,
+                "debug": "eos",  # what the idempotent producer does after an error
                 "bootstrap.servers": self._bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",
