@@ -110,13 +110,21 @@ def may_add_node(situation: Situation) -> Answer:
     return yes("no voter change is open")
 ''',
         ),
-        ("model/actions/record.py", "    Adopt,\n    DropNode,\n", "    AddNode,\n    Adopt,\n    DropNode,\n"),
+        (
+            "model/actions/record.py",
+            "    Adopt,\n    BeginMigration,\n",
+            "    AddNode,\n    Adopt,\n    BeginMigration,\n",
+        ),
         after(
             "model/actions/record.py",
             "DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {\n",
             "    RecordChange.NODES_ADDED: AddNode,\n",
         ),
-        ("model/actions/record.py", "    permit: Permit[Start] | ", "    permit: Permit[AddNode] | Permit[Start] | "),
+        (
+            "model/actions/record.py",
+            "    permit: (\n        Permit[Start]\n",
+            "    permit: (\n        Permit[AddNode]\n        | Permit[Start]\n",
+        ),
         ("plan/voters/requested.py", "import RecordChange, WriteRecord\n", "import DecideRecord, RecordChange\n"),
         (
             "plan/voters/requested.py",

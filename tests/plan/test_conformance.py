@@ -176,6 +176,17 @@ def test_newer_brokers_hold_the_way_down() -> None:
     assert verdicts[29].allowed
 
 
+def test_levels_come_after_the_brokers() -> None:
+    """No level is raised while a broker is known to run an earlier release, even one that it supports already."""
+    step = FeatureStep(name="share.version", level=1)
+    look = with_brokers(broker(1, WELL, metadata_max=27), broker(2, WELL, metadata_max=33), broker(3, WELL))
+    refused = may_raise(situation(observed=look), step, ())
+    assert not refused.allowed
+    assert "brokers 1 do not run Kafka 4.4.0" in refused.reason
+    well = with_brokers(broker(1, WELL, metadata_max=33), broker(3, WELL))
+    assert "do not run" not in may_raise(situation(observed=well), step, ()).reason
+
+
 def test_newer_brokers() -> None:
     """Only a broker that is known to support a higher level is of a later release."""
     look = with_brokers(broker(1, WELL, metadata_max=33), broker(2, WELL, metadata_max=29), broker(3))

@@ -98,5 +98,12 @@ def newer_brokers(situation: Situation, level: int) -> tuple[str, ...]:
     return tuple(str(one.node_id) for one in seen if one.metadata_max is not None and one.metadata_max > level)
 
 
+def older_brokers(situation: Situation, level: int) -> tuple[str, ...]:
+    """The registered brokers that are known to support no metadata.version up to this one: of an earlier release."""
+    brokers = situation.observed.brokers
+    seen = brokers.value if isinstance(brokers, Known) else ()
+    return tuple(str(one.node_id) for one in seen if one.metadata_max is not None and one.metadata_max < level)
+
+
 def _elements(value: str | None) -> frozenset[str]:
     return frozenset(part.strip() for part in (value or "").split(",") if part.strip())

@@ -9,7 +9,7 @@ from typing import Final
 
 from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
 from kafka_quorum.api.release import parse_release
-from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.conformance import older_brokers, why_brokers_hold
 from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -122,12 +122,23 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
             (bool(static), f"Did not {change}: {static}"),
             (bool(named := blockers(situation, step)), f"Did not {change}: {'; '.join(named)}"),
             (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
+            (bool(behind := _brokers_behind(situation)), f"{first}: {behind}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, step, change),
             *_unsoaked(situation, first),
         ),
         _vouched(situation, step),
     )
+
+
+def _brokers_behind(situation: Situation) -> str:
+    """Which brokers are known not to run the release yet: levels are the last act of a release."""
+    release = parse_release(situation.runtime.release)
+    ranges = {each.name: each for each in (supported_by(release) if release is not None else None) or ()}
+    if METADATA not in ranges:
+        return ""
+    ids = ", ".join(older_brokers(situation, ranges[METADATA].max_level))
+    return f"brokers {ids} do not run Kafka {situation.runtime.release} yet" if ids else ""
 
 
 @guard(LowerLevel)
