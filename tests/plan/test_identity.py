@@ -29,7 +29,7 @@ from tests.model.values import (
 from tests.plan.reading import degraded, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
-from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
+from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
@@ -52,9 +52,9 @@ def without_record(observed: Observed) -> Observed:
     return replace(observed, record=None)
 
 
-def rebuilt(observed: Observed) -> IdentityRecord:
+def rebuilt(observed: Observed, spec: Desired | None = None) -> IdentityRecord:
     """The record that the plan rebuilds from what is left."""
-    write = only(planned(observed), WriteRecord)
+    write = only(planned(observed, spec), WriteRecord)
     assert write.change is RecordChange.REBUILT
     assert write.record.resource_version == ""
     return write.record
@@ -269,6 +269,20 @@ def test_rebuilt_standalone(phase: BootstrapPhase) -> None:
         FormatMode.NO_INITIAL_CONTROLLERS,
         FormatMode.NO_INITIAL_CONTROLLERS,
     ]
+
+
+def test_rebuilt_without_a_status_while_static() -> None:
+    """The first claims of a static quorum are those of its voters: their controllers may start again."""
+    voters = runtime(static_voters=running().node_ids)
+    look = without_record(at_rest(status=NO_STATUS, revisions=(revision(voters),)))
+    look = replace(look, pods=tuple(replace(one, revision=revision(voters).name) for one in look.pods))
+    record = rebuilt(look, desired(bootstrap=BootstrapMode.STATIC))
+    assert record.static
+    assert {one.mode for one in record.nodes} == {FormatMode.STATIC}
+    second = replace(node(running(), 3001), generation=2, claim_uid="claim-3001-2")
+    look = replace(look, claims=(*look.claims, claim(running(), second)))
+    again = rebuilt(look, desired(bootstrap=BootstrapMode.STATIC))
+    assert node(again, 3001).mode is FormatMode.NO_INITIAL_CONTROLLERS
 
 
 def test_rebuilt_after_a_lost_disk() -> None:

@@ -22,10 +22,11 @@ from tests.model.values import (
 from tests.plan.reading import only, planned, reasons, verdict, wait
 
 from kafka_quorum.api.features import KRAFT
-from kafka_quorum.model.actions import ApplyContract, BeginFeatureStep, DecideRecord, RecordChange
+from kafka_quorum.model.actions import ApplyContract, BeginFeatureStep, DecideRecord, RecordChange, WriteRecord
+from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.contract import Contract, Match, StoredContract
 from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, fault_of, with_migration
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, fault_of, with_migration
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MIGRATIONS, STATIC_TO_DYNAMIC, FoundBy, MigrationKind, Reached, is_known
@@ -210,6 +211,16 @@ def test_a_quorum_that_is_past_the_first_stage_begins_at_the_second(static: bool
     assert (write.change, stage_of(write), write.record.static) == (RecordChange.DYNAMIC, CONTROLLERS, False)
 
 
+def test_a_migration_entered_in_the_middle_keeps_what_runs() -> None:
+    """With a release in the spec that never ran, it keeps that of the controllers: a correction needs no release."""
+    look, asked = look_at(None, kraft=1), wanted(features=(), runtime=runtime(release="3.9.0", image="another"))
+    write = moved(look, asked)
+    assert write.record.migration is not None
+    assert (write.record.migration.release, write.record.migration.image) == (runtime().release, runtime().image)
+    after = replace(look, record=write.record)
+    assert "OlderImage" not in reasons(planned(after, wanted(features=()))) | reasons(planned(after, asked))
+
+
 def test_the_controllers_are_first() -> None:
     """When every controller runs without the setting, the brokers' stage begins; while one has it, it does not."""
     write = moved(look_at(CONTROLLERS, kraft=1))
@@ -343,6 +354,45 @@ def test_brokers_are_not_judged_by_the_contract_before() -> None:
     held(brokers_gate(replace(look, contract=Known(value=None))), "7-brokers-follow")
 
 
+@pytest.mark.parametrize("stage", [None, RAISE, BROKERS])
+def test_no_gate_believes_another_contract(stage: str | None) -> None:
+    """A contract that somebody changed, and that cannot be written again, shows nothing of a broker that follows it."""
+    look = look_at(stage, kraft=int(stage is not None))
+    assert isinstance(look.contract, Known)
+    assert look.contract.value is not None
+    well = {setting.key: setting.value for setting in look.contract.value.contract.settings}
+    edited = replace(look.contract.value.contract, settings=())
+    seen = BrokerSeen(node_id=NodeID(7), settings=Known(value=well), metadata_max=None)
+    assert moved(replace(look, brokers=Known(value=(seen,)))).record != look.record
+    look = replace(look, brokers=Known(value=(replace(seen, settings=Known(value={})),)))
+    look = replace(look, contract=Known(value=StoredContract(contract=edited)))
+    assert migrations(situation(wanted(), look)).exclusive is None
+
+
+def test_a_lost_contract_comes_back_above_what_was_confirmed() -> None:
+    """A confirmation of a contract that is lost, as its revision in the status is, counts for no later one."""
+    look = replace(look_at(BROKERS, kraft=1), contract=Known(value=None))
+    confirmed = wanted(broker_access=BrokerAccess(confirmed_revision=4))
+    assert only(planned(look, confirmed), ApplyContract).contract.revision == 5
+    assert only(planned(look, wanted()), ApplyContract).contract.revision == 1
+
+
+def test_a_revision_that_was_set_back_rises_again() -> None:
+    """The revision of a contract that somebody edited is that of the status at least."""
+    look = look_at(BROKERS, kraft=1)
+    look = replace(look, status=replace(look.status, contract_revision=6))
+    assert only(planned(look, wanted()), ApplyContract).contract.revision == 6
+
+
+def test_a_release_that_stays_static_is_held() -> None:
+    """At kraft.version 1 on 3.9 a quorum stays static for good: the wait names the release that ends it."""
+    look = look_at(None, kraft=1, raised=False)
+    assert wait(planned(look, wanted()), "Migrating").severity is Severity.PROGRESS
+    old = tuple((id_, Known(value=saying("3.9.2", kraft_version=1))) for id_, _ in look.versions)
+    told = wait(planned(replace(look, versions=old), wanted()), "MigrationHeld")
+    assert "4.1 or later" in told.message
+
+
 def test_it_waits_for_brokers_under_a_condition() -> None:
     """The plan holds, names the broker and the revision's way out, and changes nothing else."""
     silent = BrokerSeen(node_id=NodeID(7), settings=Unknown(reason="it does not answer"), metadata_max=None)
@@ -406,6 +456,15 @@ def test_an_image_of_the_same_release_follows_the_spec() -> None:
     assert found.runtime.image == "registry.example/kafka:mirror"
 
 
+def test_a_replaced_image_stays_beside_another_release() -> None:
+    """While another release waits, pods are made with the image that ran last, not with the one of the beginning."""
+    look, mirrored = look_at(CONTROLLERS, kraft=1), revision(runtime(image="registry.example/kafka:mirror"))
+    assert look.record is not None
+    look = replace(look, record=replace(look.record, applied_revision=mirrored.name), revisions=(mirrored,))
+    found = situation(wanted(runtime=runtime(release="4.5.0", image="another")), look)
+    assert (found.runtime.release, found.runtime.image) == (runtime().release, "registry.example/kafka:mirror")
+
+
 @pytest.mark.parametrize("stage", [RAISE, CONTROLLERS, BROKERS])
 def test_the_voters_stay(stage: str) -> None:
     """Controllers are added and removed after the migration; those that there are stay wanted."""
@@ -422,6 +481,39 @@ def test_other_levels_wait() -> None:
     said = planned(look_at(CONTROLLERS, kraft=1), wanted(features=(*ASKED, lower)))
     assert not any(isinstance(action, BeginFeatureStep) for action in said.actions)
     assert any("metadata.version" in one.message and one.reason == "SteppingFeature" for one in said.waits)
+
+
+@pytest.mark.parametrize("stage", [CONTROLLERS, BROKERS])
+def test_kraft_version_0_is_refused(stage: str) -> None:
+    """A request for kraft.version 0 is refused at once: it does not follow when the migration ends."""
+    said = planned(look_at(stage, kraft=1), wanted(features=(FeatureLevel(name=KRAFT, level=0),)))
+    assert "static again" in wait(said, "DowngradeRefused").message
+    assert "SteppingFeature" not in reasons(said)
+
+
+def test_what_waits_for_the_end_is_looked_at_seldom() -> None:
+    """A release that waits for a migration, which waits for a person, is no reason to look many times a second."""
+    silent = BrokerSeen(node_id=NodeID(7), settings=Unknown(reason="it does not answer"), metadata_max=None)
+    look = replace(look_at(BROKERS, kraft=1), brokers=Known(value=(silent,)))
+    held_back = planned(look, wanted(runtime=runtime(release="4.5.0")))
+    assert "Migrating" in reasons(held_back)
+    assert held_back.requeue_s == planned(look, wanted()).requeue_s
+
+
+@pytest.mark.parametrize(("mode", "goes_back"), [(FormatMode.NO_INITIAL_CONTROLLERS, False), (FormatMode.STATIC, True)])
+def test_a_new_disk_does_not_go_back_to_static_voters(mode: FormatMode, goes_back: bool) -> None:  # noqa: FBT001
+    """A refused controller on a replaced disk stays: from the applied revision, with static voters, it cannot start."""
+    look, lost = look_at(CONTROLLERS, kraft=1), NodeID(3001)
+    assert look.record is not None
+    static, target = revision(runtime(static_voters=look.record.node_ids), number=1), named(runtime())
+    nodes = tuple(replace(one, revision=target, mode=mode) if one.node_id == lost else one for one in look.record.nodes)
+    record = replace(look.record, nodes=nodes, applied_revision=static.name)
+    said = ((target, Admission(allowed=False, words="no")), (static.name, Admission(allowed=True)))
+    answers = tuple((PodQuestion(node_id=lost, revision=name), Known(value=each)) for name, each in said)
+    pods = tuple(replace(one, revision=static.name) for one in look.pods if one.node_id != lost)
+    look = replace(look, record=record, pods=pods, revisions=(*look.revisions, static), admissions=answers)
+    writes = [each for each in planned(look, wanted()).actions if isinstance(each, WriteRecord)]
+    assert [each.change is RecordChange.REVISION for each in writes] == [True] * goes_back
 
 
 def test_a_lost_pod_is_replaced_in_every_stage() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import SILENT
+from tests.model.values import SILENT, runtime
 from tests.plan.test_migrations import BROKERS, CONTROLLERS, RAISE, look_at, wanted
 from tests.status.passes import done
 
@@ -88,3 +88,19 @@ def test_without_a_request_there_is_no_row() -> None:
 def test_a_row_of_a_wrong_type_is_not_read() -> None:
     """Any user may write the status of an older CRD: text in place of the row is dropped."""
     assert "migration" not in readable({"migration": "StaticToDynamic"})
+
+
+def test_what_follows_is_not_what_is_missing() -> None:
+    """A release that waits for the end of the migration is not what the migration waits for."""
+    roll = replace(look_at(CONTROLLERS, kraft=1), quorum=SILENT)
+    row = told(done(roll, wanted(runtime=runtime(release="4.5.0"))))
+    assert "4.5.0" not in row["missing"]
+    assert "the quorum has no leader" in row["missing"]
+
+
+def test_a_record_that_cannot_be_read_ends_no_migration() -> None:
+    """Without a record the stage is not known, and the row stays as it was."""
+    begun: Json = {"migration": {**OLD["migration"], "stage": 2}}
+    found = done(replace(look_at(CONTROLLERS, kraft=1), record=None), wanted())
+    assert told(found, begun) == begun["migration"]
+    assert told(found) == {}

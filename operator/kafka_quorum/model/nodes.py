@@ -35,18 +35,20 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
     """What every pod shall be made from: the spec, and what the stage of a migration lays over it.
 
     During a migration the release stays that of its beginning. An image for that release is the spec's at any time:
-    one that cannot be pulled any more can be replaced.
+    one that cannot be pulled any more can be replaced, and stays when the spec asks for another release.
 
     The listener of a quorum that has started stays what it is. A restart that was requested once stays part of it. So
     removing the annotation restarts nothing; tools that replace a whole object remove it. This holds during a restart,
     too: it goes on. Otherwise the controllers already restarted would get the earlier value, and restart once more.
     """
-    runtime = desired.runtime
+    runtime, applied = desired.runtime, observed.revision(record.applied_revision)
     if (reached := record.migration) is not None and runtime.release != reached.release:
-        runtime = replace(runtime, release=reached.release, image=reached.image)
+        image = reached.image
+        if applied is not None and applied.runtime.release == reached.release:
+            image = applied.runtime.image
+        runtime = replace(runtime, release=reached.release, image=image)
     if record.overlay.found_by is FoundBy.VOTERS:
         runtime = replace(runtime, static_voters=record.node_ids)
-    applied = observed.revision(record.applied_revision)
     if applied is not None and not runtime.restarted_at:
         runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
     if record.phase is BootstrapPhase.STARTED and applied is not None:

@@ -33,12 +33,16 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Something that is waited for. `reason` is CamelCase for a condition, `message` says what would end the wait."""
+    """Something that is waited for. `reason` is CamelCase for a condition, `message` says what would end the wait.
+
+    `delayed`: it waits for the end of a migration, and the migration does not wait for it.
+    """
 
     severity: Severity
     reason: str
     message: str
     node_id: NodeID | None = None
+    delayed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

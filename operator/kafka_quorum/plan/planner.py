@@ -36,7 +36,9 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
         situation = Situation(
             desired=desired, observed=observed, record=observed.record, now_s=now_s, repair_only=repair_only
         )
-    return replace(_plan(desired, observed, situation, repair_only=repair_only), situation=situation)
+    planned = _plan(desired, observed, situation, repair_only=repair_only)
+    shown = None if situation is None else migration_plan(situation)
+    return replace(planned, situation=situation, migration=shown)
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:
@@ -49,7 +51,6 @@ def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, 
     planned = _finished(merged((paused, ordered(situation))), observed, soaks_s=soak_left_s(situation))
     if holds_token(situation):  # pools wait for it: the looks that show every voter caught up follow soon
         planned = replace(planned, requeue_s=min(planned.requeue_s, _SOON_S))
-    planned = replace(planned, migration=migration_plan(situation))
     return planned if desired.paused else replace(planned, features=plans(situation))
 
 
@@ -80,7 +81,7 @@ def _requeue_s(waits: tuple[Wait, ...], soaks_s: float, *, unproven: bool) -> fl
     """When to look again. A soak may take days: then the looks are less frequent, and one follows at its end."""
     if unproven:
         return _SOON_S
-    moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS}
+    moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS and not wait.delayed}
     if moving == {SOAKING}:
         return min(max(soaks_s, _SOON_S), _LATER_S)
     if moving == {WAITS_FOR_TOKEN}:

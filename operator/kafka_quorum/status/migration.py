@@ -14,9 +14,12 @@ _MISSING: Final = ("MigrationHeld", "Migrating", "FeatureBlocked", "Soaking", "S
 def migration(done: Pass, old: Json) -> Json:
     """The migration that is under way, or is requested; nothing if there is none.
 
-    One that has not begun is known by the levels that the leader reports. Without a report the row stays as it was.
+    One that has not begun is known by the levels that the leader reports. Without a report the row stays as it was, and
+    without a record that can be read, too.
     """
     planned = done.plan.migration
+    if done.observed.record is None:
+        return {"migration": old["migration"]} if "migration" in old else {}
     if planned is None:
         silent = not isinstance(done.observed.quorum, Known) or not done.observed.finalized
         return {"migration": old["migration"]} if silent and not _has_begun(old) and "migration" in old else {}
@@ -38,5 +41,5 @@ def _has_begun(old: Json) -> bool:
 
 
 def _missing(done: Pass) -> str:
-    found = (wait.message for reason in _MISSING for wait in done.plan.waits if wait.reason == reason)
-    return next(found, "")
+    waits = [wait for wait in done.plan.waits if not wait.delayed]
+    return next((wait.message for reason in _MISSING for wait in waits if wait.reason == reason), "")

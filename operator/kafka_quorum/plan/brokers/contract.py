@@ -6,6 +6,7 @@ Pools format and run their brokers from it, and owners of other brokers read it.
 from typing import Final
 
 from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.names import contract_name
 from kafka_quorum.model.plan import Severity, Wait
@@ -24,11 +25,17 @@ def contract(situation: Situation) -> Part:
         return Part(waits=_unread(stored.reason))
     present = None if stored.value is None else stored.value.contract
     may_go_down = may_run_image(situation, situation.runtime.release).allowed
-    least = situation.observed.status.contract_revision + 1 if present is None else 1
+    least = _least_revision(situation, present)
     due = due_contract(situation, present, may_go_down=may_go_down, least_revision=least)
     if present == due and stored.value is not None and not stored.value.adrift:
         return Part()
     return Part(actions=(ApplyContract(name=contract_name(situation.desired.name), contract=due),))
+
+
+def _least_revision(situation: Situation, present: Contract | None) -> int:
+    """A lost contract comes back above each revision that was published, or confirmed: what was confirmed is gone."""
+    seen = situation.observed.status.contract_revision
+    return max(seen, 1) if present else max(seen, situation.desired.broker_access.confirmed_revision) + 1
 
 
 def _unread(why: str) -> tuple[Wait, ...]:

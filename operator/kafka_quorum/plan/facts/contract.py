@@ -25,7 +25,7 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
     """The contract that shall be stored in place of `old`.
 
     `may_go_down`: the levels allow the release of the spec if it is older than that of the contract. `least_revision`
-    is the lowest revision that a first contract may have.
+    is the lowest revision that it may have.
     """
     record = situation.record
     settings = _settings(situation)
@@ -48,7 +48,7 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
     due = replace(due, resource_version=old.resource_version)
     if _must_follow(old, due):
         return replace(due, revision=max(old.revision + 1, least_revision))
-    return replace(due, revision=old.revision, base=old.base or old.controllers)
+    return replace(due, revision=max(old.revision, least_revision), base=old.base or old.controllers)
 
 
 def is_published(situation: Situation) -> bool:
@@ -59,6 +59,14 @@ def is_published(situation: Situation) -> bool:
         and stored.value is not None
         and (stored.value.contract.settings == _settings(situation))
     )
+
+
+def why_not_published(situation: Situation) -> str:
+    """Why no broker can be judged by the stored contract; empty if it can, or if there is no broker."""
+    brokers = situation.observed.brokers
+    if is_published(situation) or (isinstance(brokers, Known) and not brokers.value):
+        return ""
+    return f"ConfigMap {situation.desired.name}-brokers does not have the present broker contract"
 
 
 def _settings(situation: Situation) -> tuple[Setting, ...]:

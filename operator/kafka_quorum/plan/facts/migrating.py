@@ -25,12 +25,15 @@ def runs_static(situation: Situation) -> bool:
 def may_step(situation: Situation, name: str, *, rises: bool) -> bool:
     """Whether the level of this feature may change now: in a migration only those of its stage.
 
-    A static quorum gets kraft.version 1 by a migration, and in no other way.
+    A static quorum gets kraft.version 1 by a migration, and in no other way. That it never falls, its guard says at any
+    time: it does not follow when a migration has ended.
     """
+    if name in STATIC_NEEDS and not rises:
+        return True
     reached, record = situation.record.migration, situation.record
     if reached is not None:
         return name in reached.present.levels
-    return not (record.static and rises and name in STATIC_NEEDS)
+    return not (record.static and name in STATIC_NEEDS)
 
 
 STATIC_NEEDS = frozenset({"kraft.version"})

@@ -9,8 +9,9 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import BeginMigration, BrokersFollow, ControllersFollow, DropStatic, RevertMigration
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.changing import why_changing
-from kafka_quorum.plan.facts.contract import everywhere, is_published
+from kafka_quorum.plan.facts.contract import everywhere, is_published, why_not_published
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
+from kafka_quorum.plan.guards.rule7_releases import too_old_for_dynamic
 
 
 @guard(BeginMigration)
@@ -33,6 +34,7 @@ def may_begin_migration(situation: Situation, title: str, lacks: str) -> Answer:
             (step is not None, f"{first}: a step of a feature level is under way"),
             (not everywhere(situation), f"{first}: {rolling}"),
             (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
+            (bool(stored := why_not_published(situation)), f"{first}: {stored}"),
         ),
         "every controller runs from the present spec, and nothing else changes",
     )
@@ -55,14 +57,25 @@ def may_drop_static(situation: Situation) -> Answer:
     behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
     return unless(
         (
-            (view.static, f"{first}: the voters have no directory ids yet"),
+            (view.static, f"{first}: {what_static_voters_lack(situation) or _NO_IDS}"),
             (not own <= view.voters, f"{first}: the voters do not have the directory ids of their disks yet"),
             (not view.committed, f"{first}: the present voter set is not committed yet"),
             (bool(behind), f"{first}: controllers {behind} do not report kraft.version 1 yet"),
             (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
+            (bool(stored := why_not_published(situation)), f"{first}: {stored}"),
         ),
         "every voter has its directory id, and every controller is at kraft.version 1",
     )
+
+
+_NO_IDS = "the voters have no directory ids yet"
+
+
+def what_static_voters_lack(situation: Situation) -> str:
+    """What a quorum at kraft.version 1 needs from a person to get directory ids; empty if it needs time only."""
+    quorum = situation.observed.quorum
+    static = isinstance(quorum, Known) and quorum.value.static
+    return f"{_NO_IDS}: {lacks}" if static and (lacks := too_old_for_dynamic(situation)) else ""
 
 
 def _ignores_static(observed: Observed, node_id: NodeID) -> bool:

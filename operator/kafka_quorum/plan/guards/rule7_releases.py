@@ -19,6 +19,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.changing import why_changing
+from kafka_quorum.plan.facts.contract import why_not_published
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule5_restarts import _names
@@ -122,6 +123,7 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
             (bool(static), f"Did not {change}: {static}"),
             (bool(named := blockers(situation, step)), f"Did not {change}: {'; '.join(named)}"),
             (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
+            (bool(stored := why_not_published(situation)), f"{first}: {stored}"),
             (bool(behind := _brokers_behind(situation)), f"{first}: {behind}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, step, change),
@@ -160,6 +162,7 @@ def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> An
         (
             (bool(named), f"Did not {change}: {'; '.join(named)}"),
             (bool(brokers := why_brokers_hold(situation)), f"{first}: {brokers}"),
+            (bool(stored := why_not_published(situation)), f"{first}: {stored}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, whole, change),
             *_refusal(observed, step, change),

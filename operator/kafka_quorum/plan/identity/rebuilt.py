@@ -92,7 +92,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
                 generation=claim.generation if claim else former[node_id].generation + 1 if node_id in former else 1,
                 claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
                 directory_id=DirectoryID(directory) if directory else None,
-                mode=_rebuilt_format_mode(desired, observed, node_id, directory),
+                mode=_rebuilt_format_mode(desired, observed, node_id, directory, claim),
                 formatted=started and directory is not None,
                 retired=former[node_id].retired if node_id in former else (),
                 revision=None,
@@ -113,11 +113,14 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
     return tuple(found[node_id] for node_id in sorted(found))
 
 
-def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
+def _rebuilt_format_mode(
+    desired: Desired, observed: Observed, node_id: NodeID, directory: str | None, claim: Claim | None
+) -> FormatMode:
     """How this disk was formatted: an initial voter's first disk is formatted differently from every later disk.
 
-    Without a list of initial voters, a controller with a directory id before the barrier counts as one. In the modes in
-    which the disk reports its own directory id, the id may be unknown before the barrier.
+    Without a list of initial voters, a controller with a directory id before the barrier counts as one; so does one on
+    its first claim while the quorum is static, because no voter joined it. In the modes in which the disk reports its
+    own directory id, the id may be unknown before the barrier.
     """
     told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
     forming = told is not None and not started
@@ -127,7 +130,8 @@ def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, 
             for entry in observed.status.initial
         )
     else:
-        first = forming or (directory is not None and not started)
+        voted = told is not None and claim is not None and claim.generation == 1 and _rebuilt_static(desired, observed)
+        first = forming or (directory is not None and (not started or voted))
     return (told or FormatMode.INITIAL_CONTROLLERS) if first else FormatMode.NO_INITIAL_CONTROLLERS
 
 

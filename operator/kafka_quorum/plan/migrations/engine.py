@@ -10,6 +10,7 @@ from typing import Final
 
 from kafka_quorum.model.actions import DecideRecord
 from kafka_quorum.model.conformance import are_being_asked, why_brokers_hold
+from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_migration, without_migration
 from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import Refusal
@@ -51,9 +52,9 @@ def frozen(situation: Situation) -> Part:
     until = f"the migration {record.migration.migration.title} is under way, and this follows then"
     waits = []
     if desired.runtime.release != situation.runtime.release:
-        waits.append(_wait(MIGRATING, f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
+        waits.append(_delayed(f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
     if situation.requested != record.node_ids:
-        waits.append(_wait(MIGRATING, f"Waiting to change the voters: {until}"))
+        waits.append(_delayed(f"Waiting to change the voters: {until}"))
     return Part(waits=tuple(waits))
 
 
@@ -113,14 +114,22 @@ def _through(situation: Situation, way: Way, gate: Gate, to: int) -> Part:
 
 
 def _record_at(situation: Situation, migration: Migration, to: int) -> IdentityRecord:
-    record, asked = situation.record, situation.desired.runtime
+    record = situation.record
     if to == len(migration.stages):
         return without_migration(record)
     name = migration.stages[to].name
     if record.migration is not None:
         return with_migration(record, replace(record.migration, stage=name))
-    reached = Reached(kind=migration.kind, stage=name, release=asked.release, image=asked.image)
+    made = _rolled_out(situation)
+    reached = Reached(kind=migration.kind, stage=name, release=made.release, image=made.image)
     return with_migration(record, reached)
+
+
+def _rolled_out(situation: Situation) -> Runtime:
+    """What the controllers run: a migration that is entered in the middle must not keep a release that never ran."""
+    applied = situation.observed.revision(situation.record.applied_revision)
+    asked = situation.desired.runtime
+    return asked if applied is None or applied.runtime.release == asked.release else applied.runtime
 
 
 def _told(migration: Migration, to: int) -> str:
@@ -150,6 +159,10 @@ def _held_back(situation: Situation, gate: Gate, verdict: Refusal) -> tuple[Wait
     persons = (gate.lacks(situation), "" if are_being_asked(situation) else why_brokers_hold(situation))
     held = any(text and text in verdict.reason for text in persons)
     return (_wait(HELD if held else MIGRATING, verdict.reason, Severity.HELD if held else Severity.PROGRESS),)
+
+
+def _delayed(message: str) -> Wait:
+    return replace(_wait(MIGRATING, message), delayed=True)
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:

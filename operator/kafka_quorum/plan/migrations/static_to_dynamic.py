@@ -13,6 +13,7 @@ from kafka_quorum.plan.guards.rule7_migrations import (
     may_end_at_brokers,
     may_leave_controllers,
     may_revert_level,
+    what_static_voters_lack,
 )
 from kafka_quorum.plan.guards.rule7_releases import too_old_for_dynamic
 from kafka_quorum.plan.migrations.way import Answered, Entry, Gate, Way
@@ -28,7 +29,9 @@ def _is_raised(situation: Situation) -> bool:
 
 
 _INTO_FIRST: Final = Gate(judge=_begin, change=RecordChange.MIGRATION_BEGUN, lacks=too_old_for_dynamic)
-_OUT_OF_FIRST: Final = Gate(judge=may_drop_static, change=RecordChange.DYNAMIC, tells=_is_raised)
+_OUT_OF_FIRST: Final = Gate(
+    judge=may_drop_static, change=RecordChange.DYNAMIC, tells=_is_raised, lacks=what_static_voters_lack
+)
 
 
 def _asked(situation: Situation) -> bool:

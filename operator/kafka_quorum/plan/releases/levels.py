@@ -6,6 +6,8 @@ request is sent in a look in which the active controller answered that it would 
 result.
 """
 
+from dataclasses import replace
+
 from kafka_quorum.api.features import KRAFT, level_text
 from kafka_quorum.model.actions import (
     BeginFeatureStep,
@@ -81,7 +83,7 @@ def _after_migration(situation: Situation, want: Want) -> Part:
         return Part()
     first = f"Waiting to change {want.name} to {level_text(want.name, want.level)}"
     text = f"{first}: the migration {reached.migration.title} is under way, and this follows then"
-    return Part(waits=(_wait(STEPPING, text),))
+    return Part(waits=(replace(_wait(STEPPING, text), delayed=True),))
 
 
 def _begin(situation: Situation, want: Want) -> Part:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_quorum.model.actions import RecordChange, WriteRecord
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import refused_pod
@@ -30,6 +30,8 @@ def _moved(situation: Situation, node: NodeIdentity) -> Part:
         revision = situation.observed.revision(name)
         if name in (None, pod.revision) or revision is None or (name != situation.target and not own.current):
             continue
+        if node.formatted and revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+            continue  # `pods` makes no pod from it, because with an empty log it would vote
         if not may_run_image(situation, revision.runtime.release).allowed:
             continue
         question = replace(pod, revision=revision.name)
