@@ -52,9 +52,9 @@ def frozen(situation: Situation) -> Part:
     until = f"the migration {record.migration.migration.title} is under way, and this follows then"
     waits = []
     if desired.runtime.release != situation.runtime.release:
-        waits.append(_delayed(f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
+        waits.append(_follows(MIGRATING, f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
     if situation.requested != record.node_ids:
-        waits.append(_delayed(f"Waiting to change the voters: {until}"))
+        waits.append(_follows(MIGRATING, f"Waiting to change the voters: {until}"))
     return Part(waits=tuple(waits))
 
 
@@ -161,8 +161,8 @@ def _held_back(situation: Situation, gate: Gate, verdict: Refusal) -> tuple[Wait
     return (_wait(HELD if held else MIGRATING, verdict.reason, Severity.HELD if held else Severity.PROGRESS),)
 
 
-def _delayed(message: str) -> Wait:
-    return replace(_wait(MIGRATING, message), delayed=True)
+def _follows(reason: str, message: str) -> Wait:
+    return replace(_wait(reason, message), delayed=True)
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:

@@ -47,6 +47,7 @@ from tests.simulation.runs.scenarios.scenes import (
 from kafka_quorum.model.migration import STATIC_TO_DYNAMIC
 from kit.kube.protocol import CONFIG_MAPS, Json
 
+OLDER: Final = "3.9.2"
 OLD: Final = "4.1.2"
 NEW: Final = "4.4.0"
 VOTERS: Final = "controller.quorum.voters"
@@ -108,6 +109,17 @@ STAGES: Final = tuple(stage.name for stage in STATIC_TO_DYNAMIC.stages)
 _BEYOND: Final = {
     "the-record-lost": (loses_record, _DONE),
     "the-status-lost": (erases_status, _DONE),
+    "the-record-and-the-status-lost": (
+        both(both(erases_status, loses_record), later(30, loses(Loss.SANDBOX, "leader"))),
+        _DONE,
+    ),
+    "an-older-release-and-the-record-lost": (
+        both(
+            both(applies(kafka(OLDER, dynamic=True)), later(5, loses_record)),
+            later(60, applies(kafka(dynamic=True))),
+        ),
+        _DONE,
+    ),
     "a-pause": (pauses_for(60), _DONE),
     "a-lost-disk": (loses(Loss.EMPTIED_AND_KILLED, "follower"), _DONE),
     "a-lost-claim": (loses(Loss.CLAIM_DELETED, "follower"), _DONE),
@@ -149,6 +161,18 @@ def _of_new(*levels: Json, dynamic: bool) -> Json:
 
 
 MIGRATIONS: Final = (
+    Scenario(
+        name="static-record-and-status-gone",
+        spec=_STATIC,
+        turns=(
+            turn(
+                "loses both, then a pod",
+                is_ready,
+                both(both(erases_status, loses_record), later(30, loses(Loss.POD_DELETED, "leader"))),
+            ),
+        ),
+        holds=stays_static,
+    ),
     Scenario(
         name="migration-taken-back",
         spec=_STATIC,
