@@ -220,6 +220,7 @@ def test_a_broker_on_an_older_release_blocks_and_is_named(old: Quorum) -> None:
     """An older broker blocks the levels and is named with its range; after its upgrade the levels follow."""
     brokers = Brokers(old, WAYS_IN, version=OLD, node_ids=[1])
     brokers.start()
+    old.patch({"brokerAccess": {"bootstrapServers": brokers.bootstrap}})
     old.patch(release(NEW, features=FOLLOW))
     old.wait_ready(ROLL_TIMEOUT_S)
     condition = wait_features(old, "False", "Blocked")

@@ -133,6 +133,7 @@ def begin(quorum: Quorum, kafka_everywhere: None, older_kafka: None) -> Iterator
     assert_release(quorum, FIRST)
     assert_static(quorum)
     brokers.start(static_voters=sorted(ALL))
+    quorum.patch({"brokerAccess": {"bootstrapServers": brokers.bootstrap}})
     with Watching(quorum) as watching, Writer(quorum, WAYS_IN, brokers=brokers) as writer:
 
         def story(patience: float) -> tuple[Story, Writer]:
