@@ -23,6 +23,7 @@ _NODE: Final = re.compile(r"\b(?:controller |claim alpha-|pod alpha-|formatter a
 _REFUSED: Final = {"RemovingPod", "OlderImage", "LostNode", "LostDisk", "DowngradeRefused", "Soaking"}
 """A wait with one of these reasons repeats the words of a guard."""
 _OF_THE_QUORUM: Final = {
+    "AfterMigration",
     "DowngradeRefused",
     "EarlierResourceEnds",
     "FeatureBlocked",

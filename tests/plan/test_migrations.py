@@ -446,7 +446,7 @@ def test_the_release_stays(stage: str) -> None:
     found = situation(newer, look)
     assert (found.runtime.release, found.runtime.image) == (runtime().release, runtime().image)
     said = planned(look, newer)
-    assert any("4.5.0" in one.message and one.reason == "Migrating" for one in said.waits)
+    assert any("4.5.0" in one.message and one.reason == "AfterMigration" for one in said.waits)
 
 
 def test_an_image_of_the_same_release_follows_the_spec() -> None:
@@ -471,7 +471,7 @@ def test_the_voters_stay(stage: str) -> None:
     look = look_at(stage, kraft=int(stage != RAISE))
     five = wanted(replicas=5)
     assert situation(five, look).wanted == at(stage).node_ids
-    assert any(one.reason == "Migrating" and "voters" in one.message for one in planned(look, five).waits)
+    assert any(one.reason == "AfterMigration" and "voters" in one.message for one in planned(look, five).waits)
     assert situation(wanted(replicas=1), look).wanted == at(stage).node_ids
 
 
@@ -496,7 +496,7 @@ def test_what_waits_for_the_end_is_looked_at_seldom() -> None:
     silent = BrokerSeen(node_id=NodeID(7), settings=Unknown(reason="it does not answer"), metadata_max=None)
     look = replace(look_at(BROKERS, kraft=1), brokers=Known(value=(silent,)))
     held_back = planned(look, wanted(runtime=runtime(release="4.5.0")))
-    assert "Migrating" in reasons(held_back)
+    assert "AfterMigration" in reasons(held_back)
     assert held_back.requeue_s == planned(look, wanted()).requeue_s
 
 

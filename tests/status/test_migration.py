@@ -85,6 +85,13 @@ def test_without_a_request_there_is_no_row() -> None:
     assert told(done(look_at(None, kraft=0), wanted(features=())), OLD) == {}
 
 
+def test_a_release_that_waits_for_the_migration_is_not_ready() -> None:
+    """Who waits for Ready after asking for another release waits until it runs, however long the migration takes."""
+    found = done(waiting(), wanted(runtime=runtime(release="4.5.0")))
+    assert (ready(found).truth, ready(found).reason) == (Truth.FALSE, "AfterMigration")
+    assert "4.5.0" in ready(found).message
+
+
 def test_a_row_of_a_wrong_type_is_not_read() -> None:
     """Any user may write the status of an older CRD: text in place of the row is dropped."""
     assert "migration" not in readable({"migration": "StaticToDynamic"})

@@ -25,6 +25,8 @@ WAYS: Final[tuple[Way, ...]] = (static_to_dynamic.WAY,)
 _BY_KIND: Final = {way.migration.kind: way for way in WAYS}
 MIGRATING: Final = "Migrating"
 HELD: Final = "MigrationHeld"
+AFTER: Final = "AfterMigration"
+"""The spec asks for something that is not done yet: such a quorum is not Ready."""
 NOT_BEGUN: Final = "NotBegun"
 _NO_WAY_BACK: Final = "This stage cannot be reverted"
 
@@ -52,9 +54,9 @@ def frozen(situation: Situation) -> Part:
     until = f"the migration {record.migration.migration.title} is under way, and this follows then"
     waits = []
     if desired.runtime.release != situation.runtime.release:
-        waits.append(_follows(MIGRATING, f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
+        waits.append(_follows(f"Waiting to roll out Kafka {desired.runtime.release}: {until}"))
     if situation.requested != record.node_ids:
-        waits.append(_follows(MIGRATING, f"Waiting to change the voters: {until}"))
+        waits.append(_follows(f"Waiting to change the voters: {until}"))
     return Part(waits=tuple(waits))
 
 
@@ -161,8 +163,8 @@ def _held_back(situation: Situation, gate: Gate, verdict: Refusal) -> tuple[Wait
     return (_wait(HELD if held else MIGRATING, verdict.reason, Severity.HELD if held else Severity.PROGRESS),)
 
 
-def _follows(reason: str, message: str) -> Wait:
-    return replace(_wait(reason, message), delayed=True)
+def _follows(message: str) -> Wait:
+    return replace(_wait(AFTER, message), delayed=True)
 
 
 def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:
