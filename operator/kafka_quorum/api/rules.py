@@ -51,7 +51,7 @@ def _owned(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _malformed(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in config:
-        if not properties.owned(key) and not properties.well_formed_key(key):
+        if not properties.well_formed_key(key):
             yield "", f"{key!r}: {CONFIG_KEYS.message}"
 
 

@@ -36,6 +36,7 @@ SECRETS: Final = ResourceType(api_version="v1", kind="Secret", plural="secrets")
 EVERY_S: Final = 30.0
 OLD_S: Final = 90.0
 _BOOTSTRAP_MAX: Final = 10
+_NEVER: Final = "this operator asks no broker"
 _NOBODY: Final = "no broker was asked: no pool of this quorum runs, and spec.brokerAccess has no bootstrapServers"
 
 
@@ -93,7 +94,7 @@ class BrokerReads:
         fresh = last is not None and now_s - last.at_s <= OLD_S and last.because == because
         if needed and self._running is not None and not fresh:
             return Unknown(reason="the brokers are being asked")
-        return _combined(situation, last)
+        return _combined(situation, last, "its settings were not read yet" if self._running else _NEVER)
 
     async def _read(self, key: ObjectKey, situation: Situation, because: tuple[object, ...]) -> None:
         desired = situation.desired
@@ -151,7 +152,7 @@ class BrokerReads:
 
 def _is_open(situation: Situation, last: _Read) -> bool:
     """Whether a broker did not answer, or must be changed: it is asked again, so that the status does not stay old."""
-    seen = _combined(situation, last)
+    seen = _combined(situation, last, "")
     if isinstance(seen, Unknown):
         return True
     return not last.nobody and any(
@@ -188,10 +189,11 @@ def _because(situation: Situation) -> tuple[object, ...]:
     return _observers(situation), contract, situation.desired.broker_access
 
 
-def _combined(situation: Situation, last: _Read | None) -> Knowable[tuple[BrokerSeen, ...]]:
+def _combined(situation: Situation, last: _Read | None, unread: str) -> Knowable[tuple[BrokerSeen, ...]]:
+    """Every broker that the quorum or a read shows. `unread`: why nothing is known of one before the first read."""
     observers, access = _observers(situation), situation.desired.broker_access
     settings: Mapping[NodeID, Knowable[Settings]] = {}
-    reason = "its settings were not read yet"
+    reason = unread
     if last is None and access.bootstrap_servers:
         return Unknown(reason="the brokers were not asked yet")
     if last is not None and isinstance(last.known, Unknown):

@@ -33,9 +33,13 @@ def contract(situation: Situation) -> Part:
 
 
 def _least_revision(situation: Situation, present: Contract | None) -> int:
-    """A lost contract comes back above each revision that was published, or confirmed: what was confirmed is gone."""
+    """A lost contract comes back above each revision that was published, or confirmed: what was confirmed is gone.
+
+    Before the first leader there was none that could be lost.
+    """
     seen = situation.observed.status.contract_revision
-    return max(seen, 1) if present else max(seen, situation.desired.broker_access.confirmed_revision) + 1
+    confirmed = situation.desired.broker_access.confirmed_revision if situation.record.had_leader else 0
+    return max(seen, 1) if present else max(seen, confirmed) + 1
 
 
 def _unread(why: str) -> tuple[Wait, ...]:
