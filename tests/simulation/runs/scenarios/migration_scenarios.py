@@ -183,6 +183,19 @@ MIGRATIONS: Final = (
         holds=_either,
     ),
     Scenario(
+        name="migration-taken-back-without-a-leader",
+        spec=_STATIC,
+        turns=(
+            turn("asks for kraft.version 1", is_ready, ASKS),
+            turn(
+                "takes it back as the leader ends",
+                at_stage(STAGES[0]),
+                both(loses(Loss.SANDBOX, "leader"), applies(kafka(dynamic=False))),
+            ),
+        ),
+        holds=_either,
+    ),
+    Scenario(
         name="migration-asked-in-a-roll",
         spec=_STATIC,
         turns=(
