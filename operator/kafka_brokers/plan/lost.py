@@ -23,8 +23,13 @@ BLANK_FOR_S: Final = 15.0
 
 
 def lost(situation: Situation) -> Part:
-    """Give up what is lost, one broker at a time, as the policy says."""
-    return merged(_of(situation, broker) for broker in situation.record.brokers if not broker.leaving)
+    """Give up what is lost, one broker at a time, as the policy says.
+
+    A broker that leaves must run until it is proved empty, so it needs its volumes, too. One that never ran, or was
+    stopped for good, needs none.
+    """
+    needed = (one for one in situation.record.brokers if not one.leaving or (one.ran and not one.empty))
+    return merged(_of(situation, broker) for broker in needed)
 
 
 def _of(situation: Situation, broker: BrokerIdentity) -> Part:

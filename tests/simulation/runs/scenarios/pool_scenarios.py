@@ -356,6 +356,16 @@ SCALES: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-shrinks-and-loses-a-disk",
+        pools=_FOUR,
+        turns=(
+            *with_topics(Topic(name="orders", replicas=((0, 1, 3), (3, 2, 0), (1, 2, 0)))),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+            turn("the broker that leaves loses its disk", after(0), loses_broker(Loss.EMPTIED_AND_KILLED, 3)),
+        ),
+        holds=_has_moved,
+    ),
+    PoolScenario(
         name="pool-shrinks-empty",
         pools=_FOUR,
         turns=(*with_topics(_ORDERS), turn("asks for three", pools_rest, applies_pool(_scaled(3)))),
