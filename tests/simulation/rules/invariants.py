@@ -75,6 +75,8 @@ the late request creates the pod of a controller that the other operator has jus
 depends on another object's.
 """
 _RECORD_SUFFIX: Final = "-identity"
+_POOL_FORMATTER: Final = re.compile(r"-broker-format(-[0-9]+)*$")
+"""The end of the name of a pod that formats volumes of a broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +326,8 @@ class Checker:
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
         if LABEL_POOL in labels:
+            if event.late and _POOL_FORMATTER.search(name):
+                self._late_pods.add(name)
             self._pools.created(event)
             return
         quorum = labels.get("kafkaquorum.io/quorum", "")
