@@ -326,9 +326,7 @@ class Checker:
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
         if LABEL_POOL in labels:
-            if event.late and _POOL_FORMATTER.search(name):
-                self._late_pods.add(name)
-            self._pools.created(event)
+            self._created_for_pool(event, name)
             return
         quorum = labels.get("kafkaquorum.io/quorum", "")
         if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
@@ -350,6 +348,11 @@ class Checker:
         for other in others:
             if other["metadata"]["name"] != name and _claim_of(other) == volume:
                 self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+
+    def _created_for_pool(self, event: Created, name: str) -> None:
+        if event.late and _POOL_FORMATTER.search(name):
+            self._late_pods.add(name)
+        self._pools.created(event)
 
     def _pod_created(self, lineage: Lineage, event: Created, *, formats: bool) -> None:
         """Rules 2, 7 and 9: the disk, the image and the format of a new pod."""
