@@ -10,7 +10,7 @@ from tests.simulation.runs.explore import explore, replay
 from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
-ONE_IN = 400
+ONE_IN = 1200
 
 
 @pytest.mark.parametrize("name", [one.name for one in WITH_POOLS])
