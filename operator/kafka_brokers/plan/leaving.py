@@ -26,6 +26,7 @@ from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
 from kafka_brokers.plan.guards.availability import counted, named
 from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move
+from kafka_brokers.plan.lost import is_blank
 from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -76,6 +77,8 @@ def _is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         expected = disk.claim_uid is not None or disk.unproven
         if expected and (claim is None or claim.uid != disk.claim_uid or claim.volume_gone):
+            return True
+        if disk.formatted and is_blank(situation, broker, disk):
             return True
     return False
 

@@ -23,13 +23,8 @@ BLANK_FOR_S: Final = 15.0
 
 
 def lost(situation: Situation) -> Part:
-    """Give up what is lost, one broker at a time, as the policy says.
-
-    A broker that leaves must run until it is proved empty, so it needs its volumes, too. One that never ran, or was
-    stopped for good, needs none.
-    """
-    needed = (one for one in situation.record.brokers if not one.leaving or (one.ran and not one.empty))
-    return merged(_of(situation, broker) for broker in needed)
+    """Give up what is lost, one broker at a time, as the policy says."""
+    return merged(_of(situation, broker) for broker in situation.record.brokers if not broker.leaving)
 
 
 def _of(situation: Situation, broker: BrokerIdentity) -> Part:
@@ -57,7 +52,7 @@ def _gone(situation: Situation, broker: BrokerIdentity) -> Iterator[tuple[DiskId
             yield disk, True, f"Kubernetes reports that {name} does not exist"
         elif claim.deleting:
             yield disk, True, f"claim {claim.name} is being deleted, and {name} is gone with its pod"
-        elif disk.formatted and _is_blank(situation, broker, disk):
+        elif disk.formatted and is_blank(situation, broker, disk):
             yield disk, False, f"{name} was found empty in two runs"
 
 
@@ -67,7 +62,8 @@ def _is_unreadable(situation: Situation, broker: BrokerIdentity, disk: DiskIdent
     return any(one.name == name for one in situation.observed.unreadable)
 
 
-def _is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
+def is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
+    """Whether the scripts found a volume empty in two runs that are far enough apart, and nothing else between."""
     pod = situation.observed.broker_pod(broker.node_id)
     looking = () if pod is not None and pod.running else situation.observed.formatter_pods(broker.node_id)
     keys = {evidence_of(one) for one in (*looking, *((pod,) if pod is not None and not pod.running else ()))}

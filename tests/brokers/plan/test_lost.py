@@ -128,14 +128,9 @@ def test_a_volume_is_not_given_up_under_a_running_kafka() -> None:
         assert waiting(part_of(of)) == [("LostDisk", 1)]
 
 
-def test_a_broker_that_leaves_needs_its_volumes_until_it_is_empty() -> None:
-    """A lost one is replaced: only a broker that runs is proved empty. One that is, or never ran, gets none."""
-    gone = away(volume_gone=True)
-    assert part_of(replace(gone, record=edited(RAN, 1, leaving=True, empty=True))) == Part()
-    assert part_of(replace(gone, record=edited(RAN, 1, leaving=True, ran=False))) == Part()
-    write = part_of(replace(gone, record=edited(RAN, 1, leaving=True))).exclusive
-    assert isinstance(write, WriteRecord)
-    assert write.change is RecordChange.DISK_LOST
+def test_losses_of_a_broker_that_leaves_are_its_drains() -> None:
+    """It gets no new volumes."""
+    assert part_of(replace(away(volume_gone=True), record=edited(RAN, 1, leaving=True))) == Part()
 
 
 def test_losses_are_given_up_one_broker_after_the_other() -> None:
