@@ -160,6 +160,6 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "one-empty-look-gives-a-volume-up",
         "2, data",
         tuple(f"pool-roll/step:{step}:disk-blank:{node}" for step in (43, 46, 60, 70) for node in (0, 1, 2)),
-        ("_is_blank", "row.last_s - row.first_s >= BLANK_FOR_S", "True"),
+        ("is_blank", "row.last_s - row.first_s >= BLANK_FOR_S", "True"),
     ),
 )
