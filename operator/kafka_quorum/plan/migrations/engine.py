@@ -17,7 +17,7 @@ from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import MigrationPlan, Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.migrations import static_to_dynamic
-from kafka_quorum.plan.migrations.way import Gate, Way
+from kafka_quorum.plan.migrations.way import Entry, Gate, Way
 from kafka_quorum.plan.part import Part
 
 WAYS: Final[tuple[Way, ...]] = (static_to_dynamic.WAY,)
@@ -73,11 +73,10 @@ def migration_plan(situation: Situation) -> MigrationPlan | None:
             sentence=stage.sentence,
             way_back=stage.way_back or _NO_WAY_BACK,
         )
-    way = _next_way(situation)
-    entry = None if way is None else way.entry(situation)
-    if way is None or entry is None:
+    found = _next(situation)
+    if found is None:
         return None
-    migration = way.migration
+    migration, entry = found[0].migration, found[1]
     return MigrationPlan(
         kind=migration.kind.value,
         stage=0,
@@ -88,19 +87,20 @@ def migration_plan(situation: Situation) -> MigrationPlan | None:
     )
 
 
-def _next_way(situation: Situation) -> Way | None:
+def _next(situation: Situation) -> tuple[Way, Entry] | None:
+    """The first migration that this quorum needs, and where it begins."""
     if situation.record.phase is not BootstrapPhase.STARTED:
         return None
-    due = (way for way in WAYS if way.entry(situation) is not None)
-    return next(due, None)
+    due = ((way, way.entry(situation)) for way in WAYS)
+    return next(((way, entry) for way, entry in due if entry is not None), None)
 
 
 def _beginning(situation: Situation) -> Part:
     """Into the first migration that this quorum needs; the next one begins when this one has ended."""
-    way = _next_way(situation)
-    entry = None if way is None else way.entry(situation)
-    if way is None or entry is None:
+    found = _next(situation)
+    if found is None:
         return Part()
+    way, entry = found
     return _through(situation, way, entry.gate, entry.stage)
 
 
