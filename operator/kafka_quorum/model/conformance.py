@@ -24,6 +24,8 @@ def differs(setting: Setting, running: Settings) -> str:
     match setting.match:
         case Match.EQUALS:
             return "" if value == setting.value else f"{setting.key} is not {setting.value}"
+        case Match.ONE_OF:
+            return "" if value in wanted else f"{setting.key} is none of {setting.value}"
         case Match.SOME:
             return "" if has & wanted else f"{setting.key} has none of {setting.value}"
         case Match.HAS:

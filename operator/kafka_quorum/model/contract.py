@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 
 class Match(Enum):
@@ -19,6 +20,8 @@ class Match(Enum):
     """A list that has at least one element in common: a first contact, such as the bootstrap servers."""
     HAS = "has"
     """A list, or a map, that has every element of the contract's, and may have others."""
+    ONE_OF = "oneOf"
+    """One of the contract's values, which are separated by commas; the first one is written into files."""
     UNSET = "unset"
     """Not set: the contract has no value."""
 
@@ -57,6 +60,9 @@ class Contract:
     """Of the ConfigMap that it was read from; empty for one that is not stored yet."""
     base: tuple[str, ...] = ()
     """The addresses of the controllers when the revision last went up: a broker that follows it has one of these."""
+
+    zookeeper: ZooKeeperAccess | None = None
+    """Brokers use ZooKeeper now, at this address: `broker.id` instead of `process.roles` and `node.id`. None: KRaft."""
 
     def setting(self, key: str) -> Setting | None:
         """The setting of this key, if the contract rules it."""

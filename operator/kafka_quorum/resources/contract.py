@@ -34,6 +34,8 @@ def contract_object(desired: Desired, contract: Contract) -> Json:
     """The ConfigMap of a contract. With a resource version it replaces exactly that one."""
     body = _CONTRACT.dump_python(contract, mode="json")
     del body["resource_version"]
+    if contract.zookeeper is None:  # not written: earlier versions of the operator do not know it
+        del body["zookeeper"]
     text = json.dumps({"schemaVersion": formats.CONTRACT, **body}, indent=1)
     metadata: Json = {
         "name": names.contract_name(desired.name),
@@ -55,15 +57,27 @@ def properties_text(quorum: str, contract: Contract) -> str:
         f"# What every broker of KafkaQuorum {quorum} must have now: contract revision {contract.revision}.",
         f"# Cluster id {contract.cluster_id}. Kafka {contract.release} or earlier. No broker may have node.id {ids}.",
         f"# Next: {contract.next_step}",
-        "process.roles=broker",
+        *_mode_lines(contract),
     )
     return "".join(f"{line}\n" for line in (*first, *(line for each in contract.settings for line in _lines(each))))
+
+
+def _mode_lines(contract: Contract) -> Iterator[str]:
+    """How a broker stores metadata: in KRaft, or in ZooKeeper, where it has `broker.id` instead of `node.id`."""
+    if contract.zookeeper is None:
+        yield "process.roles=broker"
+        return
+    yield "# A broker uses ZooKeeper now: it has broker.id, and neither node.id nor process.roles"
+    yield "# process.roles must not be set"
+    yield f"zookeeper.connect={contract.zookeeper.connect}"
 
 
 def _lines(setting: Setting) -> Iterator[str]:
     match setting.match:
         case Match.EQUALS:
             yield f"{setting.key}={setting.value}"
+        case Match.ONE_OF:
+            yield f"{setting.key}={setting.value.split(',')[0]}"
         case Match.SOME:
             yield f"# One of these addresses is enough; a broker needs no restart when the list changes: {setting.key}"
             yield f"{setting.key}={setting.value}"
@@ -135,6 +149,8 @@ def _fault(contract: Contract) -> str | None:
     if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base)):
         return f"it has more than {_ROWS_MAX} settings or addresses"
     texts = (contract.release, contract.image, contract.next_step, *contract.controllers, *contract.secrets)
+    keeper = contract.zookeeper
+    texts += () if keeper is None else (keeper.connect, keeper.secret_name)
     lines = (*texts, *(text for each in contract.settings for text in (each.key, each.value)))
     if any(text and not is_clean(text, max_chars=_TEXT_MAX_CHARS) for text in lines):
         return "a text in it has characters that are not visible"
