@@ -14,8 +14,8 @@ from kafka_quorum.errors import KafkaError
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
-from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import TOLD_LATER, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey, usable_uuid, uuid_from_bytes
 from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.plan import Outcome, Plan
@@ -174,7 +174,7 @@ class Executor:
 
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
         cluster_id = action.cluster_id or ClusterID(self._uuid())
-        told = action.format.mode in (BootstrapMode.STATIC, BootstrapMode.ADOPT)  # the disks report theirs later
+        told = action.format.mode in TOLD_LATER  # the disks report theirs later
         initial = [
             ReplicaKey(node_id=node_id, directory_id=None if told else DirectoryID(self._uuid()))
             for node_id in action.initial

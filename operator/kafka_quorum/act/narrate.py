@@ -128,6 +128,11 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "GhostCured", message
         case actions.FinishOperation(reason=reason, message=message):
             return f"Operation{reason}", message
+        case actions.GiveBackNodes():
+            return (
+                "ZooKeeperGivenBack",
+                "ZooKeeper has /controller and /migration no more: a broker leads now",
+            )
 
 
 def _becomes(change: VoterChange) -> str:

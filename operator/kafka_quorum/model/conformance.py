@@ -3,7 +3,9 @@
 from typing import Final
 
 from kafka_quorum.model.contract import Match, Setting
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.registered import ASKING, BrokerSeen, Settings
 from kafka_quorum.model.situation import Situation
 
@@ -15,7 +17,7 @@ _SHOWN_MAX: Final = 3
 """How many brokers a sentence names."""
 
 
-def differs(setting: Setting, running: Settings) -> str:
+def differs(setting: Setting, running: Settings) -> str:  # noqa: PLR0911 - one answer for each way to match
     """In what a broker's running settings differ from one setting of the contract; empty if they do not."""
     if setting.key not in running and setting.match is not Match.UNSET:
         return f"{setting.key} is not among its settings"
@@ -55,9 +57,14 @@ def conforms(situation: Situation, broker: BrokerSeen) -> tuple[bool | None, str
 
 def is_confirmed(situation: Situation) -> bool:
     """Whether a person confirmed the present revision of the contract for brokers that cannot be asked."""
-    stored = situation.observed.contract
+    return is_confirmed_by(situation.desired, situation.observed)
+
+
+def is_confirmed_by(desired: Desired, observed: Observed) -> bool:
+    """The same, for a quorum that may have no record yet."""
+    stored = observed.contract
     present = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract.revision
-    return present is not None and situation.desired.broker_access.confirmed_revision == present
+    return present is not None and desired.broker_access.confirmed_revision == present
 
 
 def why_brokers_hold(situation: Situation) -> str:

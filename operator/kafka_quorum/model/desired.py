@@ -5,6 +5,7 @@ from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, Member, NodeID
 from kafka_quorum.model.registered import BrokerAccess
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 
 class BootstrapMode(Enum):
@@ -16,6 +17,8 @@ class BootstrapMode(Enum):
     """With `controller.quorum.voters`, at kraft.version 0, as all quorums were before KIP-853."""
     ADOPT = "Adopt"
     """Not formatted here: the disks of an existing quorum, static or dynamic, are adopted."""
+    ZOOKEEPER = "ZooKeeper"
+    """Static, beside a running cluster of ZooKeeper, whose cluster id it takes (KIP-866)."""
 
 
 class FeaturePolicy(Enum):
@@ -87,6 +90,28 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BesideZooKeeper:
+    """What a controller needs to write to ZooKeeper, and to speak to brokers that use it (KIP-866).
+
+    `listener` and `protocol` are those that the brokers use among themselves.
+    """
+
+    access: ZooKeeperAccess
+    listener: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrate:
+    """What the spec says of the migration from ZooKeeper. `dry_run`: only the preflight is done."""
+
+    beside: BesideZooKeeper
+    dry_run: bool = False
+    finalize: bool = False
+    roll_back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """What a Kafka pod is made from: the inputs whose change needs a restart, and nothing else.
 
@@ -107,6 +132,10 @@ class Runtime:
     """The node ids in `controller.quorum.voters`; empty for a dynamic quorum. Set by the planner, never by the spec."""
     restarted_at: str = ""
     """The value of the annotation that requests a restart of every controller; empty if there never was one."""
+    zookeeper: BesideZooKeeper | None = None
+    """The ZooKeeper that the controllers write to as well. Set by the planner, never by the spec alone."""
+    measured: bool = False
+    """Whether the controllers report their metrics. It is no input of the hash, so that its end restarts nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +164,8 @@ class Desired:
     soak_s: int
     runtime: Runtime
     broker_access: BrokerAccess = field(default_factory=BrokerAccess)
+    migrate: Migrate | None = None
+    """The migration from ZooKeeper; None for a quorum that does not begin beside one."""
 
     def member(self, node_id: NodeID) -> Member:
         """The controller of this node id, in the pool of this resource."""

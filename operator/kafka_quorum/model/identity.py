@@ -2,7 +2,8 @@
 
 There are three copies: an owner-less ConfigMap, the resource's status, and annotations of the claims. The ConfigMap
 decides and is written first, by compare-and-swap. This module holds the value and its only transitions, as pure
-functions. Nothing here may lead back from `STARTED`: after the barrier no initial format exists any more (rule 1).
+functions. Nothing here may lead back from `STARTED`: after the barrier no initial format exists any more (rule 1). The
+one exception is `attempted_again`: a quorum whose cluster went back to ZooKeeper holds nothing any more (KIP-866).
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,16 @@ from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
-from kafka_quorum.model.migration import PLAIN, STATIC, FoundBy, Overlay, Reached
+from kafka_quorum.model.migration import (
+    PLAIN,
+    ROLLED_BACK,
+    STATIC,
+    ZOOKEEPER_TO_KRAFT,
+    FoundBy,
+    MigrationKind,
+    Overlay,
+    Reached,
+)
 from kafka_quorum.model.quorum import FinalizedFeature
 from kit.parsing import INT32_MAX, quoted
 
@@ -39,7 +49,13 @@ class FormatMode(Enum):
     """Not formatted by this operator: the disk of a controller that was there before, which is only read."""
 
 
-_FORMATS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
+_FORMATS: Final = {
+    BootstrapMode.STATIC: FormatMode.STATIC,
+    BootstrapMode.ZOOKEEPER: FormatMode.STATIC,
+    BootstrapMode.ADOPT: FormatMode.ADOPTED,
+}
+TOLD_LATER: Final = frozenset(_FORMATS)
+"""Modes whose disks report their directory ids."""
 _TOLD_LATER: Final = frozenset(_FORMATS.values())
 """Formats whose directory ids are not made beforehand, but reported by the disk; their quorums are or may be static."""
 
@@ -125,6 +141,11 @@ class IdentityRecord:
         return STATIC if self.static else PLAIN
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the cluster went back to ZooKeeper, and this quorum ended."""
+        return self.migration is not None and self.migration.stage == ROLLED_BACK
+
+    @property
     def node_ids(self) -> tuple[NodeID, ...]:
         """Every node id that has a disk, in order."""
         return tuple(node.node_id for node in self.nodes)
@@ -203,12 +224,52 @@ def mint(
         cluster_id=cluster_id,
         phase=BootstrapPhase.FORMATTING,
         format=format_,
+        migration=_from_zookeeper(format_.release) if format_.mode is BootstrapMode.ZOOKEEPER else None,
         static=mode in _TOLD_LATER,
         initial=keys,
         nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
         applied_revision=None,
         had_leader=mode is FormatMode.ADOPTED,  # an adopted quorum had one: a lost majority is no failed bootstrap
         resource_version="",
+    )
+
+
+def _from_zookeeper(release: str) -> Reached:
+    """A quorum beside ZooKeeper is born in the first stage of its migration."""
+    first = ZOOKEEPER_TO_KRAFT.stages[0].name
+    return Reached(kind=MigrationKind.ZOOKEEPER_TO_KRAFT, stage=first, release=release, image="")
+
+
+def attempted_again(record: IdentityRecord) -> IdentityRecord:
+    """The record before another attempt, after the cluster went back to ZooKeeper: new volumes, and new directory ids.
+
+    ValueError if it did not go back: its controllers would lose what only they hold.
+    """
+    if not record.has_ended:
+        raise ValueError("the quorum has not gone back to ZooKeeper: its disks hold its metadata")
+    nodes = tuple(
+        replace(
+            node,
+            generation=node.generation + 1,
+            claim_uid=None,
+            directory_id=None,
+            mode=FormatMode.STATIC,
+            formatted=False,
+            retired=(*node.retired, *(() if node.directory_id is None else (node.directory_id,))),
+            revision=None,
+        )
+        for node in record.nodes
+    )
+    return replace(
+        record,
+        phase=BootstrapPhase.FORMATTING,
+        initial=tuple(node.key for node in nodes),
+        nodes=nodes,
+        applied_revision=None,
+        had_leader=False,
+        static=True,
+        levels=(),
+        migration=_from_zookeeper(record.format.release),
     )
 
 
@@ -286,7 +347,10 @@ def with_started(record: IdentityRecord) -> IdentityRecord:
     missing = [node.node_id for node in record.nodes if node.node_id in initial and not node.formatted]
     if missing:
         raise ValueError(f"initial controllers {missing} have not reported: the quorum must not start")
-    return replace(record, phase=BootstrapPhase.STARTED)
+    migration = record.migration
+    if migration is not None:  # the release could be corrected until now
+        migration = replace(migration, release=record.format.release)
+    return replace(record, phase=BootstrapPhase.STARTED, migration=migration)
 
 
 def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID]) -> IdentityRecord:

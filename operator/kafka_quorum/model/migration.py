@@ -14,11 +14,16 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from kafka_quorum.model.zookeeper import SavedNodes
+
 
 class MigrationKind(Enum):
     """What a quorum becomes. The values are stored, and shown in the status."""
 
     STATIC_TO_DYNAMIC = "StaticToDynamic"
+    ZOOKEEPER_TO_KRAFT = "ZooKeeperToKRaft"
+    BACK_TO_ZOOKEEPER = "BackToZooKeeper"
+    """The roll back of a migration from ZooKeeper that was not finalized."""
 
 
 class FoundBy(Enum):
@@ -28,15 +33,42 @@ class FoundBy(Enum):
     BOOTSTRAP = "controller.quorum.bootstrap.servers"
 
 
+class Keeper(Enum):
+    """How a server uses ZooKeeper."""
+
+    NONE = "none"
+    """KRaft only."""
+    PLAIN = "plain"
+    """A broker stores its metadata in ZooKeeper, and knows no KRaft controller."""
+    MIGRATES = "migrates"
+    """In migration mode: a broker of ZooKeeper that registers with the KRaft controllers, or a KRaft controller that
+    writes to ZooKeeper as well."""
+    RETURNS = "returns"
+    """A KRaft broker of a quorum that still writes to ZooKeeper, so that the broker can go back to it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """What a stage lays over the spec: properties that a person does not set. The defaults are those without one."""
+    """What a stage lays over the spec: properties that a person does not set. The defaults are those without one.
+
+    `stopped`: no controller runs. `measured`: the controllers report the state of the migration as metrics.
+    """
 
     found_by: FoundBy = FoundBy.BOOTSTRAP
+    keeper: Keeper = Keeper.NONE
+    stopped: bool = False
+    measured: bool = False
 
 
 PLAIN: Final = Overlay()
 STATIC: Final = Overlay(found_by=FoundBy.VOTERS)
+_BESIDE: Final = Overlay(found_by=FoundBy.VOTERS, keeper=Keeper.MIGRATES, measured=True)
+"""Controllers beside ZooKeeper."""
+_FINAL: Final = Overlay(found_by=FoundBy.VOTERS, measured=True)
+_STOPPED: Final = Overlay(found_by=FoundBy.VOTERS, keeper=Keeper.MIGRATES, stopped=True, measured=True)
+_BROKERS_PLAIN: Final = Overlay(found_by=FoundBy.VOTERS, keeper=Keeper.PLAIN)
+_BROKERS_MIGRATE: Final = Overlay(found_by=FoundBy.VOTERS, keeper=Keeper.MIGRATES)
+_BROKERS_KRAFT: Final = Overlay(found_by=FoundBy.VOTERS, keeper=Keeper.RETURNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,22 +134,107 @@ STATIC_TO_DYNAMIC: Final = Migration(
     ),
     way_out=_WAY_OUT,
 )
-MIGRATIONS: Final[Mapping[MigrationKind, Migration]] = MappingProxyType(
-    {each.kind: each for each in (STATIC_TO_DYNAMIC,)}
+_ROLL_BACK: Final = "Set spec.zookeeper.rollBack"
+ZOOKEEPER_TO_KRAFT: Final = Migration(
+    kind=MigrationKind.ZOOKEEPER_TO_KRAFT,
+    title="from ZooKeeper to KRaft",
+    stages=(
+        Stage(
+            name="Controllers",
+            controllers=_BESIDE,
+            brokers=_BROKERS_PLAIN,
+            sentence="the controllers run beside ZooKeeper, whose controller still leads",
+            way_back=f"{_ROLL_BACK}: the controllers stop, and no broker has to restart",
+            brokers_next="zookeeper.metadata.migration.enable=true, when every controller is ready",
+        ),
+        Stage(
+            name="Brokers",
+            controllers=_BESIDE,
+            brokers=_BROKERS_MIGRATE,
+            sentence="the brokers restart in migration mode. After the last one the metadata is copied to KRaft",
+            way_back=f"{_ROLL_BACK}: the controllers stop, ZooKeeper leads again, and the brokers restart once",
+            brokers_next="process.roles=broker, when the metadata is copied. ZooKeeper is kept up to date",
+        ),
+        Stage(
+            name="DualWrite",
+            controllers=_BESIDE,
+            brokers=_BROKERS_KRAFT,
+            sentence="the brokers restart as KRaft brokers. The controllers write to ZooKeeper as well",
+            way_back=f"{_ROLL_BACK}: the brokers restart in migration mode, then the controllers stop, ZooKeeper leads "
+            "again, and the brokers restart once more",
+            brokers_next="nothing, until spec.zookeeper.finalize is true",
+        ),
+        Stage(
+            name="Finalize",
+            controllers=_FINAL,
+            brokers=_BROKERS_KRAFT,
+            sentence="the controllers restart without ZooKeeper, which is not needed any more",
+        ),
+    ),
+    way_out="delete the KafkaQuorum",
 )
+BACK_TO_ZOOKEEPER: Final = Migration(
+    kind=MigrationKind.BACK_TO_ZOOKEEPER,
+    title="back to ZooKeeper",
+    stages=(
+        Stage(
+            name="BrokersReturn",
+            controllers=_BESIDE,
+            brokers=_BROKERS_MIGRATE,
+            sentence="the brokers restart in migration mode, with ZooKeeper, and without the directory "
+            "__cluster_metadata-0 in their log directories",
+            brokers_next="nothing, until the controllers are stopped",
+        ),
+        Stage(
+            name="ControllersStop",
+            controllers=_STOPPED,
+            brokers=_BROKERS_MIGRATE,
+            sentence="the controllers stop, so that none of them writes to ZooKeeper any more",
+            brokers_next="the settings without migration, when ZooKeeper's controller leads",
+        ),
+        Stage(
+            name="ZooKeeperLeads",
+            controllers=_STOPPED,
+            brokers=_BROKERS_MIGRATE,
+            sentence="/controller and /migration are deleted in ZooKeeper, and a broker becomes the controller",
+            brokers_next="the settings without migration, when ZooKeeper's controller leads",
+        ),
+        Stage(
+            name="BrokersLeave",
+            controllers=_STOPPED,
+            brokers=_BROKERS_PLAIN,
+            sentence="the brokers restart without the settings of the migration",
+        ),
+        Stage(
+            name="RolledBack",
+            controllers=_STOPPED,
+            brokers=_BROKERS_PLAIN,
+            sentence="the cluster uses ZooKeeper as before. The volumes of the controllers are retired",
+            way_back="Set spec.zookeeper.rollBack to false to begin the migration again, on new volumes",
+        ),
+    ),
+    way_out="",
+)
+MIGRATIONS: Final[Mapping[MigrationKind, Migration]] = MappingProxyType(
+    {each.kind: each for each in (STATIC_TO_DYNAMIC, ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER)}
+)
+ROLLED_BACK: Final = "RolledBack"
+"""The last stage of a roll back: the quorum has ended, and nothing runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
     """The migration that is under way, as the identity record stores it: its kind, and the name of its stage.
 
-    `release` and `image` are those of the spec when it began: no other release is rolled out until it ends.
+    `release` and `image` are those of the spec when it began: no other release is rolled out until it ends. `saved` is
+    what a roll back is about to delete in ZooKeeper, or has deleted, for a person.
     """
 
     kind: MigrationKind
     stage: str
     release: str
     image: str
+    saved: SavedNodes | None = None
 
     @property
     def migration(self) -> Migration:

@@ -7,7 +7,7 @@ its Kafka pod. So the API server itself prevents a second pod on the same claim.
 import hashlib
 import json
 import re
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,7 +68,7 @@ def inputs_hash(runtime: Runtime) -> str:
     same hash. The inputs of 0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list.
     Their form must stay, because hashes are names of objects that exist. All other inputs are one object after that.
     """
-    inputs = without_defaults(runtime)
+    inputs = without_defaults(replace(runtime, measured=False))
     listener: dict[str, object] = inputs.pop("listener")
     first = [
         inputs.pop("release"),

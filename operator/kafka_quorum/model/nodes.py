@@ -6,11 +6,11 @@ Controllers start at 3000: brokers share the id space, and start lower.
 from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
+from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.migration import FoundBy
+from kafka_quorum.model.migration import FoundBy, Keeper
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
@@ -42,18 +42,29 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
     too: it goes on. Otherwise the controllers already restarted would get the earlier value, and restart once more.
     """
     runtime, applied = desired.runtime, observed.revision(record.applied_revision)
-    if (reached := record.migration) is not None and runtime.release != reached.release:
+    begun = record.migration if record.phase is BootstrapPhase.STARTED else None
+    if (reached := begun) is not None and runtime.release != reached.release:
         image = reached.image
         if applied is not None and applied.runtime.release == reached.release:
             image = applied.runtime.image
         runtime = replace(runtime, release=reached.release, image=image)
     if record.overlay.found_by is FoundBy.VOTERS:
         runtime = replace(runtime, static_voters=record.node_ids)
+    runtime = replace(runtime, measured=record.overlay.measured)
+    if record.overlay.keeper is Keeper.MIGRATES:
+        runtime = replace(runtime, zookeeper=_beside(desired, applied, record))
     if applied is not None and not runtime.restarted_at:
         runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
     if record.phase is BootstrapPhase.STARTED and applied is not None:
         runtime = replace(runtime, listener=applied.runtime.listener)
     return runtime
+
+
+def _beside(desired: Desired, applied: Revision | None, record: IdentityRecord) -> BesideZooKeeper | None:
+    """The ZooKeeper of a quorum that has started stays the one that it is: another one may be another cluster."""
+    if record.phase is BootstrapPhase.STARTED and applied is not None and applied.runtime.zookeeper is not None:
+        return applied.runtime.zookeeper
+    return None if desired.migrate is None else desired.migrate.beside
 
 
 def _last_restart(applied: Revision, observed: Observed, record: IdentityRecord) -> str:

@@ -4,6 +4,7 @@ If a look could not list its Kubernetes objects, there is no `Observed`: the pas
 contrast, is often Unknown, and there are plans for that case.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
@@ -18,6 +19,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.voters import VoterSet
+from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperSeen
 from kit.token import Token
 
 
@@ -240,6 +242,12 @@ class Observed:
     """The stored broker contract; Known None if there is none. Without a reason it was not looked for."""
     brokers: Knowable[tuple[BrokerSeen, ...]] = _NO_BROKERS
     """Every registered broker that is known of."""
+    zookeeper: Knowable[ZooKeeperSeen] = _NO_TOKEN
+    """What ZooKeeper shows, for a quorum that migrates from it."""
+    driver: Knowable[DriverSeen] = _NO_TOKEN
+    """The state of the migration as the leader reports it."""
+    log_dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = _NO_TOKEN
+    """The log directories that failed, of every broker that was asked."""
     token: Knowable[Token] = _NO_TOKEN
     """The disruption token; Unknown while nothing is about to be stopped, and this quorum does not have it."""
     taken_at_s: float = 0.0

@@ -177,6 +177,72 @@ class RevertMigration(Guard):
     id = "7-revert-migration"
 
 
+class MintBeside(Guard):
+    """A new identity is made for a quorum beside ZooKeeper, with the cluster id of its cluster."""
+
+    id = "8-mint-beside"
+
+
+class CopyMetadata(Guard):
+    """The brokers of a cluster of ZooKeeper are told to use migration mode: then the metadata is copied."""
+
+    id = "7-copy-metadata"
+
+
+class LeaveZooKeeper(Guard):
+    """The brokers of a cluster of ZooKeeper are told to become KRaft brokers: the metadata is copied."""
+
+    id = "7-leave-zookeeper"
+
+
+class Finalize(Guard):
+    """The controllers stop to write to ZooKeeper, for good."""
+
+    id = "7-finalize"
+
+
+class Finalized(Guard):
+    """The migration from ZooKeeper has ended."""
+
+    id = "7-finalized"
+
+
+class RollBack(Guard):
+    """A migration from ZooKeeper turns round."""
+
+    id = "7-roll-back"
+
+
+class StopControllers(Guard):
+    """The controllers of a roll back stop: ZooKeeper holds everything."""
+
+    id = "7-stop-controllers"
+
+
+class GiveBackZooKeeper(Guard):
+    """ZooKeeper is given back to a controller of its own: two znodes are deleted."""
+
+    id = "7-give-back"
+
+
+class ZooKeeperLeads(Guard):
+    """ZooKeeper's controller leads, and brokers need the settings of the migration no more."""
+
+    id = "7-zookeeper-leads"
+
+
+class EndQuorum(Guard):
+    """A quorum ends after a roll back: its disks hold nothing that is needed."""
+
+    id = "7-end-quorum"
+
+
+class AttemptAgain(Guard):
+    """A migration that was rolled back begins again, on new disks."""
+
+    id = "7-attempt-again"
+
+
 class Adopt(Guard):
     """A quorum of another origin is adopted from its disks."""
 

@@ -71,6 +71,24 @@ class MigrationPlan:
     way_back: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Blocker:
+    """One thing in the way of a migration from ZooKeeper: the object, what was found, and how to change it.
+
+    `code` is CamelCase for programs. `unknown`: it could not be read, so that it may be in the way.
+    """
+
+    code: str
+    object: str
+    found: str
+    way_out: str
+    unknown: bool = False
+
+    def __str__(self) -> str:
+        """One sentence, and the way out."""
+        return f"{self.object}: {self.found}. {self.way_out}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before.
@@ -85,6 +103,8 @@ class Plan:
     requeue_s: float
     features: tuple[FeaturePlan, ...] = ()
     migration: MigrationPlan | None = None
+    preflight: tuple[Blocker, ...] | None = None
+    """What is in the way of a migration from ZooKeeper; None if it is not looked at."""
     questions: tuple[PodQuestion, ...] = ()
     situation: Situation | None = field(default=None, compare=False, repr=False)
     """The situation that the plan was decided by; None if there is no identity record."""

@@ -27,6 +27,8 @@ ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
 _RUNTIME: Final = TypeAdapter(Runtime)
+_SINCE: Final[Json] = {"zookeeper": None, "measured": False}
+"""Fields of a runtime that the first version did not have, which are stored only if they say something."""
 _RETIRED: Final = {"retired": "lost", "lost": "retired"}
 """The retired directory ids of a node are stored as `lost`, as version 0.1.0 did."""
 
@@ -152,9 +154,13 @@ def revision_object(
         "annotations": {names.INPUTS_HASH: inputs_hash},
         "ownerReferences": volume_owner(desired),  # it outlives the resource if the volumes do
     }
+    made_from = _RUNTIME.dump_python(runtime, mode="json")
+    for name_, default in _SINCE.items():  # earlier versions refuse the field, and read every other revision
+        if made_from[name_] == default:
+            del made_from[name_]
     data = {
         "schemaVersion": formats.REVISION,
-        "runtime": _RUNTIME.dump_python(runtime, mode="json"),
+        "runtime": made_from,
         "image": image,
         "spec": spec,
     }

@@ -50,6 +50,7 @@ from kafka_quorum.model.actions.record import (
     WriteRecord,
 )
 from kafka_quorum.model.actions.token import GiveToken, TakeToken
+from kafka_quorum.model.actions.zookeeper import GiveBackNodes
 
 __all__ = [
     "DECISIONS",
@@ -76,6 +77,7 @@ __all__ = [
     "DeletePod",
     "DeleteRevision",
     "FinishOperation",
+    "GiveBackNodes",
     "GiveToken",
     "Guarded",
     "KeepSpec",
@@ -126,6 +128,7 @@ Action: TypeAlias = (
     | StepFeature
     | CureGhost
     | FinishOperation
+    | GiveBackNodes
 )
 
 EXCLUSIVE = (
@@ -141,6 +144,7 @@ EXCLUSIVE = (
     StepFeature,
     CureGhost,
     FinishOperation,
+    GiveBackNodes,
 )
 """Actions that stand alone in a plan."""
 
@@ -155,11 +159,23 @@ _RECORDED: Final = frozenset(
         RecordChange.NODE_LOST,
         RecordChange.NODES_REMOVED,
         RecordChange.ROLL,
+        RecordChange.COPY_METADATA,
+        RecordChange.LEAVE_ZOOKEEPER,
+        RecordChange.FINALIZE,
+        RecordChange.FINALIZED,
+        RecordChange.ROLL_BACK,
+        RecordChange.STOP_CONTROLLERS,
+        RecordChange.GIVE_BACK,
+        RecordChange.ZOOKEEPER_LEADS,
+        RecordChange.END_QUORUM,
+        RecordChange.ATTEMPT_AGAIN,
     }
 )
 """Changes of the record that give up a disk, a controller or a setting, or let a voter be stopped."""
 
-Guarded: TypeAlias = WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
+Guarded: TypeAlias = (
+    WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod | GiveBackNodes
+)
 """Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
 
 
@@ -171,7 +187,7 @@ def is_guarded(action: Action) -> bool:
     is set to `True` only on a fresh look, because the disruption budget relies on it.
     """
     match action:
-        case RestartPod() | DeleteClaim() | ApplyBudget():
+        case RestartPod() | DeleteClaim() | ApplyBudget() | GiveBackNodes():
             return True
         case DeletePod(pod=pod, force=force, takes_disk=takes_disk):
             return pod.running or force or takes_disk

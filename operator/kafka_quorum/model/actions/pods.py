@@ -6,6 +6,7 @@ from kafka_quorum.model.actions.record import NEVER
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.permit import (
+    EndQuorum,
     GiveUpFormatter,
     HandOver,
     InitialFormat,
@@ -14,6 +15,7 @@ from kafka_quorum.model.permit import (
     ReplacePod,
     Restart,
     Run,
+    StopControllers,
     StopRetired,
     required,
 )
@@ -65,11 +67,18 @@ class DeletePod:
     force: bool = False
     takes_disk: bool = False
     judged_at_s: float = NEVER
-    permit: Permit[ReplacePod] | Permit[StopRetired] | Permit[HandOver] | Permit[GiveUpFormatter]
+    permit: (
+        Permit[ReplacePod]
+        | Permit[StopRetired]
+        | Permit[HandOver]
+        | Permit[GiveUpFormatter]
+        | Permit[StopControllers]
+        | Permit[EndQuorum]
+    )
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
-        required(self.permit, ReplacePod, StopRetired, HandOver, GiveUpFormatter)
+        required(self.permit, ReplacePod, StopRetired, HandOver, GiveUpFormatter, StopControllers, EndQuorum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

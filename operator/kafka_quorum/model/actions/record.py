@@ -13,19 +13,30 @@ from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.permit import (
     Adopt,
+    AttemptAgain,
     BeginMigration,
     BrokersFollow,
     ControllersFollow,
+    CopyMetadata,
     DropNode,
     DropStatic,
+    EndQuorum,
+    Finalize,
+    Finalized,
+    GiveBackZooKeeper,
     Guard,
+    LeaveZooKeeper,
     Mint,
+    MintBeside,
     Permit,
     RetireDisk,
     RetireNode,
     RevertMigration,
+    RollBack,
     Start,
+    StopControllers,
     WrongPermitError,
+    ZooKeeperLeads,
     required,
 )
 
@@ -56,6 +67,16 @@ class RecordChange(Enum):
     MIGRATION_STAGE = "MigrationMovesOn"
     MIGRATION_DONE = "MigrationCompleted"
     MIGRATION_REVERTED = "MigrationReverted"
+    COPY_METADATA = "MetadataCopied"
+    LEAVE_ZOOKEEPER = "BrokersLeaveZooKeeper"
+    FINALIZE = "Finalizing"
+    FINALIZED = "Finalized"
+    ROLL_BACK = "RollingBack"
+    STOP_CONTROLLERS = "ControllersStop"
+    GIVE_BACK = "ZooKeeperGivenBack"
+    ZOOKEEPER_LEADS = "ZooKeeperLeads"
+    END_QUORUM = "QuorumEnds"
+    ATTEMPT_AGAIN = "MigrationBeginsAgain"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
@@ -68,6 +89,16 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.MIGRATION_STAGE: ControllersFollow,
     RecordChange.MIGRATION_DONE: BrokersFollow,
     RecordChange.MIGRATION_REVERTED: RevertMigration,
+    RecordChange.COPY_METADATA: CopyMetadata,
+    RecordChange.LEAVE_ZOOKEEPER: LeaveZooKeeper,
+    RecordChange.FINALIZE: Finalize,
+    RecordChange.FINALIZED: Finalized,
+    RecordChange.ROLL_BACK: RollBack,
+    RecordChange.STOP_CONTROLLERS: StopControllers,
+    RecordChange.GIVE_BACK: GiveBackZooKeeper,
+    RecordChange.ZOOKEEPER_LEADS: ZooKeeperLeads,
+    RecordChange.END_QUORUM: EndQuorum,
+    RecordChange.ATTEMPT_AGAIN: AttemptAgain,
 }
 """The changes of the record that a guard must allow, and the guard of each."""
 
@@ -80,11 +111,11 @@ class MintIdentity:
     format: Format
     initial: tuple[NodeID, ...]
     others: tuple[NodeID, ...]
-    permit: Permit[Mint] | Permit[Adopt]
+    permit: Permit[Mint] | Permit[Adopt] | Permit[MintBeside]
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
-        required(self.permit, Mint, Adopt)
+        required(self.permit, Mint, Adopt, MintBeside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +147,16 @@ class DecideRecord(WriteRecord):
         | Permit[ControllersFollow]
         | Permit[BrokersFollow]
         | Permit[RevertMigration]
+        | Permit[CopyMetadata]
+        | Permit[LeaveZooKeeper]
+        | Permit[Finalize]
+        | Permit[Finalized]
+        | Permit[RollBack]
+        | Permit[StopControllers]
+        | Permit[GiveBackZooKeeper]
+        | Permit[ZooKeeperLeads]
+        | Permit[EndQuorum]
+        | Permit[AttemptAgain]
     )
 
     def __post_init__(self) -> None:

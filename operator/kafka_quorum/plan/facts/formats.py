@@ -10,7 +10,11 @@ from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 
-TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
+TOLD_BY_DISKS: Final = {
+    BootstrapMode.STATIC: FormatMode.STATIC,
+    BootstrapMode.ZOOKEEPER: FormatMode.STATIC,
+    BootstrapMode.ADOPT: FormatMode.ADOPTED,
+}
 """Quorums that begin with static voters, or may have them, and whose disks report their directory ids."""
 _DIGITS_MAX: Final = 9
 

@@ -1,0 +1,131 @@
+"""What a look shows of a migration from ZooKeeper: the state of its driver, and what is not as it should be."""
+
+from typing import Final
+
+from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import MigrationKind
+from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.zookeeper import DriverSeen, DriverState, GiveBack, SavedNodes, ZooKeeperSeen
+
+MOST_LAG: Final = 100
+"""How many records ZooKeeper may be behind while the migration goes on. A roll back demands 0."""
+STATES: Final = {
+    DriverState.UNLOADED: "not loaded yet",
+    DriverState.NONE: "NONE: the controllers do not migrate",
+    DriverState.PRE_MIGRATION: "PRE_MIGRATION",
+    DriverState.MIGRATION: "MIGRATION",
+    DriverState.POST_MIGRATION: "POST_MIGRATION",
+    DriverState.ZK: "ZK",
+}
+"""Kafka's names of the states, for messages."""
+
+
+def is_from_zookeeper(situation: Situation) -> bool:
+    """Whether this quorum began beside ZooKeeper, and its migration has neither ended nor been forgotten."""
+    reached = situation.record.migration
+    kinds = (MigrationKind.ZOOKEEPER_TO_KRAFT, MigrationKind.BACK_TO_ZOOKEEPER)
+    return reached is not None and reached.kind in kinds
+
+
+def began_beside(situation: Situation) -> bool:
+    """Whether the quorum was made for a migration from ZooKeeper."""
+    return situation.record.format.mode is BootstrapMode.ZOOKEEPER
+
+
+def driver(situation: Situation) -> DriverSeen | str:
+    """The state that the present leader reports, or why it is not known."""
+    quorum, said = situation.observed.quorum, situation.observed.driver
+    if isinstance(quorum, Unknown):
+        return f"the quorum has no leader ({quorum.reason})"
+    leader = quorum.value.answer.leader_id
+    if isinstance(said, Unknown):
+        return f"the state of the migration is not known ({said.reason})"
+    if said.value.node_id != leader or not said.value.active:
+        return f"controller {leader} leads, and has not reported the state of the migration"
+    return said.value
+
+
+def why_not_in(situation: Situation, state: DriverState) -> str:
+    """Why the migration is not in this state of Kafka's; empty if it is."""
+    said = driver(situation)
+    if isinstance(said, str):
+        return said
+    return "" if said.state is state else f"Kafka's migration is in state {STATES[said.state]}, not {STATES[state]}"
+
+
+def keeper(situation: Situation) -> ZooKeeperSeen | str:
+    """What ZooKeeper shows, or why it is not known."""
+    said = situation.observed.zookeeper
+    if isinstance(said, Unknown):
+        return f"ZooKeeper is not known ({said.reason})"
+    seen = said.value
+    if seen.cluster_id != situation.record.cluster_id:
+        return f"ZooKeeper has cluster id {seen.cluster_id or 'none'}, not {situation.record.cluster_id}"
+    return seen
+
+
+def why_not_dual(situation: Situation, *, most_lag: int = MOST_LAG) -> str:
+    """Why the controllers do not keep ZooKeeper up to date; empty if they do. Both sides must say so."""
+    if why := why_not_in(situation, DriverState.MIGRATION):
+        return why
+    said, seen = driver(situation), keeper(situation)
+    if isinstance(seen, str) or isinstance(said, str):
+        return str(seen)
+    leads, left = seen.controller, seen.migration
+    if leads is None or leads.kraft_epoch is None or leads.node_id != said.node_id:
+        return f"znode /controller does not name controller {said.node_id}, which leads"
+    if left is None or left.fault or not left.copied:
+        return "znode /migration does not say that the metadata was copied"
+    if said.lag is None:
+        return f"controller {said.node_id} does not report how far ZooKeeper is behind"
+    return "" if said.lag <= most_lag else f"ZooKeeper is {said.lag} records behind the metadata log"
+
+
+def brokers_in_migration(situation: Situation) -> int | None:
+    """How many brokers of ZooKeeper are registered in migration mode; None if it is not known."""
+    said = driver(situation)
+    return None if isinstance(said, str) else said.migrating
+
+
+def unknown_brokers(situation: Situation) -> tuple[NodeID, ...]:
+    """Brokers that ZooKeeper knows of, and that no look at the brokers shows."""
+    seen, brokers = keeper(situation), situation.observed.brokers
+    if isinstance(seen, str):
+        return ()
+    shown = {broker.node_id for broker in brokers.value} if isinstance(brokers, Known) else set()
+    return tuple(sorted(seen.expected - shown))
+
+
+def running(situation: Situation) -> tuple[str, ...]:
+    """The pods in which a controller runs, or may still run."""
+    return tuple(sorted(pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA))
+
+
+def to_give_back(seen: ZooKeeperSeen) -> GiveBack:
+    """What a roll back writes: our controller and the state of the migration are deleted, the epoch is raised.
+
+    A controller that ZooKeeper elected meanwhile stays. The new epoch is above every one that a KRaft controller wrote
+    into the state of a partition (KAFKA-20488).
+    """
+    leads, left, epoch = seen.controller, seen.migration, seen.controller_epoch
+    ours = leads if leads is not None and leads.kraft_epoch is not None else None
+    highest = max(
+        seen.state_epoch or 0,
+        -1 if ours is None or ours.kraft_epoch is None else ours.kraft_epoch,
+        -1 if left is None else left.kraft_controller_epoch,
+    )
+    raised = highest + 1 if epoch is not None and highest >= epoch.epoch else None
+    return GiveBack(controller=ours, migration=left, controller_epoch=epoch, epoch=raised)
+
+
+def to_save(seen: ZooKeeperSeen) -> SavedNodes:
+    """The texts of the nodes that a roll back deletes or changes."""
+    leads, left, epoch = seen.controller, seen.migration, seen.controller_epoch
+    return SavedNodes(
+        controller="" if leads is None else leads.raw,
+        controller_epoch="" if epoch is None else str(epoch.epoch),
+        migration="" if left is None else left.raw,
+    )

@@ -1,0 +1,319 @@
+"""Rule 7: the gates of the migration from ZooKeeper, and of its roll back (KIP-866).
+
+ZooKeeper and the leader's own metrics must both say that a stage is complete; one of them alone is not enough.
+"""
+
+from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import MigrationKind
+from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.permit import (
+    AttemptAgain,
+    CopyMetadata,
+    EndQuorum,
+    Finalize,
+    Finalized,
+    GiveBackZooKeeper,
+    LeaveZooKeeper,
+    MintBeside,
+    RollBack,
+    StopControllers,
+    ZooKeeperLeads,
+)
+from kafka_quorum.model.plan import Blocker
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
+from kafka_quorum.plan.facts.contract import everywhere, is_published, why_not_published
+from kafka_quorum.plan.facts.preflight import blockers
+from kafka_quorum.plan.facts.zookeeper import (
+    brokers_in_migration,
+    driver,
+    keeper,
+    running,
+    unknown_brokers,
+    why_not_dual,
+    why_not_in,
+)
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
+from kafka_quorum.plan.guards.rule8_identity import may_mint
+
+_SHOWN = 3
+
+
+@guard(MintBeside)
+def may_mint_beside(desired: Desired, observed: Observed) -> Answer:
+    """Rules 7 and 8: a quorum beside ZooKeeper takes its cluster id, and there is no trace of another quorum."""
+    first, migrate = "Did not begin the migration from ZooKeeper", desired.migrate
+    verdict = may_mint(observed)
+    if not verdict.allowed:
+        return no(verdict.reason)
+    if migrate is None:
+        return no(f"{first}: set spec.zookeeper.connect")
+    if migrate.dry_run:
+        return no(f"{first}: spec.zookeeper.dryRun is true, so only the preflight is done")
+    if migrate.roll_back:
+        return no(f"{first}: spec.zookeeper.rollBack is true")
+    wrong = [each for each in blockers(desired, observed, None) if each.code in {"ZooKeeper", "ClusterID", "Release"}]
+    if wrong:
+        return no(f"{first}: {listed(wrong)}")
+    return yes("ZooKeeper has the cluster id, and there is no trace of an earlier quorum")
+
+
+def why_preflight(situation: Situation) -> str:
+    """What the preflight found; empty if nothing is in the way, or the quorum does not begin beside ZooKeeper."""
+    found = blockers(situation.desired, situation.observed, situation.record)
+    return f"the preflight found {listed(found)}" if found else ""
+
+
+def listed(found: list[Blocker] | tuple[Blocker, ...]) -> str:
+    """The first blockers as one text."""
+    told = "; ".join(map(str, found[:_SHOWN]))
+    more = f" (and {len(found) - _SHOWN} more in status.preflight)" if len(found) > _SHOWN else ""
+    return f"{told}{more}"
+
+
+@guard(CopyMetadata)
+def may_copy_metadata(situation: Situation) -> Answer:
+    """Rule 7: no broker changes before every controller is ready, and nothing is in the way of the whole migration."""
+    first = "Waiting to let the brokers use migration mode"
+    return unless(
+        (
+            (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+            (bool(why := why_not_in(situation, DriverState.PRE_MIGRATION)), f"{first}: {why}"),
+            (bool(why := why_preflight(situation)), f"{first}: {why}"),
+            (bool(why := _why_brokers(situation)), f"{first}: {why}"),
+        ),
+        "every controller is ready to migrate, and nothing is in the way",
+    )
+
+
+@guard(LeaveZooKeeper)
+def may_leave_zookeeper(situation: Situation) -> Answer:
+    """Rule 7: brokers become KRaft brokers when all of them migrate, the metadata is copied, and ZooKeeper follows."""
+    first, seen = "Waiting to let the brokers become KRaft brokers", keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    return unless(
+        (
+            (bool(why := _why_brokers(situation)), f"{first}: {why}"),
+            (bool(why := why_not_dual(situation)), f"{first}: {why}"),
+            (bool(why := _why_not_all_migrate(situation, seen)), f"{first}: {why}"),
+            (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+        ),
+        "every broker is in migration mode, the metadata is copied, and ZooKeeper is kept up to date",
+    )
+
+
+@guard(Finalize)
+def may_finalize(situation: Situation) -> Answer:
+    """Rule 7: only a person gives ZooKeeper up, and only after every broker is a KRaft broker."""
+    first = "Waiting to complete the migration from ZooKeeper"
+    migrate = situation.desired.migrate
+    return unless(
+        (
+            (bool(why := why_brokers_left(situation)), f"{first}: {why}"),
+            (bool(why := why_not_dual(situation)), f"{first}: {why}"),
+            (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+            (migrate is None or not migrate.finalize, f"{first}: {PARKED}"),
+        ),
+        "every broker is a KRaft broker, and spec.zookeeper.finalize is true",
+    )
+
+
+PARKED = (
+    "every broker is a KRaft broker, and ZooKeeper is kept up to date, without a limit of time. Set "
+    "spec.zookeeper.finalize to true to give ZooKeeper up for good, or spec.zookeeper.rollBack to go back to it"
+)
+
+
+def why_brokers_left(situation: Situation) -> str:
+    """Which brokers are not KRaft brokers yet; empty if all are."""
+    if why := _why_brokers(situation):
+        return why
+    left = brokers_in_migration(situation)
+    if left is None:
+        return str(driver(situation))
+    return f"{left} brokers are still registered in migration mode" if left else ""
+
+
+@guard(Finalized)
+def may_be_finalized(situation: Situation) -> Answer:
+    """Rule 7: the migration has ended when every controller runs without ZooKeeper, and the leader says so."""
+    first = "Waiting for the end of the migration from ZooKeeper"
+    return unless(
+        (
+            (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+            (bool(why := why_not_in(situation, DriverState.POST_MIGRATION)), f"{first}: {why}"),
+        ),
+        "every controller runs without ZooKeeper, and the leader reports POST_MIGRATION",
+    )
+
+
+@guard(RollBack)
+def may_roll_back(situation: Situation) -> Answer:
+    """Rule 7: a migration turns round at any stage in which the controllers still write to ZooKeeper."""
+    first, seen = "Did not roll the migration back", keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    left, said = seen.migration, driver(situation)
+    no_epoch = left is not None and left.copied and seen.controller_epoch is None
+    over = not isinstance(said, str) and said.state is DriverState.POST_MIGRATION
+    return unless(
+        (
+            (over, f"{first}: the controllers have given ZooKeeper up"),
+            (no_epoch, f"{first}: znode /controller_epoch does not exist"),
+        ),
+        "spec.zookeeper.rollBack is true, and ZooKeeper is kept up to date until now",
+    )
+
+
+@guard(StopControllers)
+def may_stop_controllers(situation: Situation) -> Answer:
+    """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
+    first, seen = "Waiting to stop the controllers", keeper(situation)
+    reached, said = situation.record.migration, driver(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    if reached is not None and reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT and reached.index == 0:
+        idle = seen.controller is not None and seen.controller.kraft_epoch is None
+        return yes("no broker follows the controllers yet") if idle else no(f"{first}: a KRaft controller leads")
+    if not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not _is_kraft_led(seen):
+        return yes("the metadata was not copied yet, and ZooKeeper's controller leads")
+    turned = reached is not None and reached.kind is MigrationKind.BACK_TO_ZOOKEEPER
+    brokers = _why_brokers(situation) if turned else ""
+    return unless(
+        (
+            (bool(brokers), f"{first}: {brokers}"),
+            (bool(why := why_not_dual(situation, most_lag=0)), f"{first}: {why}"),
+        ),
+        "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
+    )
+
+
+@guard(GiveBackZooKeeper)
+def may_give_back(situation: Situation) -> Answer:
+    """Rule 7: the znodes are deleted when no controller runs or can start, and they are those of this quorum."""
+    first, seen = "Waiting to give ZooKeeper back", keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    leads, left = seen.controller, seen.migration
+    pods = ", ".join(running(situation))
+    foreign = leads is not None and leads.kraft_epoch is not None and situation.record.node(leads.node_id) is None
+    faulty = left is not None and bool(left.fault)
+    return unless(
+        (
+            (bool(pods), f"{first}: pods {pods} still exist. {_BY_FORCE}"),
+            (foreign, f"{first}: znode /controller names {leads and leads.node_id}, no controller of this quorum"),
+            (faulty, f"{first}: znode /migration is malformed ({left and left.fault}). Save it, and delete it"),
+            (seen.controller_epoch is None, f"{first}: znode /controller_epoch does not exist"),
+            (seen.state_epoch is None, f"{first}: the states of the partitions are being read"),
+        ),
+        "no controller runs, and the znodes are those of this quorum",
+    )
+
+
+_BY_FORCE = "If a Kubernetes node is off for good, delete its pod with kubectl delete pod --force"
+
+
+@guard(ZooKeeperLeads)
+def may_let_zookeeper_lead(situation: Situation) -> Answer:
+    """Rule 7: brokers lose the settings of the migration when a broker leads again by ZooKeeper's election."""
+    first, seen = "Waiting for ZooKeeper's controller", keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    leads, pods = seen.controller, ", ".join(running(situation))
+    return unless(
+        (
+            (bool(pods), f"{first}: pods {pods} still exist"),
+            (seen.migration is not None, f"{first}: znode /migration still exists"),
+            (leads is None, f"{first}: no broker is the controller yet"),
+            (leads is not None and _is_kraft_led(seen), f"{first}: a KRaft controller leads"),
+            (
+                leads is not None and leads.node_id not in seen.registered,
+                f"{first}: controller {leads and leads.node_id} is no registered broker",
+            ),
+        ),
+        f"broker {leads and leads.node_id} leads by ZooKeeper's election",
+    )
+
+
+@guard(EndQuorum)
+def may_end_quorum(situation: Situation) -> Answer:
+    """Rule 7: the quorum ends when no broker has the settings of the migration any more, and ZooKeeper leads."""
+    first, seen = "Waiting to retire the volumes of the controllers", keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    return unless(
+        (
+            (not is_published(situation), f"{first}: the broker contract without migration is not published yet"),
+            (bool(why := why_brokers_hold(situation)), f"{first}: {why}"),
+            (bool(left := unknown_brokers(situation)), f"{first}: brokers {_ids(left)} are not known to follow it"),
+            (seen.migration is not None or _is_kraft_led(seen), f"{first}: ZooKeeper still has a KRaft controller"),
+            (bool(running(situation)), f"{first}: pods {', '.join(running(situation))} still exist"),
+        ),
+        "every broker uses ZooKeeper as before the migration",
+    )
+
+
+@guard(AttemptAgain)
+def may_attempt_again(situation: Situation) -> Answer:
+    """Rules 1 and 7: a rolled-back quorum is made again if every trace of the earlier one is retired."""
+    first, observed, seen = "Did not begin the migration again", situation.observed, keeper(situation)
+    if isinstance(seen, str):
+        return no(f"{first}: {seen}")
+    used = ", ".join(claim.name for claim in observed.claims if claim.phase != RETIRED and not claim.deleting)
+    pods = ", ".join(sorted(pod.name for pod in observed.pods))
+    return unless(
+        (
+            (not situation.record.has_ended, f"{first}: the roll back is not complete"),
+            (bool(pods), f"{first}: pods {pods} still exist"),
+            (bool(used), f"{first}: claims {used} are not marked as retired yet"),
+            (observed.status.phase is BootstrapPhase.STARTED, f"{first}: the status has the phase Started"),
+            (seen.migration is not None or _is_kraft_led(seen), f"{first}: ZooKeeper has a KRaft controller"),
+            (isinstance(observed.quorum, Known), f"{first}: a quorum answers"),
+        ),
+        "the roll back is complete, and nothing of the earlier quorum is left",
+    )
+
+
+def _why_controllers(situation: Situation) -> str:
+    """Why the controllers are not all ready."""
+    observed = situation.observed
+    if isinstance(observed.quorum, Unknown):
+        return f"the quorum has no leader ({observed.quorum.reason})"
+    if situation.older:
+        ids = _ids([node.node_id for node in situation.older])
+        return f"controllers {ids} do not run from revision {situation.target} yet"
+    return "" if everywhere(situation) else "a controller does not run, or is not caught up"
+
+
+def _why_brokers(situation: Situation) -> str:
+    """Which brokers do not have the settings of the present stage."""
+    if not is_published(situation):
+        return why_not_published(situation) or "the broker contract of this stage is not published yet"
+    if why := why_brokers_hold(situation):
+        return why
+    left = unknown_brokers(situation)
+    return f"ZooKeeper has brokers {_ids(left)}, which are not known to follow the contract" if left else ""
+
+
+def _why_not_all_migrate(situation: Situation, seen: ZooKeeperSeen) -> str:
+    """Why not every broker is registered with the controllers as one that migrates."""
+    count, wanted = brokers_in_migration(situation), len(seen.expected)
+    if count is None:
+        return str(driver(situation))
+    dead = sorted(seen.expected - seen.registered)
+    if dead:
+        return f"brokers {_ids(dead)} have replicas, and do not run"
+    return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode"
+
+
+def _is_kraft_led(seen: ZooKeeperSeen) -> bool:
+    return seen.controller is not None and seen.controller.kraft_epoch is not None
+
+
+def _ids(ids: object) -> str:
+    return ", ".join(map(str, ids)) if isinstance(ids, list | tuple) else str(ids)
