@@ -243,7 +243,13 @@ class Reconciler:
         now_s = self._clock.now().timestamp()
         planned = _planned(desired, observed, judged, now_s)
         accepted = taken.accepted if judged.faults else accepted_text(taken.resource.get("spec") or {})
-        context = Context(desired=desired, record=taken.record, resource=taken.resource, accepted=accepted)
+        context = Context(
+            desired=desired,
+            record=taken.record,
+            resource=taken.resource,
+            accepted=accepted,
+            agent_image=self._settings.operator_image,
+        )
         if planned.questions and may_act:
             if answers is None:
                 answers = await self._admission.ask(planned.questions, observed, context)

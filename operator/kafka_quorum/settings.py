@@ -46,6 +46,8 @@ class Settings:
     """
 
     image_template: str = "apache/kafka:{version}"
+    operator_image: str = ""
+    """The operator's own image: pods get the agent that reports metrics from it."""
     image_pull_policy: str = "IfNotPresent"
     namespaces: tuple[str, ...] = ()
     log_level: str = "INFO"
@@ -82,6 +84,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     watched = environment.get("KQ_WATCH_NAMESPACES", "")
     return Settings(
         image_template=template,
+        operator_image=environment.get("KQ_OPERATOR_IMAGE", ""),
         image_pull_policy=policy,
         namespaces=tuple(name.strip() for name in watched.split(",") if name.strip()),
         log_level=level,

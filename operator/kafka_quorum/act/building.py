@@ -29,6 +29,8 @@ class Context:
     resource: Json
     accepted: str = ""
     """The last accepted spec, as it is stored beside the record; empty if none is."""
+    agent_image: str = ""
+    """The image that has the agent which reports metrics: the operator's own."""
 
 
 def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: str) -> Json:
@@ -43,7 +45,12 @@ def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: s
 def kafka_pod(node_id: NodeID, revision: Revision, config: str, context: Context, pull_policy: str) -> Json:
     """The pod that runs Kafka on this controller's disk. Raises `Unbuildable`."""
     record, node = node_of(context, node_id)
-    return built(lambda: pods.kafka(context.desired, record, node, revision, config=config, pull_policy=pull_policy))
+    image = context.agent_image
+    return built(
+        lambda: pods.kafka(
+            context.desired, record, node, revision, config=config, pull_policy=pull_policy, agent_image=image
+        )
+    )
 
 
 def formatter_pod(

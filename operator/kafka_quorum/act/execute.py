@@ -25,8 +25,10 @@ from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
+from kafka_quorum.resources.secrets import zookeeper_secret
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
+from kafka_quorum.wire.zookeeper import ZooKeepers
 from kit import stamps, token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
@@ -53,8 +55,10 @@ class Executor:
         ids: IdSource,
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
+        zookeepers: ZooKeepers | None = None,
     ) -> None:
         """Keep the edges; there is no other state. `may_act` says whether this operator holds the lease."""
+        self._zookeepers = zookeepers
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
@@ -112,6 +116,8 @@ class Executor:
                 await write(CONFIG_MAPS, context.desired.namespace, body)
             case actions.TakeToken() | actions.GiveToken():
                 await self._token(action, context.desired)
+            case actions.GiveBackNodes():
+                await self._give_back(action, context.desired)
             case _:
                 await self._object(action, context)
 
@@ -152,6 +158,14 @@ class Executor:
                 await token.take(self._kube, self._clock, *place, holder=holder, seen=seen, metadata=metadata)
             case actions.GiveToken(seen=seen):
                 await token.give_back(self._kube, *place, holder=holder, seen=seen)
+
+    async def _give_back(self, action: actions.GiveBackNodes, desired: Desired) -> None:
+        """The one write to ZooKeeper: it compares what the look showed."""
+        if self._zookeepers is None:
+            raise ValueError("this operator has no connection to ZooKeeper")
+        secret = await zookeeper_secret(self._kube, desired.namespace, action.access)
+        self._check_age(action)  # the answer may have taken long
+        await self._zookeepers.give_back(action.access, secret, action.what)
 
     async def _intent(
         self, action: actions.BeginOperation | actions.BeginFeatureStep | actions.FinishOperation, context: Context

@@ -9,7 +9,7 @@ A later migration adds a kind here and its gates there. A new kind of change add
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -24,6 +24,8 @@ class MigrationKind(Enum):
     ZOOKEEPER_TO_KRAFT = "ZooKeeperToKRaft"
     BACK_TO_ZOOKEEPER = "BackToZooKeeper"
     """The roll back of a migration from ZooKeeper that was not finalized."""
+    LEFT_ZOOKEEPER_ALONE = "LeftZooKeeperAlone"
+    """The same, before any broker was changed: only the controllers end."""
 
 
 class FoundBy(Enum):
@@ -173,6 +175,29 @@ ZOOKEEPER_TO_KRAFT: Final = Migration(
     ),
     way_out="delete the KafkaQuorum",
 )
+_PLAIN_STOPPED: Final = Stage(
+    name="ControllersStop",
+    controllers=_STOPPED,
+    brokers=_BROKERS_PLAIN,
+    sentence="the controllers stop, so that none of them writes to ZooKeeper any more",
+)
+_ENDED: Final = Stage(
+    name="RolledBack",
+    controllers=_STOPPED,
+    brokers=_BROKERS_PLAIN,
+    sentence="the cluster uses ZooKeeper as before. The volumes of the controllers are retired",
+    way_back="Set spec.zookeeper.rollBack to false to begin the migration again, on new volumes",
+)
+LEFT_ZOOKEEPER_ALONE: Final = Migration(
+    kind=MigrationKind.LEFT_ZOOKEEPER_ALONE,
+    title="back to ZooKeeper",
+    stages=(
+        _PLAIN_STOPPED,
+        replace(_PLAIN_STOPPED, name="ZooKeeperLeads", sentence="/migration is deleted in ZooKeeper"),
+        _ENDED,
+    ),
+    way_out="",
+)
 BACK_TO_ZOOKEEPER: Final = Migration(
     kind=MigrationKind.BACK_TO_ZOOKEEPER,
     title="back to ZooKeeper",
@@ -205,20 +230,14 @@ BACK_TO_ZOOKEEPER: Final = Migration(
             brokers=_BROKERS_PLAIN,
             sentence="the brokers restart without the settings of the migration",
         ),
-        Stage(
-            name="RolledBack",
-            controllers=_STOPPED,
-            brokers=_BROKERS_PLAIN,
-            sentence="the cluster uses ZooKeeper as before. The volumes of the controllers are retired",
-            way_back="Set spec.zookeeper.rollBack to false to begin the migration again, on new volumes",
-        ),
+        _ENDED,
     ),
     way_out="",
 )
 MIGRATIONS: Final[Mapping[MigrationKind, Migration]] = MappingProxyType(
-    {each.kind: each for each in (STATIC_TO_DYNAMIC, ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER)}
+    {each.kind: each for each in (STATIC_TO_DYNAMIC, ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE)}
 )
-ROLLED_BACK: Final = "RolledBack"
+ROLLED_BACK: Final = _ENDED.name
 """The last stage of a roll back: the quorum has ended, and nothing runs."""
 
 

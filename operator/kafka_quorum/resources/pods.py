@@ -10,7 +10,7 @@ from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.names import advertised
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import PodRole
-from kafka_quorum.resources import scripts
+from kafka_quorum.resources import agent, scripts, zookeeper
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.podparts import (
     RESTRICTED,
@@ -60,9 +60,19 @@ def formatter(
 
 
 def kafka(
-    desired: Desired, record: IdentityRecord, node: NodeIdentity, revision: Revision, *, config: str, pull_policy: str
+    desired: Desired,
+    record: IdentityRecord,
+    node: NodeIdentity,
+    revision: Revision,
+    *,
+    config: str,
+    pull_policy: str,
+    agent_image: str = "",
 ) -> Json:
-    """The pod that runs Kafka on the node's claim, and on no disk but the one with the expected identity."""
+    """The pod that runs Kafka on the node's claim, and on no disk but the one with the expected identity.
+
+    `agent_image` has the agent that reports metrics, for a revision that is measured: the operator's own image.
+    """
     base = _container(record, node, revision, pull_policy)
     port = revision.runtime.listener.port
     probe = {"tcpSocket": {"port": port}}
@@ -74,9 +84,10 @@ def kafka(
         "resources": copy.deepcopy(SCRIPT_RESOURCES),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+    beside = revision.runtime.zookeeper
     container = base | {
         "name": names.KAFKA_CONTAINER,
-        "command": ["sh", "-c", scripts.RUN],
+        "command": ["sh", "-c", scripts.RUN if beside is None else scripts.run_beside(beside.access)],
         "ports": [{"name": "controller", "containerPort": port}],
         "startupProbe": probe | {"periodSeconds": 1, "failureThreshold": 300},
         "readinessProbe": probe | {"periodSeconds": 3},
@@ -92,8 +103,24 @@ def kafka(
         "initContainers": [verify],
         "containers": [container],
     }
+    if beside is not None:
+        spec["volumes"] += zookeeper.volumes(beside.access)
+        container["volumeMounts"] = [*container["volumeMounts"], *zookeeper.mounts(beside.access)]
+    if revision.runtime.measured:
+        _measure(spec, container, agent_image, pull_policy)
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
     return _pod(metadata | {"name": names.pod_name(desired.member(node.node_id), node.generation)}, spec)
+
+
+def _measure(spec: Json, container: Json, image: str, pull_policy: str) -> None:
+    """Let Kafka report the state of a migration as metrics: an init container brings the agent."""
+    spec["volumes"].append({"name": agent.VOLUME, "emptyDir": {"sizeLimit": "16Mi"}})
+    spec["initContainers"].append(agent.init_container(image, pull_policy))
+    container["volumeMounts"] = [*container["volumeMounts"], agent.MOUNT]
+    container["ports"].append({"name": "metrics", "containerPort": agent.PORT})
+    for entry in container["env"]:
+        if entry["name"] == "KAFKA_OPTS":
+            entry["value"] = f"{entry['value']} {agent.JAVA_OPTION}"
 
 
 def format_arguments(

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.observed import Revision
+from kafka_quorum.resources import zookeeper
 
 DATA_PATH: Final = "/var/lib/kafka/data"
 LOG_DIR: Final = f"{DATA_PATH}/kraft"
@@ -55,19 +57,37 @@ def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ..
         found_by = ("controller.quorum.voters", ",".join(voters))
     else:
         found_by = ("controller.quorum.bootstrap.servers", ",".join(map(address, node_ids)))
+    listeners, beside = f"{listener.name}:PLAINTEXT", _beside_zookeeper(runtime)
+    if runtime.zookeeper is not None and runtime.zookeeper.listener != listener.name:
+        listeners = f"{listeners},{runtime.zookeeper.listener}:{runtime.zookeeper.protocol}"
     owned = (
         ("process.roles", "controller"),
         ("node.id", str(member.node_id)),
         ("listeners", f"{listener.name}://:{listener.port}"),
         ("advertised.listeners", f"{listener.name}://{address(member.node_id)}"),
         ("controller.listener.names", listener.name),
-        ("listener.security.protocol.map", f"{listener.name}:PLAINTEXT"),
+        ("listener.security.protocol.map", listeners),
         found_by,
+        *beside,
         ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would rejoin in seconds
         ("log.dirs", LOG_DIR),
         ("metadata.log.dir", LOG_DIR),
     )
     return lines((*owned, *runtime.config))
+
+
+def _beside_zookeeper(runtime: Runtime) -> tuple[tuple[str, str], ...]:
+    """What a controller needs to copy metadata from ZooKeeper and to keep it up to date there (KIP-866).
+
+    It speaks to brokers that still use ZooKeeper, at the listener that they use among themselves.
+    """
+    if runtime.zookeeper is None:
+        return ()
+    return (
+        *zookeeper.properties(runtime.zookeeper.access),
+        ("zookeeper.metadata.migration.enable", "true"),
+        ("inter.broker.listener.name", runtime.zookeeper.listener),
+    )
 
 
 def lines(properties: Iterable[tuple[str, str]]) -> str:

@@ -11,6 +11,8 @@ and without `meta.properties`, are half a format of ours, and may be wiped. Kafk
 from typing import Final
 
 from kafka_quorum.model.disk import SCRIPT
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
+from kafka_quorum.resources import zookeeper
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 
 _COMMON: Final = f"""\
@@ -119,3 +121,15 @@ VERIFY: Final = _VERIFY + 'report true "as expected"\n'
 
 RUN: Final = _VERIFY + 'exec /opt/kafka/bin/kafka-server-start.sh "$KQ_CONFIG"\n'
 """A restart of only the container runs no init container, so Kafka's own container compares too."""
+
+
+def run_beside(access: ZooKeeperAccess) -> str:
+    """The same beside ZooKeeper: what secures the connection comes from a Secret when the container starts."""
+    if not (files := zookeeper.files(access)):
+        return RUN
+    all_ = " ".join(('"$KQ_CONFIG"', *files))
+    start = f"cat {all_} > {_PROPERTIES} && exec /opt/kafka/bin/kafka-server-start.sh {_PROPERTIES}\n"
+    return f"{_VERIFY}{zookeeper.shell(access)}{start}"
+
+
+_PROPERTIES: Final = "/tmp/server.properties"  # noqa: S108 - the pod's own emptyDir

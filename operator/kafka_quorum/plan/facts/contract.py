@@ -9,11 +9,13 @@ from dataclasses import replace
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.migration import FoundBy
+from kafka_quorum.model.migration import FoundBy, Keeper
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.migrating import overlay_of_brokers
+from kafka_quorum.plan.facts.preflight import IBP
 from kit.text import name
 
 BOOTSTRAP = "controller.quorum.bootstrap.servers"
@@ -42,6 +44,7 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
         next_step=_next_step(situation, made_from[0]),
         base=addresses,
         young=not record.had_leader,
+        zookeeper=_zookeeper(situation),
     )
     if old is None:
         return due
@@ -57,7 +60,8 @@ def is_published(situation: Situation) -> bool:
     return (
         isinstance(stored, Known)
         and stored.value is not None
-        and (stored.value.contract.settings == _settings(situation))
+        and stored.value.contract.settings == _settings(situation)
+        and stored.value.contract.zookeeper == _zookeeper(situation)
     )
 
 
@@ -69,7 +73,42 @@ def why_not_published(situation: Situation) -> str:
     return f"ConfigMap {situation.desired.name}-brokers does not have the present broker contract"
 
 
+def _zookeeper(situation: Situation) -> ZooKeeperAccess | None:
+    """The ZooKeeper that brokers use now, if they use one."""
+    if overlay_of_brokers(situation).keeper not in (Keeper.PLAIN, Keeper.MIGRATES):
+        return None
+    migrate = situation.desired.migrate
+    beside = situation.runtime.zookeeper or (None if migrate is None else migrate.beside)
+    return None if beside is None else beside.access
+
+
 def _settings(situation: Situation) -> tuple[Setting, ...]:
+    """The settings of brokers: of KRaft, or of a stage of the migration from ZooKeeper."""
+    match overlay_of_brokers(situation).keeper:
+        case Keeper.NONE:
+            return _of_kraft(situation)
+        case Keeper.PLAIN:
+            return (_OLD_LEVEL, _MIGRATES_NOT, Setting(key=VOTERS, value="", match=Match.UNSET))
+        case Keeper.MIGRATES:
+            migrates = Setting(key=MIGRATION, value="true", match=Match.EQUALS)
+            return (_OLD_LEVEL, migrates, *_of_kraft(situation))
+        case Keeper.RETURNS:
+            role = Setting(key="process.roles", value="broker", match=Match.EQUALS)
+            return (role, _MIGRATES_NOT, *_authorizer(situation), *_of_kraft(situation))
+
+
+MIGRATION = "zookeeper.metadata.migration.enable"
+_OLD_LEVEL = Setting(key="inter.broker.protocol.version", value=",".join(IBP), match=Match.ONE_OF)
+_MIGRATES_NOT = Setting(key=MIGRATION, value="false", match=Match.EQUALS)
+
+
+def _authorizer(situation: Situation) -> tuple[Setting, ...]:
+    """Brokers of ZooKeeper that have ACLs need another authorizer in KRaft: that of the controllers."""
+    name_ = dict(situation.runtime.config).get("authorizer.class.name")
+    return (Setting(key="authorizer.class.name", value=name_, match=Match.EQUALS),) if name_ else ()
+
+
+def _of_kraft(situation: Situation) -> tuple[Setting, ...]:
     listener = situation.runtime.listener
     return (
         *_found_by(situation),
@@ -132,7 +171,8 @@ def _must_follow(old: Contract, due: Contract) -> bool:
     exact = [{one for one in each.settings if one.match is not Match.SOME} for each in (old, due)]
     first_contacts = [{one.key for one in each.settings if one.match is Match.SOME} for each in (old, due)]
     unknown = not set(old.base or old.controllers) & set(due.controllers)
-    return old.cluster_id != due.cluster_id or exact[0] != exact[1] or first_contacts[0] != first_contacts[1] or unknown
+    other = old.cluster_id != due.cluster_id or (old.zookeeper is None) != (due.zookeeper is None)
+    return other or exact[0] != exact[1] or first_contacts[0] != first_contacts[1] or unknown
 
 
 def _next_step(situation: Situation, release: str) -> str:

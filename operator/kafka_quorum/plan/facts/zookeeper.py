@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kafka_quorum.model.conformance import is_confirmed
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -65,6 +66,31 @@ def keeper(situation: Situation) -> ZooKeeperSeen | str:
     if seen.cluster_id != situation.record.cluster_id:
         return f"ZooKeeper has cluster id {seen.cluster_id or 'none'}, not {situation.record.cluster_id}"
     return seen
+
+
+def is_led_by_kraft(seen: ZooKeeperSeen) -> bool:
+    """Whether a KRaft controller leads, as ZooKeeper has it."""
+    return seen.controller is not None and seen.controller.kraft_epoch is not None
+
+
+def why_kraft_brokers(situation: Situation) -> str:
+    """Which brokers are KRaft brokers, or may be; empty if every broker uses ZooKeeper."""
+    brokers = situation.observed.brokers
+    if isinstance(brokers, Unknown):
+        return "" if is_confirmed(situation) else f"it is not known which brokers use ZooKeeper ({brokers.reason})"
+    found = []
+    for broker in brokers.value:
+        if isinstance(broker.settings, Known):
+            if broker.settings.value.get("process.roles"):
+                found.append(f"broker {broker.node_id} is a KRaft broker")
+        elif not is_confirmed(situation):
+            found.append(f"broker {broker.node_id}: {broker.settings.reason}")
+    left = unknown_brokers(situation)
+    found += [f"broker {node_id} is not known to use ZooKeeper" for node_id in left]
+    return "; ".join(found[:_SHOWN]) + (f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else "")
+
+
+_SHOWN: Final = 3
 
 
 def why_not_dual(situation: Situation, *, most_lag: int = MOST_LAG) -> str:

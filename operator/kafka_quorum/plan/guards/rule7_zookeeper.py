@@ -5,9 +5,8 @@ ZooKeeper and the leader's own metrics must both say that a stage is complete; o
 
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import (
@@ -26,14 +25,16 @@ from kafka_quorum.model.permit import (
 from kafka_quorum.model.plan import Blocker
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
-from kafka_quorum.plan.facts.contract import everywhere, is_published, why_not_published
+from kafka_quorum.plan.facts.contract import is_published, why_not_published
 from kafka_quorum.plan.facts.preflight import blockers
 from kafka_quorum.plan.facts.zookeeper import (
     brokers_in_migration,
     driver,
+    is_led_by_kraft,
     keeper,
     running,
     unknown_brokers,
+    why_kraft_brokers,
     why_not_dual,
     why_not_in,
 )
@@ -174,20 +175,17 @@ def may_roll_back(situation: Situation) -> Answer:
 def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
-    reached, said = situation.record.migration, driver(situation)
+    if situation.record.overlay.stopped:
+        return yes("the controllers stop: this was decided when no broker depended on them")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
-    if reached is not None and reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT and reached.index == 0:
-        idle = seen.controller is not None and seen.controller.kraft_epoch is None
-        return yes("no broker follows the controllers yet") if idle else no(f"{first}: a KRaft controller leads")
-    if not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not _is_kraft_led(seen):
-        return yes("the metadata was not copied yet, and ZooKeeper's controller leads")
-    turned = reached is not None and reached.kind is MigrationKind.BACK_TO_ZOOKEEPER
-    brokers = _why_brokers(situation) if turned else ""
+    said = driver(situation)
+    early = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
+    dual = "" if early else why_not_dual(situation, most_lag=0)
     return unless(
         (
-            (bool(brokers), f"{first}: {brokers}"),
-            (bool(why := why_not_dual(situation, most_lag=0)), f"{first}: {why}"),
+            (bool(why := why_kraft_brokers(situation)), f"{first}: {why}"),
+            (bool(dual), f"{first}: {dual}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
     )
@@ -230,7 +228,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
             (bool(pods), f"{first}: pods {pods} still exist"),
             (seen.migration is not None, f"{first}: znode /migration still exists"),
             (leads is None, f"{first}: no broker is the controller yet"),
-            (leads is not None and _is_kraft_led(seen), f"{first}: a KRaft controller leads"),
+            (leads is not None and is_led_by_kraft(seen), f"{first}: a KRaft controller leads"),
             (
                 leads is not None and leads.node_id not in seen.registered,
                 f"{first}: controller {leads and leads.node_id} is no registered broker",
@@ -251,7 +249,7 @@ def may_end_quorum(situation: Situation) -> Answer:
             (not is_published(situation), f"{first}: the broker contract without migration is not published yet"),
             (bool(why := why_brokers_hold(situation)), f"{first}: {why}"),
             (bool(left := unknown_brokers(situation)), f"{first}: brokers {_ids(left)} are not known to follow it"),
-            (seen.migration is not None or _is_kraft_led(seen), f"{first}: ZooKeeper still has a KRaft controller"),
+            (seen.migration is not None or is_led_by_kraft(seen), f"{first}: ZooKeeper still has a KRaft controller"),
             (bool(running(situation)), f"{first}: pods {', '.join(running(situation))} still exist"),
         ),
         "every broker uses ZooKeeper as before the migration",
@@ -272,7 +270,7 @@ def may_attempt_again(situation: Situation) -> Answer:
             (bool(pods), f"{first}: pods {pods} still exist"),
             (bool(used), f"{first}: claims {used} are not marked as retired yet"),
             (observed.status.phase is BootstrapPhase.STARTED, f"{first}: the status has the phase Started"),
-            (seen.migration is not None or _is_kraft_led(seen), f"{first}: ZooKeeper has a KRaft controller"),
+            (seen.migration is not None or is_led_by_kraft(seen), f"{first}: ZooKeeper has a KRaft controller"),
             (isinstance(observed.quorum, Known), f"{first}: a quorum answers"),
         ),
         "the roll back is complete, and nothing of the earlier quorum is left",
@@ -280,14 +278,23 @@ def may_attempt_again(situation: Situation) -> Answer:
 
 
 def _why_controllers(situation: Situation) -> str:
-    """Why the controllers are not all ready."""
+    """Why the controllers are not all ready.
+
+    A controller whose disk was lost cannot come back before the quorum is dynamic, so it is not waited for. It does not
+    run, and the others are a majority: a leader has answered.
+    """
     observed = situation.observed
     if isinstance(observed.quorum, Unknown):
         return f"the quorum has no leader ({observed.quorum.reason})"
-    if situation.older:
-        ids = _ids([node.node_id for node in situation.older])
-        return f"controllers {ids} do not run from revision {situation.target} yet"
-    return "" if everywhere(situation) else "a controller does not run, or is not caught up"
+    view = observed.quorum.value
+    first = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
+    older = [node.node_id for node in situation.older if node in first]
+    if older:
+        return f"controllers {_ids(older)} do not run from revision {situation.target} yet"
+    behind = [
+        node.node_id for node in first if node.key not in view.caught_up or not observed.serving(node.node_id)
+    ]
+    return f"controllers {_ids(behind)} do not run, or are not caught up" if behind else ""
 
 
 def _why_brokers(situation: Situation) -> str:
@@ -309,10 +316,6 @@ def _why_not_all_migrate(situation: Situation, seen: ZooKeeperSeen) -> str:
     if dead:
         return f"brokers {_ids(dead)} have replicas, and do not run"
     return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode"
-
-
-def _is_kraft_led(seen: ZooKeeperSeen) -> bool:
-    return seen.controller is not None and seen.controller.kraft_epoch is not None
 
 
 def _ids(ids: object) -> str:

@@ -16,11 +16,11 @@ from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import MigrationPlan, Severity, Wait
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.migrations import static_to_dynamic
+from kafka_quorum.plan.migrations import from_zookeeper, static_to_dynamic
 from kafka_quorum.plan.migrations.way import Entry, Gate, Way
-from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.part import Part, merged
 
-WAYS: Final[tuple[Way, ...]] = (static_to_dynamic.WAY,)
+WAYS: Final[tuple[Way, ...]] = (static_to_dynamic.WAY, *from_zookeeper.WAYS)
 """Every kind of migration, in the order in which they begin: only one at a time."""
 _BY_KIND: Final = {way.migration.kind: way for way in WAYS}
 MIGRATING: Final = "Migrating"
@@ -108,8 +108,11 @@ def _through(situation: Situation, way: Way, gate: Gate, to: int) -> Part:
     """Through this gate to the stage at this place, or to the end of the migration."""
     verdict = gate.judge(situation)
     if isinstance(verdict, Refusal):
-        return Part(verdicts=(verdict,), waits=_held_back(situation, gate, verdict))
+        acts = gate.acts(situation) or Part()
+        return merged((acts, Part(verdicts=(verdict,), waits=_held_back(situation, gate, verdict))))
     record = _record_at(situation, way.migration, to)
+    if gate.makes is not None:
+        record = gate.makes(situation, record.migration)
     message = f"{_told(way.migration, to)}: {verdict.reason}"
     write = DecideRecord(record=record, change=gate.change, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
@@ -121,7 +124,7 @@ def _record_at(situation: Situation, migration: Migration, to: int) -> IdentityR
         return without_migration(record)
     name = migration.stages[to].name
     if record.migration is not None:
-        return with_migration(record, replace(record.migration, stage=name))
+        return with_migration(record, replace(record.migration, kind=migration.kind, stage=name))
     made = _rolled_out(situation)
     reached = Reached(kind=migration.kind, stage=name, release=made.release, image=made.image)
     return with_migration(record, reached)
@@ -148,7 +151,10 @@ def _reverting(situation: Situation, way: Way, index: int, back: Gate) -> Part:
         part = _through(situation, way, way.gates[index], index + 1)
         return replace(part, verdicts=(verdict, *part.verdicts))
     record = situation.record
-    before = without_migration(record) if index == 0 else _record_at(situation, way.migration, index - 1)
+    if way.turns is not None:
+        before = _record_at(situation, *way.turns(situation, index))
+    else:
+        before = without_migration(record) if index == 0 else _record_at(situation, way.migration, index - 1)
     message = f"the migration {way.migration.title} is reverted: {verdict.reason}"
     write = DecideRecord(record=before, change=back.change, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
@@ -158,6 +164,8 @@ def _held_back(situation: Situation, gate: Gate, verdict: Refusal) -> tuple[Wait
     """What is missing on brokers, or was never requested, waits for a person; all else needs time only."""
     if not gate.tells(situation):
         return ()
+    if reason := gate.held(situation):
+        return (_wait(reason, verdict.reason, Severity.HELD),)
     persons = (gate.lacks(situation), "" if are_being_asked(situation) else why_brokers_hold(situation))
     held = any(text and text in verdict.reason for text in persons)
     return (_wait(HELD if held else MIGRATING, verdict.reason, Severity.HELD if held else Severity.PROGRESS),)

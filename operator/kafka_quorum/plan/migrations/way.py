@@ -5,17 +5,29 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_quorum.model.actions import RecordChange
-from kafka_quorum.model.migration import Migration
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import (
+    AttemptAgain,
     BeginMigration,
     BrokersFollow,
     ControllersFollow,
+    CopyMetadata,
     DropStatic,
+    EndQuorum,
+    Finalize,
+    Finalized,
+    GiveBackZooKeeper,
+    LeaveZooKeeper,
     Permit,
     Refusal,
     RevertMigration,
+    RollBack,
+    StopControllers,
+    ZooKeeperLeads,
 )
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.part import Part
 
 Answered: TypeAlias = (
     Permit[BeginMigration]
@@ -23,6 +35,16 @@ Answered: TypeAlias = (
     | Permit[ControllersFollow]
     | Permit[BrokersFollow]
     | Permit[RevertMigration]
+    | Permit[CopyMetadata]
+    | Permit[LeaveZooKeeper]
+    | Permit[Finalize]
+    | Permit[Finalized]
+    | Permit[RollBack]
+    | Permit[StopControllers]
+    | Permit[GiveBackZooKeeper]
+    | Permit[ZooKeeperLeads]
+    | Permit[EndQuorum]
+    | Permit[AttemptAgain]
     | Refusal
 )
 
@@ -39,6 +61,12 @@ class Gate:
     change: RecordChange
     lacks: Callable[[Situation], str] = lambda _: ""
     tells: Callable[[Situation], bool] = lambda _: True
+    held: Callable[[Situation], str] = lambda _: ""
+    """The reason of the wait if a person decides when it goes on; empty if no decision is missing."""
+    acts: Callable[[Situation], Part | None] = lambda _: None
+    """What this stage does besides what follows from its overlays, before its gate is tried; None for nothing now."""
+    makes: Callable[[Situation, Reached | None], IdentityRecord] | None = None
+    """The record that is written, if it is not the one of the next stage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +90,8 @@ class Way:
     asked: Callable[[Situation], bool]
     gates: tuple[Gate, ...]
     backs: tuple[Gate | None, ...]
+    turns: Callable[[Situation, int], tuple[Migration, int]] | None = None
+    """Where the way back leads from a stage: to a stage of another migration. None: to the stage before."""
 
     def __post_init__(self) -> None:
         """Refuse a way that does not have one gate out of each stage, and one entry for the way back."""
