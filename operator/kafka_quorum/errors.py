@@ -1,4 +1,4 @@
-"""What can go wrong at a Kafka controller, as types; `kit.errors` has those of the Kubernetes API.
+"""What can go wrong at a Kafka controller and at ZooKeeper, as types; `kit.errors` has those of the Kubernetes API.
 
 The reason for this file is rule 8 of the safety list: an answer that did not come is `outcome_unknown`, and must not be
 read as a "no". The planner never sees an exception: observing turns it into `Unknown`, acting turns it into an outcome.
@@ -9,7 +9,7 @@ from kit.text import MESSAGE_MAX_CHARS, clean
 
 
 class KafkaError(OperatorError):
-    """A request to a Kafka controller failed.
+    """A request to a Kafka server, or to the ZooKeeper of one, failed.
 
     `fault` names the side that caused it. `retry_safe` says whether the same request may be sent again without another
     look. `outcome_unknown` says whether the server may have acted on the request in spite of the error.
@@ -57,3 +57,30 @@ class KafkaRefused(KafkaError):
         self.code = code
         self.name = name
         self.server_message = clean(server_message, max_chars=MESSAGE_MAX_CHARS)
+
+
+class ZooKeeperError(KafkaError):
+    """A read of ZooKeeper, or the write of a roll back, failed; each fault is one of the types below.
+
+    The sentence names ZooKeeper's address, the node if there is one, and what to do.
+    """
+
+
+class ZooKeeperUnreachable(ZooKeeperError):
+    """No connection, a broken one, or a deadline: not everything was answered."""
+
+
+class ZooKeeperDenied(ZooKeeperError):
+    """ZooKeeper refused the client, or refused it a node: its user, its certificate, or the node's ACL."""
+
+
+class ZooKeeperMalformed(ZooKeeperError):
+    """A node's content, or an answer, is not what Kafka or ZooKeeper writes, or is larger than what is read."""
+
+
+class ZooKeeperChanged(ZooKeeperError):
+    """What a write depends on has changed since the look. Nothing was written."""
+
+
+class ZooKeeperUnusable(ZooKeeperError):
+    """The spec's address or the Secret cannot be used. Nothing was sent."""

@@ -22,13 +22,16 @@ from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.observations.recorder import Recorder
 from kafka_quorum.observe.brokers import BrokerEdges
+from kafka_quorum.observe.zookeeper import KeeperEdges
 from kafka_quorum.probe import Beat, Health, serve
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.resources.contract import CONTRACT_ROLE
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.broker_admin import KafkaBrokers
+from kafka_quorum.wire.drivers import AgentDrivers
 from kafka_quorum.wire.running import ConfluentSettings
+from kafka_quorum.wire.zookeeper import KazooZooKeepers
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
@@ -83,7 +86,8 @@ class Edge:
         self._kube = await connect(FIELD_MANAGER)
         self._controllers = KafkaControllers()
         running, brokers = ConfluentSettings(), KafkaBrokers()
-        self._closers += [running.close, brokers.close]
+        zookeepers, drivers = KazooZooKeepers(), AgentDrivers()
+        self._closers += [running.close, brokers.close, zookeepers.close]
         self._lease = Lease(
             self._kube,
             self._clock,
@@ -100,6 +104,7 @@ class Edge:
             may_act=self._lease.held,
             subscribers=(self._observations,),
             brokers=BrokerEdges(running=running, brokers=brokers),
+            keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )
         pools = PoolReconciler(
             kube=self._kube,

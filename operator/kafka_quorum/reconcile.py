@@ -12,7 +12,7 @@ from typing import Final
 from kafka_quorum.act.admission import PodAdmission
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.act.leased import leased_controllers
+from kafka_quorum.act.leased import leased_controllers, leased_zookeepers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
@@ -27,16 +27,18 @@ from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
-from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads
+from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
 from kafka_quorum.observe.soak import soaked
+from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges, KeeperReads, migrates
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.releases.wants import announced, depends_on_brokers, questions
 from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
+from kafka_quorum.resources.agent import PORT as METRICS_PORT
 from kafka_quorum.resources.stored import accepted_text
 from kafka_quorum.settings import Settings
 from kafka_quorum.status.build import says_ready
@@ -108,7 +110,7 @@ class _Stale:
 class Reconciler:
     """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its edges, each by name
         self,
         *,
         kube: KubeApi,
@@ -119,6 +121,7 @@ class Reconciler:
         may_act: Callable[[], bool] = lambda: True,
         subscribers: Iterable[Subscriber[Observed]] = (),
         brokers: BrokerEdges = NO_BROKERS,
+        keepers: KeeperEdges = NO_KEEPERS,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
@@ -130,7 +133,8 @@ class Reconciler:
         self._settings = settings
         self._may_act = may_act
         acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
-        self._executor = Executor(acting, ruling, clock, ids, settings, may_act)
+        ours = None if keepers.zookeepers is None else leased_zookeepers(keepers.zookeepers, may_act)
+        self._executor = Executor(acting, ruling, clock, ids, settings, may_act, ours)
         events = Events(acting, clock, ids, QUORUMS, component=FIELD_MANAGER, instance=settings.holder)
         self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *subscribers))
         self._reporter = Reporter(acting, clock, may_act)
@@ -139,6 +143,7 @@ class Reconciler:
         self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
         self._brokers = BrokerReads(kube, clock, brokers)
+        self._keepers = KeeperReads(kube, clock, keepers)
         self._memories: dict[ObjectKey, Memory] = {}
         self._snapshots: dict[ObjectKey, Snapshot] = {}
         self._changes: dict[ObjectKey, int] = {}
@@ -167,6 +172,7 @@ class Reconciler:
         self._reporter.forget(key)
         self._admission.forget(key.namespace, key.name)
         self._brokers.forget(key)
+        self._keepers.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
@@ -337,9 +343,14 @@ class Reconciler:
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await self._checks(situation, looked)
         held = await gather.token(self._kube, situation)
+        seen = await self._keepers.look(key, desired, seen, METRICS_PORT)
         if situation is not None:
+            asked = replace(situation, observed=seen)
             needed = depends_on_brokers(situation)
-            seen = replace(seen, brokers=self._brokers.look(key, situation, needed=needed))
+            seen = replace(seen, brokers=self._brokers.look(key, asked, needed=needed))
+        elif migrates(desired, None):
+            nobody = Unrecorded(desired=desired, observed=seen)
+            seen = replace(seen, brokers=self._brokers.look(key, nobody, needed=True))
         seen = replace(seen, kube_nodes=answers, checks=checks.answers, token=held)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)

@@ -17,10 +17,11 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.observe.brokers import EVERY_S, SECRETS, BrokerEdges, BrokerReads
+from kafka_quorum.observe.brokers import EVERY_S, BrokerEdges, BrokerReads
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.protocol import PODS
+from kit.kube.secrets import SECRETS
 
 KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
 OTHERS = BrokerAccess(bootstrap_servers=("broker:9092",), secret_name="client")  # noqa: S106 - a name

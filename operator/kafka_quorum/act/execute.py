@@ -10,7 +10,7 @@ from functools import partial
 
 from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.errors import KafkaError
+from kafka_quorum.errors import KafkaError, ZooKeeperChanged, ZooKeeperUnusable
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
@@ -21,11 +21,12 @@ from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFeature
+from kafka_quorum.model.zookeeper import ZooKeeperSecret
 from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
-from kafka_quorum.resources.secrets import zookeeper_secret
+from kafka_quorum.resources.zookeeper import secret_from
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
 from kafka_quorum.wire.zookeeper import ZooKeepers
@@ -34,6 +35,8 @@ from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.ids import IdSource
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
+from kit.kube.secrets import read_secret
+from kit.parsing import Malformed
 
 _STEP_TIMEOUT_MS = 5_000
 _WAY_OUT = "Delete it, or create the quorum under another name"
@@ -76,7 +79,7 @@ class Executor:
             raise NotActing("Did not change anything: the lease has lapsed, and this operator has to acquire it again")
         try:
             await self._dispatch(action, context)
-        except (KubeHeld, StaleLook) as error:
+        except (KubeHeld, StaleLook, ZooKeeperChanged) as error:
             return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
         except (KubeConflict, KubeNotFound) as error:
             text = f"{reason} was not done, because the object was changed or removed. Looking again ({error})"
@@ -163,7 +166,12 @@ class Executor:
         """The one write to ZooKeeper: it compares what the look showed."""
         if self._zookeepers is None:
             raise ValueError("this operator has no connection to ZooKeeper")
-        secret = await zookeeper_secret(self._kube, desired.namespace, action.access)
+        secret = ZooKeeperSecret()
+        if name := action.access.secret_name:
+            try:
+                secret = secret_from(await read_secret(self._kube, desired.namespace, name, "spec.zookeeper"))
+            except Malformed as error:
+                raise ZooKeeperUnusable(str(error), fault=Fault.OURS, retry_safe=True, outcome_unknown=False) from error
         self._check_age(action)  # the answer may have taken long
         await self._zookeepers.give_back(action.access, secret, action.what)
 

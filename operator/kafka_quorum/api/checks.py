@@ -28,6 +28,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
         yield FieldFault(field=wrong.place, message=wrong.message)
     if spec.bootstrap.mode == "Adopt":
         yield from _adopt_faults(spec)
+    yield from _zookeeper_faults(spec)
     yield from _kafka_faults(spec.kafka)
     yield from _properties_faults(spec)
     yield from _controllers_faults(spec.controllers, allowed)
@@ -40,6 +41,25 @@ def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
     if not spec.controllers.node_ids:
         needs = "bootstrap mode Adopt needs the node ids that the disks have: set them"
         yield _sentence(f"{CONTROLLERS}.nodeIDs", needs)
+
+
+def _zookeeper_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """What a migration from ZooKeeper needs, and what contradicts it."""
+    beside, where = spec.zookeeper, "spec.zookeeper"
+    if spec.bootstrap.mode != "ZooKeeper":
+        if beside.connect or beside.finalize or beside.roll_back or beside.dry_run:
+            yield _sentence(where, "it is for bootstrap mode ZooKeeper only: remove it, or set spec.bootstrap.mode")
+        return
+    if re.fullmatch(CONNECT, beside.connect) is None:
+        said = "write the brokers' zookeeper.connect, as zk-0:2181,zk-1:2181,zk-2:2181/kafka"
+        yield _sentence(f"{where}.connect", f"{beside.connect!r} is no address of ZooKeeper: {said}")
+    if beside.secret_name and not is_object_name(beside.secret_name):
+        yield _sentence(f"{where}.secretName", "it is no name of a Secret: correct it")
+    if beside.finalize and beside.roll_back:
+        yield _sentence(where, "finalize and rollBack contradict each other: set one of them to false")
+
+
+CONNECT = r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(,[A-Za-z0-9._-]+(:[0-9]{1,5})?)*(/[A-Za-z0-9._/-]*[A-Za-z0-9._-])?"
 
 
 def name_faults(name: str) -> Iterator[FieldFault]:

@@ -85,12 +85,13 @@ class KafkaSpec(Model):
 class BootstrapSpec(Model):
     """How the quorum comes to be, once."""
 
-    mode: Literal["InitialControllers", "Standalone", "Static", "Adopt"] = Field(
+    mode: Literal["InitialControllers", "Standalone", "Static", "Adopt", "ZooKeeper"] = Field(
         default="InitialControllers",
         description="InitialControllers formats every first controller with one common voter set; Standalone starts "
         "with a single voter which the others join. Static makes a quorum of kraft.version 0 with "
         "controller.quorum.voters, to be turned dynamic by requesting kraft.version 1. Adopt uses the disks of a "
-        "quorum that was made by other means. It cannot be changed.",
+        "quorum that was made by other means. ZooKeeper makes a static quorum beside a running cluster of Kafka 3.9 "
+        "that uses ZooKeeper, and migrates it (spec.zookeeper). It cannot be changed.",
         json_schema_extra=schema(rules.MODE_CHANGED),
     )
 
@@ -307,6 +308,57 @@ class BrokerAccessSpec(Model):
     )
 
 
+class InterBrokerListenerSpec(Model):
+    """The listener that brokers use among themselves."""
+
+    name: str = Field(
+        default="PLAINTEXT",
+        max_length=63,
+        description="Its name: inter.broker.listener.name of the brokers, or else security.inter.broker.protocol.",
+        json_schema_extra=schema(rules.LISTENER_NAME),
+    )
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT",
+        description="Its security protocol. With another one than PLAINTEXT, spec.controllers.config needs the "
+        "client's settings for it.",
+    )
+
+
+class ZooKeeperSpec(Model):
+    """The migration from ZooKeeper (KIP-866)."""
+
+    connect: str = Field(
+        default="",
+        max_length=1024,
+        description="The ZooKeeper of the brokers, as their zookeeper.connect: host:port,host:port/chroot. It stays as "
+        "it is once the controllers run.",
+    )
+    secret_name: str = Field(
+        default="",
+        max_length=253,
+        description="A Secret in this namespace: username and password for SASL (DIGEST-MD5); ca.crt for TLS, with "
+        "tls.crt and tls.key if ZooKeeper asks for a certificate. Empty for neither.",
+    )
+    inter_broker_listener: InterBrokerListenerSpec = section(
+        InterBrokerListenerSpec, "The listener that brokers use among themselves; controllers speak to it, too."
+    )
+    dry_run: bool = Field(
+        default=False,
+        description="Only look whether anything is in the way (status.preflight): nothing is made, and nothing is "
+        "changed. It counts until the controllers run.",
+    )
+    finalize: bool = Field(
+        default=False,
+        description="Give ZooKeeper up for good, when every broker is a KRaft broker. Until then the controllers keep "
+        "ZooKeeper up to date, without a limit of time.",
+    )
+    roll_back: bool = Field(
+        default=False,
+        description="Go back to ZooKeeper, from any stage before the last. Set to false afterwards, the migration "
+        "begins again on new volumes.",
+    )
+
+
 class KafkaQuorumSpec(Model):
     """What the quorum shall be."""
 
@@ -325,6 +377,7 @@ class KafkaQuorumSpec(Model):
     kafka: KafkaSpec = Field(description="Which Kafka runs, and how it is configured.")
     bootstrap: BootstrapSpec = section(BootstrapSpec, "How the quorum comes to be, once.")
     controllers: ControllersSpec = section(ControllersSpec, "The controllers of the quorum.", rules.NODE_IDS_COUNT)
+    zookeeper: ZooKeeperSpec = section(ZooKeeperSpec, "The migration from ZooKeeper, for bootstrap mode ZooKeeper.")
     broker_access: BrokerAccessSpec = section(
         BrokerAccessSpec, "How brokers that others manage are asked; pools of brokers need none of it."
     )

@@ -14,6 +14,7 @@ from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
 from kafka_quorum.model.desired import (
+    BesideZooKeeper,
     BootstrapMode,
     ControllerListener,
     Cure,
@@ -22,6 +23,7 @@ from kafka_quorum.model.desired import (
     FeatureLevel,
     FeaturePolicy,
     FieldFault,
+    Migrate,
     Replacement,
     Runtime,
     Storage,
@@ -30,6 +32,7 @@ from kafka_quorum.model.desired import (
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.registered import BrokerAccess
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
 
@@ -122,6 +125,21 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
             secret_name=spec.broker_access.secret_name,
             confirmed_revision=spec.broker_access.confirmed_revision,
         ),
+        migrate=_migrate(spec),
+    )
+
+
+def _migrate(spec: KafkaQuorumSpec) -> Migrate | None:
+    """The migration from ZooKeeper; None for a quorum of another mode."""
+    if spec.bootstrap.mode != BootstrapMode.ZOOKEEPER.value:
+        return None
+    beside, listener = spec.zookeeper, spec.zookeeper.inter_broker_listener
+    access = ZooKeeperAccess(connect=beside.connect, secret_name=beside.secret_name)
+    return Migrate(
+        beside=BesideZooKeeper(access=access, listener=listener.name, protocol=listener.protocol),
+        dry_run=beside.dry_run,
+        finalize=beside.finalize,
+        roll_back=beside.roll_back,
     )
 
 

@@ -45,7 +45,12 @@ def differs(setting: Setting, running: Settings) -> str:  # noqa: PLR0911 - one 
 
 def conforms(situation: Situation, broker: BrokerSeen) -> tuple[bool | None, str]:
     """Whether a broker follows the stored contract, and why it does not; None if that is unknown, with the reason."""
-    stored = situation.observed.contract
+    return conforms_to(situation.observed, broker)
+
+
+def conforms_to(observed: Observed, broker: BrokerSeen) -> tuple[bool | None, str]:
+    """The same, for a quorum that may have no record yet."""
+    stored = observed.contract
     if isinstance(stored, Unknown) or stored.value is None:
         return None, "the broker contract is not published yet"
     if isinstance(broker.settings, Unknown):

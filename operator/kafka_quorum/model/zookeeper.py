@@ -105,9 +105,10 @@ class ZooKeeperSeen:
 
     `cluster_id` is empty if `/cluster/id` does not exist. `assigned` has every broker that has a replica, with one of
     its partitions for a message (`orders-3`). `state_epoch` is the highest controller epoch in any partition's state,
-    0 if no partition has a state, and None if the read did not ask for them. `denied` are sentences, one for each right
-    that the client lacks. `encoded` are the brokers' dynamic settings that are encrypted (`broker 1:
-    listener.name.x.ssl.keystore.password`). `acls` and `users` are whether there is any ACL, and any SCRAM user.
+    0 if no partition has a state, and None if the read did not ask for them. `denied` are sentences, one for each
+    right that the client lacks. `encoded` are the brokers' dynamic settings that are encrypted
+    (`broker 1: listener.name.x.ssl.keystore.password`). `acls` and `users` are whether there is any ACL, and any
+    SCRAM user.
     """
 
     cluster_id: str
@@ -122,6 +123,7 @@ class ZooKeeperSeen:
     denied: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
     acls: bool = False
+    users: bool = False
     reassigning: tuple[str, ...] = ()
     """Partitions that a reassignment of ZooKeeper's (`/admin/reassign_partitions`) names."""
     deleting: tuple[str, ...] = ()

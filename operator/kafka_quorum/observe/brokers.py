@@ -6,33 +6,32 @@ depends on it, one that is old is no answer.
 """
 
 import asyncio
-import base64
-import binascii
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kafka_quorum.api.features import METADATA
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.conformance import conforms
+from kafka_quorum.model.conformance import conforms_to
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, POOL_PORT
 from kafka_quorum.model.nodes import is_foreign
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Endpoint, NodeVersions
 from kafka_quorum.model.registered import BrokerSeen, Settings
-from kafka_quorum.model.situation import Situation
 from kafka_quorum.resources.podstatus import address, status_of
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.running import RunningSettings
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.key import ObjectKey
-from kit.kube.protocol import PODS, Json, KubeApi, ResourceType
+from kit.kube.protocol import PODS, Json, KubeApi
+from kit.kube.secrets import read_secret
 from kit.parsing import Malformed, number
 
-SECRETS: Final = ResourceType(api_version="v1", kind="Secret", plural="secrets")
 EVERY_S: Final = 30.0
 OLD_S: Final = 90.0
 _BOOTSTRAP_MAX: Final = 10
@@ -49,6 +48,26 @@ class BrokerEdges:
 
 
 NO_BROKERS: Final = BrokerEdges()
+
+
+class Asked(Protocol):
+    """For whom brokers are asked: a quorum, with or without a record."""
+
+    @property
+    def desired(self) -> Desired:
+        """What the spec requests."""
+
+    @property
+    def observed(self) -> Observed:
+        """The look until now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unrecorded:
+    """A quorum that has no record yet."""
+
+    desired: Desired
+    observed: Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +100,7 @@ class BrokerReads:
         if task is not None:
             task.cancel()
 
-    def look(self, key: ObjectKey, situation: Situation, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
+    def look(self, key: ObjectKey, situation: Asked, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
         """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
@@ -96,14 +115,14 @@ class BrokerReads:
             return Unknown(reason="the brokers are being asked")
         return _combined(situation, last, "its settings were not read yet" if self._running else _NEVER)
 
-    async def _read(self, key: ObjectKey, situation: Situation, because: tuple[object, ...]) -> None:
+    async def _read(self, key: ObjectKey, situation: Asked, because: tuple[object, ...]) -> None:
         desired = situation.desired
         pods: tuple[Endpoint, ...] = ()
         nobody = False
         known: Knowable[Mapping[NodeID, Knowable[Settings]]]
         try:
             items = await self._kube.list(PODS, desired.namespace, {OF_QUORUM: desired.name})
-            pods, nobody = _pods(items), not items and not desired.broker_access.bootstrap_servers
+            pods, nobody = _pods(items), not items and not _servers(situation)
             known = Known(value={}) if nobody else await self._settings(situation, pods)
         except (KubeError, KafkaError, Malformed) as error:
             known = Unknown(reason=str(error))
@@ -112,32 +131,26 @@ class BrokerReads:
         self._last[key] = _Read(because=because, known=known, versions=versions, nobody=nobody, at_s=at_s)
 
     async def _settings(
-        self, situation: Situation, pods: tuple[Endpoint, ...]
+        self, situation: Asked, pods: tuple[Endpoint, ...]
     ) -> Knowable[Mapping[NodeID, Knowable[Settings]]]:
-        access = situation.desired.broker_access
+        bootstrap = _servers(situation)
         found: dict[NodeID, Knowable[Settings]] = {}
-        if self._running is None or not (pods or access.bootstrap_servers):
+        if self._running is None or not (pods or bootstrap):
             return Unknown(reason="no broker of a pool has an address yet")
         if pods:
             servers = tuple(f"{pod.host}:{pod.port}" for pod in pods[:_BOOTSTRAP_MAX])
             found |= await self._running.read(servers, {})
-        if access.bootstrap_servers:
+        if bootstrap:
             properties = await self._properties(situation)
-            asked = await self._running.read(access.bootstrap_servers, properties)
+            asked = await self._running.read(bootstrap, properties)
             found |= {node: said for node, said in asked.items() if not isinstance(found.get(node), Known)}
         return Known(value=found)
 
-    async def _properties(self, situation: Situation) -> dict[str, str]:
+    async def _properties(self, situation: Asked) -> dict[str, str]:
         name = situation.desired.broker_access.secret_name
         if not name:
             return {}
-        item = await self._kube.get(SECRETS, situation.desired.namespace, name)
-        if item is None:
-            raise Malformed(f"Secret {name} of spec.brokerAccess does not exist")
-        data = item.get("data") or {}
-        with contextlib.suppress(binascii.Error, UnicodeDecodeError, AttributeError, TypeError, ValueError):
-            return {str(key): base64.b64decode(value).decode() for key, value in data.items()}
-        raise Malformed(f"Secret {name} of spec.brokerAccess has a value that is no text")
+        return await read_secret(self._kube, situation.desired.namespace, name, "spec.brokerAccess")
 
     async def _versions(self, brokers: Brokers, pods: tuple[Endpoint, ...]) -> dict[NodeID, NodeVersions]:
         async def one(pod: Endpoint) -> tuple[NodeID, NodeVersions] | None:
@@ -150,13 +163,26 @@ class BrokerReads:
         return dict(answer for answer in answers if answer is not None)
 
 
-def _is_open(situation: Situation, last: _Read) -> bool:
+def _servers(situation: Asked) -> tuple[str, ...]:
+    """The brokers of others that are asked: those of the spec, else those with a PLAINTEXT listener in ZooKeeper."""
+    if given := situation.desired.broker_access.bootstrap_servers:
+        return given
+    keeper = situation.observed.zookeeper
+    brokers = keeper.value.brokers if isinstance(keeper, Known) else ()
+    found = (each.removeprefix(_PLAIN) for broker in brokers for each in broker.listeners if each.startswith(_PLAIN))
+    return tuple(found)[:_BOOTSTRAP_MAX]
+
+
+_PLAIN: Final = "PLAINTEXT://"
+
+
+def _is_open(situation: Asked, last: _Read) -> bool:
     """Whether a broker did not answer, or must be changed: it is asked again, so that the status does not stay old."""
     seen = _combined(situation, last, "")
     if isinstance(seen, Unknown):
         return True
     return not last.nobody and any(
-        isinstance(one.settings, Unknown) or conforms(situation, one)[0] is False for one in seen.value
+        isinstance(one.settings, Unknown) or conforms_to(situation.observed, one)[0] is False for one in seen.value
     )
 
 
@@ -173,23 +199,26 @@ def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
     return tuple(found)
 
 
-def _observers(situation: Situation) -> tuple[NodeID, ...]:
+def _observers(situation: Asked) -> tuple[NodeID, ...]:
     """Observers of the quorum that are no controllers of ours: brokers."""
     quorum = situation.observed.quorum
     if isinstance(quorum, Unknown):
         return ()
-    others = {key.node_id for key in quorum.value.observers if is_foreign(situation.record, key)}
-    former = {each.node_id for each in situation.record.former}
+    record = situation.observed.record
+    if record is None:
+        return ()
+    others = {key.node_id for key in quorum.value.observers if is_foreign(record, key)}
+    former = {each.node_id for each in record.former}
     return tuple(sorted(others - former))
 
 
-def _because(situation: Situation) -> tuple[object, ...]:
+def _because(situation: Asked) -> tuple[object, ...]:
     stored = situation.observed.contract
     contract = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract.settings
     return _observers(situation), contract, situation.desired.broker_access
 
 
-def _combined(situation: Situation, last: _Read | None, unread: str) -> Knowable[tuple[BrokerSeen, ...]]:
+def _combined(situation: Asked, last: _Read | None, unread: str) -> Knowable[tuple[BrokerSeen, ...]]:
     """Every broker that the quorum or a read shows. `unread`: why nothing is known of one before the first read."""
     observers, access = _observers(situation), situation.desired.broker_access
     settings: Mapping[NodeID, Knowable[Settings]] = {}
@@ -202,7 +231,9 @@ def _combined(situation: Situation, last: _Read | None, unread: str) -> Knowable
         settings = last.known.value
         reason = _NOBODY if last.nobody else "it is an observer of the quorum, and no broker that was asked lists it"
     versions = {} if last is None else last.versions
-    ids = sorted({*settings, *observers} - set(situation.record.node_ids))
+    record, keeper = situation.observed.record, situation.observed.zookeeper
+    kept = keeper.value.expected if isinstance(keeper, Known) else frozenset()
+    ids = sorted({*settings, *observers, *kept} - set(() if record is None else record.node_ids))
     return Known(
         value=tuple(
             BrokerSeen(

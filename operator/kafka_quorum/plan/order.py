@@ -30,6 +30,7 @@ from kafka_quorum.plan.disks.unbound import unbound
 from kafka_quorum.plan.identity.accepted import accepted_spec
 from kafka_quorum.plan.identity.strangers import strangers
 from kafka_quorum.plan.migrations.engine import frozen, migrations
+from kafka_quorum.plan.migrations.stopped import stopped
 from kafka_quorum.plan.part import Part, merged, reported
 from kafka_quorum.plan.pods.marks import marks
 from kafka_quorum.plan.pods.pods import pods
@@ -82,13 +83,17 @@ class Concern:
     """While a change of the voter set is open."""
     feature_step: Runs = Runs.ACTS
     """While a step of a feature level is open."""
+    stopped: Runs = Runs.OFF
+    """While a roll back to ZooKeeper has stopped the controllers."""
 
 
 _UPKEEP, _VOTERS, _RELEASES = Stage.UPKEEP, Stage.VOTERS, Stage.RELEASES
 CONCERNS: Final = (
-    Concern(name="changes that are not supported", stage=_UPKEEP, part=unsupported, repairing=Runs.OFF),
+    Concern(
+        name="changes that are not supported", stage=_UPKEEP, part=unsupported, repairing=Runs.OFF, stopped=Runs.ACTS
+    ),
     Concern(name="voters of a static quorum", stage=_UPKEEP, part=static_voters, repairing=Runs.OFF),
-    Concern(name="changes that a migration delays", stage=_UPKEEP, part=frozen, repairing=Runs.OFF),
+    Concern(name="changes that a migration delays", stage=_UPKEEP, part=frozen, repairing=Runs.OFF, stopped=Runs.ACTS),
     Concern(name="claims without a volume", stage=_UPKEEP, part=unbound),
     Concern(name="controllers that join", stage=_UPKEEP, part=joining, repairing=Runs.OFF),
     Concern(name="revisions", stage=_UPKEEP, part=revisions),
@@ -99,14 +104,15 @@ CONCERNS: Final = (
     Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
     Concern(name="claims", stage=_UPKEEP, part=claims),
     Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
-    Concern(name="the broker contract", stage=_UPKEEP, part=contract),
-    Concern(name="the accepted spec", stage=_UPKEEP, part=accepted_spec, repairing=Runs.OFF),
+    Concern(name="the broker contract", stage=_UPKEEP, part=contract, stopped=Runs.ACTS),
+    Concern(name="the accepted spec", stage=_UPKEEP, part=accepted_spec, repairing=Runs.OFF, stopped=Runs.ACTS),
     Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting),
     Concern(name="pods", stage=_UPKEEP, part=pods),
+    Concern(name="controllers that end", stage=_UPKEEP, part=stopped, repairing=Runs.OFF, stopped=Runs.ACTS),
     Concern(name="claims that are released", stage=_UPKEEP, part=released),
     Concern(name="labels and readiness gates", stage=_UPKEEP, part=marks),
     Concern(name="stale voters", stage=_UPKEEP, part=stale_voters),
-    Concern(name="objects of others", stage=_UPKEEP, part=strangers),
+    Concern(name="objects of others", stage=_UPKEEP, part=strangers, stopped=Runs.ACTS),
     Concern(name="voter changes", stage=_VOTERS, part=membership, feature_step=Runs.REPORTS),
     Concern(
         name="migrations",
@@ -114,6 +120,7 @@ CONCERNS: Final = (
         part=migrations,
         repairing=Runs.OFF,
         feature_step=Runs.OFF,
+        stopped=Runs.ACTS,
     ),
     Concern(name="rolls", stage=_RELEASES, part=roll, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(
@@ -127,7 +134,7 @@ CONCERNS: Final = (
     Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
-    Concern(name="the disruption token", stage=_RELEASES, part=token_given_back, paused=Runs.ACTS),
+    Concern(name="the disruption token", stage=_RELEASES, part=token_given_back, paused=Runs.ACTS, stopped=Runs.ACTS),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 
@@ -179,6 +186,7 @@ def _runs(concern: Concern, situation: Situation) -> Runs:
         (situation.repair_only, concern.repairing),
         (status.operation is not None, concern.voter_change),
         (status.feature_operation is not None, concern.feature_step),
+        (situation.record.overlay.stopped, concern.stopped),
     )
     allowed = {Runs.ACTS, *(runs for present, runs in states if present)}
     return next(runs for runs in (Runs.OFF, Runs.REPORTS, Runs.ACTS) if runs in allowed)

@@ -9,9 +9,10 @@ is secured, so its content is in no other object, in no variable and in no comma
 The lines write what Kafka reads into a volume in memory. A change of the Secret takes effect at the next start.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
-from kafka_quorum.model.zookeeper import ZooKeeperAccess
+from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret
 from kafka_quorum.resources.meta import Json
 
 SECRET_PATH: Final = "/etc/kafka-zookeeper"  # noqa: S105 - a path
@@ -33,6 +34,17 @@ CERTIFICATE_PROPERTIES: Final = (
 _SECRET: Final = "zookeeper-secret"  # noqa: S105 - the name of a volume
 _FILES: Final = "zookeeper-files"
 _DOLLAR: Final = "kafkaquorum.dollar"
+
+
+def secret_from(texts: Mapping[str, str]) -> ZooKeeperSecret:
+    """What the Secret of `spec.zookeeper.secretName` gives a client; keys that are not named here are ignored."""
+    return ZooKeeperSecret(
+        username=texts.get("username", ""),
+        password=texts.get("password", ""),
+        ca=texts.get("ca.crt", ""),
+        certificate=texts.get("tls.crt", ""),
+        key=texts.get("tls.key", ""),
+    )
 
 
 def properties(access: ZooKeeperAccess) -> tuple[tuple[str, str], ...]:

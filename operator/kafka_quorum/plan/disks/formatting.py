@@ -23,6 +23,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disks.formatters import given_up_formatter, leftover_formatter, progress, tend_formatter
 from kafka_quorum.plan.facts.admission import before_create
 from kafka_quorum.plan.facts.formats import format_pending, is_mirrored
+from kafka_quorum.plan.facts.preflight import why_not_beside
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.part import Part, merged
 
@@ -80,10 +81,18 @@ def _barrier(situation: Situation) -> Part:
         return Part()
     verdict = may_start(situation, initial_nodes(record), situation.desired.name)
     if isinstance(verdict, Refusal):
-        return Part(verdicts=(verdict,))
+        return Part(verdicts=(verdict,), waits=_preflight(situation, verdict))
     message = f"every initial controller is formatted, so cluster {record.cluster_id} may start"
     write = DecideRecord(record=with_started(record), change=RecordChange.STARTED, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _preflight(situation: Situation, verdict: Refusal) -> tuple[Wait, ...]:
+    """What the preflight of a migration from ZooKeeper found, when nothing else is left to do before the start."""
+    if not all(node.formatted for node in initial_nodes(situation.record)):
+        return ()
+    found = why_not_beside(situation)
+    return (Wait(severity=Severity.HELD, reason="Preflight", message=verdict.reason),) if found else ()
 
 
 def _format(situation: Situation, node: NodeIdentity) -> Part:

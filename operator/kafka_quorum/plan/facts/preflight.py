@@ -4,11 +4,11 @@ It only looks. Each blocker names the object, what was found, and the way out. W
 The reasons are in docs/zookeeper.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafka_quorum.model.conformance import is_confirmed_by
-from kafka_quorum.model.desired import BesideZooKeeper, Desired, Migrate
+from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, Desired, Migrate
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -16,6 +16,7 @@ from kafka_quorum.model.nodes import requested_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Blocker
 from kafka_quorum.model.registered import Settings
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import ZooKeeperSeen
 from kafka_quorum.plan.facts.formats import release_numbers
 
@@ -27,6 +28,7 @@ STANDARD: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACL: Final = "kafka.security.authorizer.AclAuthorizer"
 _MAX_ID: Final = 1000
 _SHOWN: Final = 5
+_TOLD: Final = 3
 
 
 def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None) -> tuple[Blocker, ...]:
@@ -45,6 +47,31 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
     found += [*_rights(seen), *_configs(seen), *_epochs(seen)]
     found += [*_brokers(desired, observed, seen, migrate), *_directories(desired, observed, seen)]
     return tuple(found)
+
+
+def why_preflight(situation: Situation) -> str:
+    """What the preflight found, in words; empty if nothing is in the way, or the quorum is not beside ZooKeeper."""
+    found = blockers(situation.desired, situation.observed, situation.record)
+    return f"the preflight found {listed(found)}" if found else ""
+
+
+def why_not_beside(situation: Situation) -> str:
+    """Why controllers beside ZooKeeper must not start: their start writes to ZooKeeper. Empty for any other quorum."""
+    if situation.record.format.mode is not BootstrapMode.ZOOKEEPER:
+        return ""
+    migrate = situation.desired.migrate
+    if migrate is None:
+        return "set spec.zookeeper.connect"
+    if migrate.roll_back:
+        return "spec.zookeeper.rollBack is true"
+    return "spec.zookeeper.dryRun is true" if migrate.dry_run else why_preflight(situation)
+
+
+def listed(found: Sequence[Blocker]) -> str:
+    """The first blockers as one text."""
+    told = "; ".join(map(str, found[:_TOLD]))
+    more = f" (and {len(found) - _TOLD} more in status.preflight)" if len(found) > _TOLD else ""
+    return f"{told}{more}"
 
 
 def _release(desired: Desired) -> Iterator[Blocker]:

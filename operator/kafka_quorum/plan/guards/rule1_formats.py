@@ -7,6 +7,7 @@ from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.preflight import why_not_beside
 from kafka_quorum.plan.guards.claims import claim_is_ours
 from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
 
@@ -67,4 +68,6 @@ def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: s
         verdict = claim_is_ours(situation, node)
         if not verdict.allowed:
             return verdict
+    if why := why_not_beside(situation):
+        return no(f"Waiting to start the quorum: {why}")
     return yes("every initial controller is formatted")

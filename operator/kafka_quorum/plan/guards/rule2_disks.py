@@ -44,6 +44,7 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
                 record.phase is not BootstrapPhase.STARTED,
                 f"{first}: not every initial controller is formatted yet",
             ),
+            (record.overlay.stopped, f"Did not start controller {node.node_id}: the cluster goes back to ZooKeeper"),
             (
                 not node.formatted or node.directory_id is None,
                 f"{first}: its disk is not formatted yet",

@@ -1,6 +1,7 @@
 """Rule 6: no volume is deleted that holds a voter, or the only caught-up copy."""
 
 from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.nodes import is_former_claim
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.permit import DeleteVolume
@@ -14,6 +15,8 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     """Rule 6: a volume is deleted if its replica is retired, no voter by a committed set, and others have its data."""
     record, observed = situation.record, situation.observed
     kept, waiting = f"Did not delete claim {claim.name}", f"Waiting to delete claim {claim.name}"
+    if record.has_ended:
+        return _of_ended(situation, claim)
     if isinstance(observed.quorum, Unknown):
         return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
@@ -48,4 +51,20 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
             ),
         ),
         f"claim {claim.name} holds no voter, and {healthy} voters have its data",
+    )
+
+
+def _of_ended(situation: Situation, claim: Claim) -> Answer:
+    """After a roll back ZooKeeper has the metadata: a claim that is marked as retired holds nothing that is needed."""
+    kept, waiting = f"Did not delete claim {claim.name}", f"Waiting to delete claim {claim.name}"
+    pods = [pod.name for pod in situation.observed.pods if pod.claim_name == claim.name]
+    ours = claim.cluster_id == situation.record.cluster_id
+    return unless(
+        (
+            (not ours, f"{kept}: it has cluster id {claim.cluster_id}, not that of this quorum"),
+            (claim.phase != RETIRED, f"{waiting}: it is not marked as retired yet"),
+            (bool(pods), f"{waiting}: pods {', '.join(pods)} still exist"),
+            (claim.kept, f"{kept}: data was found on it. Look at it, and delete it yourself"),
+        ),
+        f"the cluster went back to ZooKeeper, and nothing uses claim {claim.name}",
     )

@@ -22,11 +22,10 @@ from kafka_quorum.model.permit import (
     StopControllers,
     ZooKeeperLeads,
 )
-from kafka_quorum.model.plan import Blocker
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
-from kafka_quorum.plan.facts.preflight import blockers
+from kafka_quorum.plan.facts.preflight import blockers, listed, why_preflight
 from kafka_quorum.plan.facts.zookeeper import (
     brokers_in_migration,
     driver,
@@ -40,8 +39,6 @@ from kafka_quorum.plan.facts.zookeeper import (
 )
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule8_identity import may_mint
-
-_SHOWN = 3
 
 
 @guard(MintBeside)
@@ -61,19 +58,6 @@ def may_mint_beside(desired: Desired, observed: Observed) -> Answer:
     if wrong:
         return no(f"{first}: {listed(wrong)}")
     return yes("ZooKeeper has the cluster id, and there is no trace of an earlier quorum")
-
-
-def why_preflight(situation: Situation) -> str:
-    """What the preflight found; empty if nothing is in the way, or the quorum does not begin beside ZooKeeper."""
-    found = blockers(situation.desired, situation.observed, situation.record)
-    return f"the preflight found {listed(found)}" if found else ""
-
-
-def listed(found: list[Blocker] | tuple[Blocker, ...]) -> str:
-    """The first blockers as one text."""
-    told = "; ".join(map(str, found[:_SHOWN]))
-    more = f" (and {len(found) - _SHOWN} more in status.preflight)" if len(found) > _SHOWN else ""
-    return f"{told}{more}"
 
 
 @guard(CopyMetadata)
@@ -291,9 +275,7 @@ def _why_controllers(situation: Situation) -> str:
     older = [node.node_id for node in situation.older if node in first]
     if older:
         return f"controllers {_ids(older)} do not run from revision {situation.target} yet"
-    behind = [
-        node.node_id for node in first if node.key not in view.caught_up or not observed.serving(node.node_id)
-    ]
+    behind = [node.node_id for node in first if node.key not in view.caught_up or not observed.serving(node.node_id)]
     return f"controllers {_ids(behind)} do not run, or are not caught up" if behind else ""
 
 

@@ -11,12 +11,15 @@ from dataclasses import replace
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.ids import ClusterID
+from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.nodes import initial_node_ids, requested_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.facts.formats import format_of, somebody_started
+from kafka_quorum.plan.guards.rule7_zookeeper import may_mint_beside
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
 from kafka_quorum.plan.identity.conflicts import conflicts_with
 from kafka_quorum.plan.identity.rebuilt import forced_start, rebuilt_record
@@ -43,6 +46,8 @@ def unsettled(desired: Desired, observed: Observed, *, repair_only: bool) -> Par
 def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
     if desired.bootstrap is BootstrapMode.ADOPT and not _is_known(observed):
         return _adopted(desired, observed, repair_only=repair_only)
+    if desired.bootstrap is BootstrapMode.ZOOKEEPER and not _is_known(observed):
+        return _beside_zookeeper(desired, observed, repair_only=repair_only)
     verdict = may_mint(observed)
     if isinstance(verdict, Permit):
         if repair_only:
@@ -81,6 +86,25 @@ def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part
         return Part(verdicts=(verdict,), waits=(wait,))
     action = MintIdentity(
         cluster_id=desired.cluster_id, format=format_of(desired), initial=desired.node_ids, others=(), permit=verdict
+    )
+    return Part(exclusive=action, verdicts=(verdict,))
+
+
+def _beside_zookeeper(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    """A quorum beside ZooKeeper takes the cluster id of its cluster; until it has one, only the preflight is done."""
+    verdict = may_mint_beside(desired, observed)
+    if repair_only:
+        return Part(verdicts=(verdict,))
+    seen = observed.zookeeper
+    if isinstance(verdict, Refusal) or isinstance(seen, Unknown):
+        wait = Wait(severity=Severity.HELD, reason="Preflight", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    action = MintIdentity(
+        cluster_id=ClusterID(seen.value.cluster_id),
+        format=format_of(desired),
+        initial=requested_node_ids(desired, None),
+        others=(),
+        permit=verdict,
     )
     return Part(exclusive=action, verdicts=(verdict,))
 

@@ -18,6 +18,7 @@ from kafka_quorum.model.migration import (
 )
 from kafka_quorum.model.permit import Permit
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.preflight import why_preflight
 from kafka_quorum.plan.facts.zookeeper import is_led_by_kraft, keeper, to_give_back, to_save, why_not_dual
 from kafka_quorum.plan.guards.rule7_zookeeper import (
     may_attempt_again,
@@ -31,7 +32,6 @@ from kafka_quorum.plan.guards.rule7_zookeeper import (
     may_roll_back,
     may_stop_controllers,
     why_brokers_left,
-    why_preflight,
 )
 from kafka_quorum.plan.migrations.way import Entry, Gate, Way
 from kafka_quorum.plan.part import Part

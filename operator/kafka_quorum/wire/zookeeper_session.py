@@ -1,0 +1,362 @@
+"""One session with ZooKeeper, by kazoo: bounded, secured, read once, and ended. It runs in a thread of its own.
+
+Kazoo's defaults are not used in three places. A server's certificate must be one of the Secret's authorities, not of
+the system's, and must have the server's name (kazoo checks names only if told to, and reads certificates from files).
+An answer has a limit: kazoo would read any length that a server announces. And a user proves its password as
+`digest_md5` does. Kazoo writes no log here: its lines hold requests, and so what authenticates a session.
+
+A connection that breaks ends the session: what was read before and after it may not fit together.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import ssl
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError, ConnectionDropped, KazooException, NoAuthError, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.serialization import SASL
+
+from kafka_quorum.errors import (
+    ZooKeeperDenied,
+    ZooKeeperError,
+    ZooKeeperMalformed,
+    ZooKeeperUnreachable,
+    ZooKeeperUnusable,
+)
+from kafka_quorum.model.zookeeper import ZooKeeperSecret
+from kafka_quorum.wire.digest_md5 import Digest
+from kafka_quorum.wire.zookeeper_nodes import Connect
+from kit.errors import Fault
+from kit.parsing import Malformed
+from kit.text import WORDS_MAX_CHARS, clean
+
+MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+"""The limit of one answer. ZooKeeper's own clients stop at 1 MiB, unless they are told otherwise."""
+WINDOW: Final = 256
+"""How many requests are on their way at once."""
+_SESSION_S: Final = 6.0
+_SILENT: Final = logging.getLogger("kafka_quorum.wire.kazoo")
+_SILENT.setLevel(logging.CRITICAL + 1)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What one node holds; `ephemeral` if it goes with the session that created it."""
+
+    data: bytes
+    version: int
+    ephemeral: bool
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no types
+    """Opens connections as the Secret requires, and can end one at once."""
+
+    def __init__(self, tls: ssl.SSLContext | None, host_s: float) -> None:
+        super().__init__()
+        self.reason = ""
+        """Why the last attempt failed."""
+        self._tls, self._host_s = tls, host_s
+        self._socket: socket.socket | None = None
+        self._ended = False
+
+    def create_connection(
+        self,
+        address: tuple[str, int],
+        hostname: str | None = None,
+        timeout: float | None = None,
+        **_: object,
+    ) -> socket.socket:
+        """A connection to one server; with TLS, its name and its certificate are checked (OSError)."""
+        if self._ended:
+            raise OSError("the session has ended")
+        limit_s = min(timeout or self._host_s, self._host_s)
+        opened = socket.create_connection(address, limit_s)
+        try:
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                opened = self._tls.wrap_socket(opened, server_hostname=hostname)
+        except BaseException:
+            opened.close()
+            raise
+        self._socket = opened
+        return opened
+
+    def spawn(self, func: Callable[..., None], *args: object, **named: object) -> Any:  # noqa: ANN401 - a Thread
+        """A thread whose error is kept, not printed: a server can cause one with its bytes."""
+
+        def guarded() -> None:
+            try:
+                func(*args, **named)
+            except Exception as error:  # noqa: BLE001 - whatever kazoo did not expect of a server
+                self.failed(error)
+
+        return super().spawn(guarded)
+
+    def failed(self, error: Exception) -> None:
+        """Keep the reason."""
+        self.reason = str(error) or type(error).__name__
+
+    def cut(self) -> None:
+        """End the connection without a word, and open no other."""
+        self._ended = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Connection(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
+    """Kazoo's connection, with a limit for each answer, with our DIGEST-MD5, and with the reason of a failure."""
+
+    def _connect(self, host: str, hostip: str, port: int) -> Any:  # noqa: ANN401 - two numbers
+        try:
+            return super()._connect(host, hostip, port)
+        except Exception as error:
+            self.handler.failed(error)
+            raise
+
+    def _read(self, length: int, timeout: float) -> bytes:
+        if not 0 <= length <= MAX_ANSWER_BYTES:
+            raise ConnectionDropped(f"an answer has {length} bytes, at most {MAX_ANSWER_BYTES} are read")
+        data: bytes = super()._read(length, timeout)
+        return data
+
+    def _authenticate_with_sasl(self, host: str, timeout: float) -> None:  # noqa: ARG002 - kazoo's signature
+        digest = Digest(
+            username=self.sasl_options["username"],
+            password=self.sasl_options["password"],
+            client_nonce=secrets.token_hex(16),
+        )
+        try:
+            answer = digest.respond(self._token(1, b"", timeout))
+        except Malformed as error:
+            raise AuthFailedError(f"the server's challenge cannot be answered: {error}") from None
+        try:
+            digest.verify(self._token(2, answer, timeout))
+        except Malformed as error:
+            raise AuthFailedError(f"the server's last answer is refused: {error}") from None
+
+    def _token(self, xid: int, token: bytes, timeout: float) -> bytes:
+        self._submit(SASL(token), timeout, xid)
+        try:
+            header, buffer, offset = self._read_header(timeout)
+        except ConnectionDropped:  # how some releases refuse a user
+            raise AuthFailedError("the server closed the connection") from None
+        if header.err or header.xid != xid:
+            raise AuthFailedError("the server refused the user and password")
+        received, _ = SASL.deserialize(buffer, offset)
+        if received is None:
+            raise AuthFailedError("the server has no SASL, or does not know the user")
+        return bytes(received)
+
+
+class Session:
+    """Reads and writes of one thread until `end_s` of the monotonic clock; every method may raise ZooKeeperError."""
+
+    def __init__(self, connect: Connect, secret: ZooKeeperSecret, end_s: float) -> None:
+        """Prepare a session; `ZooKeeperUnusable` if the Secret's certificates cannot be used."""
+        self.where = f"ZooKeeper at {connect.hosts}"
+        self._end_s = end_s
+        self._hidden = [text for text in (secret.password, secret.key) if text]
+        self._user = secret.username
+        try:
+            tls = tls_of(secret)
+        except Malformed as error:
+            raise ZooKeeperUnusable(
+                f"{self.where} was not asked: {error}; correct the Secret",
+                fault=Fault.OURS,
+                retry_safe=False,
+                outcome_unknown=False,
+            ) from None
+        self._connect_s = max(end_s - time.monotonic(), 0.0) / 2
+        self._handler = _Handler(tls, max(self._connect_s / len(connect.servers), 0.5))
+        sasl = {"username": secret.username, "password": secret.password} if secret.sasl else None
+        again = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}
+        client = KazooClient(
+            connect.hosts, timeout=_SESSION_S, handler=self._handler, connection_retry=again, logger=_SILENT
+        )
+        client._connection = _Connection(  # noqa: SLF001 - kazoo has no other way to bound what it reads
+            client,
+            client._conn_retry.copy(),  # noqa: SLF001
+            logger=_SILENT,
+            sasl_options=sasl,
+        )
+        self.client = client
+
+    def open(self) -> None:
+        """Connect, and wait until the server has everything that was committed before."""
+        live = self.client.start_async()
+        if not live.wait(self._connect_s):
+            raise self._unreachable(f"no connection within {self._connect_s:.1f} s")
+        self.answer("/", self.client.sync_async("/"))
+        if self.get("/") is None:
+            raise ZooKeeperUnusable(
+                f"{self.where} has no node of that path: correct the path at the end of the address",
+                fault=Fault.OURS,
+                retry_safe=True,
+                outcome_unknown=False,
+            )
+
+    def close(self, *, cut: bool) -> None:
+        """End the session; `cut` without a last word, for a server that does not answer. May take seconds."""
+        if cut:
+            self._handler.cut()
+        with contextlib.suppress(Exception):  # nothing depends on it: the server ends the session too
+            self.client.stop()
+            self.client.close()
+
+    def get(self, path: str) -> Node | None:
+        """One node, None if it does not exist."""
+        return dict(self.get_all([path]))[path]
+
+    def get_all(self, paths: Iterable[str]) -> Iterator[tuple[str, Node | None]]:
+        """Nodes in the order of their paths, at most `WINDOW` requests ahead; None for one that does not exist."""
+        for path, found in self._window(paths, self.client.get_async):
+            if found is None:
+                yield path, None
+            else:
+                data, stat = found
+                yield path, Node(data=data or b"", version=stat.version, ephemeral=stat.ephemeralOwner != 0)
+
+    def children(self, path: str) -> list[str] | None:
+        """The names of a node's children, None if the node does not exist."""
+        return dict(self.children_all([path]))[path]
+
+    def children_all(self, paths: Iterable[str]) -> Iterator[tuple[str, list[str] | None]]:
+        """The same for many nodes."""
+        yield from self._window(paths, self.client.get_children_async)
+
+    def transactions(self, what: Iterable[tuple[T, Any]]) -> Iterator[tuple[T, list[Any]]]:
+        """Commit transactions of kazoo, each with a key: the result of each operation, an exception if it failed."""
+        waiting: deque[tuple[T, Any]] = deque()
+        for key, transaction in what:
+            waiting.append((key, transaction.commit_async()))
+            if len(waiting) >= WINDOW:
+                first, pending = waiting.popleft()
+                yield first, self.answer("/", pending)
+        for key, pending in waiting:
+            yield key, self.answer("/", pending)
+
+    def answer(self, path: str, pending: Any) -> Any:  # noqa: ANN401 - whatever the request returns
+        """The answer to a request; None if the node does not exist."""
+        try:
+            return pending.get(timeout=max(self._end_s - time.monotonic(), 0.0))
+        except NoNodeError:
+            return None
+        except NoAuthError:
+            raise ZooKeeperDenied(
+                f"{self.where} does not let {self.who} read {path}: allow it with setAcl, or give the operator's"
+                " Secret the user that the brokers have",
+                fault=Fault.OURS,
+                retry_safe=True,
+                outcome_unknown=False,
+            ) from None
+        except AuthFailedError:
+            raise ZooKeeperDenied(
+                f"{self.where} refused {self.who}: {self._words or 'no reason given'}; correct the Secret, or"
+                " ZooKeeper's users",
+                fault=Fault.OURS,
+                retry_safe=True,
+                outcome_unknown=False,
+            ) from None
+        except KazooTimeoutError:
+            raise self._unreachable("no answer within the limit of the whole read") from None
+        except KazooException as error:
+            raise self._unreachable(type(error).__name__) from None
+        except Exception as error:  # noqa: BLE001 - what kazoo makes of bytes that are no answer
+            raise ZooKeeperMalformed(
+                f"{self.where} answered for {path} with bytes that are no answer ({type(error).__name__})",
+                fault=Fault.THEIRS,
+                retry_safe=True,
+                outcome_unknown=False,
+            ) from None
+
+    def in_time(self) -> bool:
+        """Whether a request can still be sent."""
+        return time.monotonic() < self._end_s
+
+    def malformed(self, path: str, error: Malformed) -> ZooKeeperError:
+        """The error for a node that does not hold what Kafka writes."""
+        return ZooKeeperMalformed(
+            f"The node {clean(path, max_chars=WORDS_MAX_CHARS)} of {self.where} is not one that Kafka writes: {error};"
+            " restore or delete it",
+            fault=Fault.THEIRS,
+            retry_safe=True,
+            outcome_unknown=False,
+        )
+
+    @property
+    def who(self) -> str:
+        """The client, for a sentence."""
+        return f"user {clean(self._user, max_chars=80)}" if self._user else "a client without a user"
+
+    @property
+    def _words(self) -> str:
+        text = self._handler.reason
+        for secret in self._hidden:
+            text = text.replace(secret, "***")
+        return clean(text, max_chars=WORDS_MAX_CHARS)
+
+    def _unreachable(self, why: str) -> ZooKeeperUnreachable:
+        words = f" ({self._words})" if self._words else ""
+        return ZooKeeperUnreachable(
+            f"{self.where} was not read: {why}{words}; check its address, its servers, and the Secret",
+            fault=Fault.PATH,
+            retry_safe=True,
+            outcome_unknown=False,
+        )
+
+    def _window(self, paths: Iterable[str], ask: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+        waiting: deque[tuple[str, Any]] = deque()
+        for path in paths:
+            waiting.append((path, ask(path)))
+            if len(waiting) >= WINDOW:
+                first, pending = waiting.popleft()
+                yield first, self.answer(first, pending)
+        for path, pending in waiting:
+            yield path, self.answer(path, pending)
+
+
+def tls_of(secret: ZooKeeperSecret) -> ssl.SSLContext | None:
+    """The client's half of TLS: the Secret's authorities alone, names checked (`Malformed`). None without TLS."""
+    if not secret.tls:
+        return None
+    try:
+        context = ssl.create_default_context(cadata=secret.ca)
+    except (ssl.SSLError, ValueError, TypeError) as error:
+        raise Malformed(f"ca.crt holds no certificate in PEM ({_ssl_words(error)})") from None
+    if not secret.certificate and not secret.key:
+        return context
+    with tempfile.TemporaryDirectory(prefix="zookeeper-") as home:  # Python loads a certificate from files alone
+        certificate, key = (Path(home) / name for name in ("tls.crt", "tls.key"))
+        for path, text in ((certificate, secret.certificate), (key, secret.key)):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
+                file.write(text)
+        try:
+            context.load_cert_chain(certificate, key, password=_no_password)
+        except (ssl.SSLError, ValueError) as error:
+            raise Malformed(f"tls.crt and tls.key cannot be used together ({_ssl_words(error)})") from None
+    return context
+
+
+def _no_password() -> str:
+    """An encrypted key is an error: without this, Python would ask at the terminal."""
+    raise ValueError("the key is encrypted")
+
+
+def _ssl_words(error: Exception) -> str:
+    """What OpenSSL says: reasons of its own, never a part of a certificate or a key."""
+    reason = error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)
+    return clean(str(reason), max_chars=80)
