@@ -163,6 +163,14 @@ class SoakStatus(Model):
     seconds: int | None = Field(default=None, description="The time, in seconds, rounded down to steps of five.")
 
 
+class SavedNodesStatus(Model):
+    """What ZooKeeper held before a roll back deleted it."""
+
+    controller: str | None = Field(default=None, description="The text of /controller.")
+    controller_epoch: str | None = Field(default=None, description="The text of /controller_epoch.")
+    migration: str | None = Field(default=None, description="The text of /migration.")
+
+
 class MigrationStatus(Model):
     """A migration of the quorum: what it becomes, in stages."""
 
@@ -173,6 +181,46 @@ class MigrationStatus(Model):
     message: str | None = Field(default=None, description="What happens in this stage.")
     missing: str | None = Field(default=None, description="What the next stage waits for, and what would change that.")
     revert: str | None = Field(default=None, description="How to revert it, or that this stage cannot be reverted.")
+    roll_back_possible: bool | None = Field(
+        default=None, description="From ZooKeeper: whether spec.zookeeper.rollBack still leads back."
+    )
+    state: str | None = Field(
+        default=None, description="From ZooKeeper: Kafka's own state of the migration, as the leader reports it."
+    )
+    lag_records: int | None = Field(
+        default=None, description="From ZooKeeper: how many records ZooKeeper is behind the metadata log."
+    )
+    brokers_in_migration: int | None = Field(
+        default=None, description="From ZooKeeper: how many brokers are registered in migration mode."
+    )
+    brokers_in_zoo_keeper: int | None = Field(
+        default=None, alias="brokersInZooKeeper", description="How many brokers are registered in ZooKeeper."
+    )
+    zookeeper_controller: str | None = Field(
+        default=None, description="Who leads, by znode /controller: a broker (ZooKeeper), or a controller (KRaft)."
+    )
+    saved_nodes: SavedNodesStatus | None = Field(
+        default=None, description="After a roll back: what was deleted in ZooKeeper."
+    )
+
+
+class BlockerStatus(Model):
+    """One thing in the way of a migration from ZooKeeper."""
+
+    code: str = Field(description="Its kind in one word, such as DeadBroker.")
+    object: str = Field(description="The broker, znode, field or setting.")
+    found: str = Field(description="What was found, with its value.")
+    way_out: str = Field(description="How to change it.")
+    unknown: bool | None = Field(default=None, description="True if it could not be read.")
+
+
+class PreflightStatus(Model):
+    """Whether a migration from ZooKeeper can begin."""
+
+    passed: bool | None = Field(default=None, description="Whether nothing is in the way.")
+    blockers: list[BlockerStatus] | None = Field(
+        default=None, description="Everything that is in the way.", json_schema_extra=_ATOMIC
+    )
 
 
 class BrokerContractStatus(Model):
@@ -277,6 +325,9 @@ class KafkaQuorumStatus(Model):
     )
     migration: MigrationStatus | None = Field(
         default=None, description="The migration that is under way, or is requested and has not begun."
+    )
+    preflight: PreflightStatus | None = Field(
+        default=None, description="From ZooKeeper: what is in the way of the migration, before it begins."
     )
     soak: SoakStatus | None = Field(
         default=None, description="How far the soak of the present levels got, while another step waits for it."

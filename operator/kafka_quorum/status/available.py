@@ -12,6 +12,8 @@ def available(done: Pass) -> Finding:
     record = done.observed.record
     if record is None:
         return _without_record(done)
+    if record.overlay.stopped:
+        return _finding(Truth.FALSE, "RollingBack", "the controllers are stopped: the cluster goes back to ZooKeeper")
     match done.observed.quorum:
         case Unknown() if not record.had_leader:
             return _finding(Truth.FALSE, "NotStarted", "the quorum has had no leader yet")

@@ -8,6 +8,7 @@ from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import ROLLED_BACK
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
 from kafka_quorum.model.nodes import (
     initial_node_ids,
@@ -27,7 +28,8 @@ from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.migration import migration
+from kafka_quorum.status.migrated import migrated
+from kafka_quorum.status.migration import migration, preflight
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
@@ -73,6 +75,8 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     done, old = _own(done), readable(old)
     record = done.observed.record
     findings = tuple(check(done) for check in CONDITIONS.values())
+    if (moved := migrated(done)) is not None:
+        findings = (*findings, moved)
     first = doing(done, findings)
     status: Json = {
         "observedGeneration": generation,
@@ -90,7 +94,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
-    status |= broker_contract(done, old) | brokers(done, old) | migration(done, old)
+    status |= broker_contract(done, old) | brokers(done, old) | migration(done, old) | preflight(done)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown | _operation(done, old)
@@ -170,7 +174,7 @@ def _identity(record: IdentityRecord) -> Json:
         "clusterID": record.cluster_id,
         "appliedRevision": record.applied_revision,
         "bootstrap": {
-            "phase": record.phase.value,
+            "phase": ROLLED_BACK if record.has_ended else record.phase.value,
             "mode": record.format.mode.value,
             "initialControllers": [_without_none(row) for row in initial],
         },

@@ -19,7 +19,7 @@ def degraded(done: Pass) -> Finding:
     return _of_quorum(done)
 
 
-def _of_quorum(done: Pass) -> Finding:
+def _of_quorum(done: Pass) -> Finding:  # noqa: PLR0911 - one answer for each state
     record = done.observed.record
     if record is None:
         recorded = done.observed.status.cluster_id is not None
@@ -27,6 +27,8 @@ def _of_quorum(done: Pass) -> Finding:
             text = "the identity ConfigMap does not exist, and nothing is examined while spec.paused is true"
             return _finding(Truth.UNKNOWN, "Paused", text)
         return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken: nothing is formatted yet")
+    if record.overlay.stopped:
+        return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken: the controllers are stopped on purpose")
     if not isinstance(done.observed.quorum, Known):
         if record.had_leader:
             return _finding(Truth.TRUE, "NoLeader", f"no leader answers: {done.observed.quorum.reason}")

@@ -11,7 +11,7 @@ from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Pass, sentence
 from kit.conditions.finding import Finding, Truth
 
-_LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused", "MigrationHeld"})
+_LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite"})
 """Held, but shown only when the present work has ended: until then the work is shown."""
 
 

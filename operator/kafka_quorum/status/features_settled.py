@@ -21,6 +21,7 @@ _REASONS: Final = {
     "Soaking": "Soaking",
     "SteppingFeature": "Raising",
     "Migrating": "Raising",
+    "DualWrite": "Migrating",
 }
 """The waits about features, with the condition's own words; the most severe first."""
 

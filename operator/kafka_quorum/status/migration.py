@@ -2,12 +2,17 @@
 
 from typing import Any, Final, TypeAlias
 
+from kafka_quorum.model.beside import driver, is_from_zookeeper, keeper
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.migration import Keeper
 from kafka_quorum.status.finding import Pass
 
 Json: TypeAlias = dict[str, Any]
 
-_MISSING: Final = ("MigrationHeld", "Migrating", "FeatureBlocked", "Soaking", "SteppingFeature", "Paused")
+_MISSING: Final = (
+    *("Preflight", "MigrationHeld", "Migrating", "DualWrite", "RolledBack", "ControllersStop"),
+    *("FeatureBlocked", "Soaking", "SteppingFeature", "Paused"),
+)
 """The waits that say what is missing; the first one that there is."""
 
 
@@ -31,8 +36,57 @@ def migration(done: Pass, old: Json) -> Json:
         "message": planned.sentence,
         "missing": _missing(done),
         "revert": planned.way_back,
-    }
+    } | _from_zookeeper(done)
     return {"migration": {name: value for name, value in row.items() if value != ""}}
+
+
+def preflight(done: Pass) -> Json:
+    """What is in the way of a migration from ZooKeeper, until its controllers run."""
+    found = done.plan.preflight
+    if found is None:
+        return {}
+    rows = [
+        {
+            "code": each.code,
+            "object": each.object,
+            "found": each.found,
+            "wayOut": each.way_out,
+            "unknown": each.unknown or None,
+        }
+        for each in found
+    ]
+    return {
+        "preflight": {
+            "passed": not found,
+            "blockers": [{name: value for name, value in row.items() if value is not None} for row in rows],
+        }
+    }
+
+
+def _from_zookeeper(done: Pass) -> Json:
+    """Both sides of a migration from ZooKeeper: Kafka's own state, and what ZooKeeper has."""
+    situation = done.situation
+    if situation is None or not is_from_zookeeper(situation):
+        return {}
+    said, seen, reached = driver(situation), keeper(situation), situation.record.migration
+    row: Json = {
+        "rollBackPossible": reached is not None and bool(reached.present.controllers.keeper is not Keeper.NONE)
+    }
+    if isinstance(said, str):
+        row |= {"state": f"Unknown: {said}"}
+    else:
+        row |= {"state": said.state.name, "lagRecords": said.lag, "brokersInMigration": said.migrating}
+    if not isinstance(seen, str):
+        leads = seen.controller
+        kind = "" if leads is None else " (KRaft)" if leads.kraft_epoch is not None else " (ZooKeeper)"
+        row["zookeeperController"] = "none" if leads is None else f"{leads.node_id}{kind}"
+        row["brokersInZooKeeper"] = len(seen.registered)
+    if reached is not None and reached.saved is not None:
+        saved = {"controller": reached.saved.controller, "controllerEpoch": reached.saved.controller_epoch}
+        row["savedNodes"] = {
+            name: value for name, value in {**saved, "migration": reached.saved.migration}.items() if value
+        }
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def _has_begun(old: Json) -> bool:

@@ -18,11 +18,12 @@ from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
+    | {"DualWrite"}
 )
 """Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls."""
 
 
-def ready(done: Pass) -> Finding:
+def ready(done: Pass) -> Finding:  # noqa: PLR0911 - one answer for each state
     """Whether every requested controller is a committed, caught-up voter, and nothing is left to do."""
     if done.faults:
         listed = "; ".join(f"{fault.field}: {fault.message}" for fault in done.faults)
@@ -31,6 +32,8 @@ def ready(done: Pass) -> Finding:
     if situation is None:
         return _without_record(done)
     record = situation.record
+    if record.overlay.stopped:
+        return _finding(Truth.FALSE, "RollingBack", _why(done, "the cluster goes back to ZooKeeper"))
     match done.observed.quorum:
         case Unknown() if not record.had_leader:
             return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum has had no leader yet"))

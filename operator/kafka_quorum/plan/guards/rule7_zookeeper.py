@@ -3,30 +3,7 @@
 ZooKeeper and the leader's own metrics must both say that a stage is complete; one of them alone is not enough.
 """
 
-from kafka_quorum.model.conformance import why_brokers_hold
-from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import RETIRED
-from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.permit import (
-    AttemptAgain,
-    CopyMetadata,
-    EndQuorum,
-    Finalize,
-    Finalized,
-    GiveBackZooKeeper,
-    LeaveZooKeeper,
-    MintBeside,
-    RollBack,
-    StopControllers,
-    ZooKeeperLeads,
-)
-from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
-from kafka_quorum.plan.facts.contract import is_published, why_not_published
-from kafka_quorum.plan.facts.preflight import blockers, listed, why_preflight
-from kafka_quorum.plan.facts.zookeeper import (
+from kafka_quorum.model.beside import (
     brokers_in_migration,
     driver,
     is_led_by_kraft,
@@ -37,27 +14,27 @@ from kafka_quorum.plan.facts.zookeeper import (
     why_not_dual,
     why_not_in,
 )
+from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.permit import (
+    AttemptAgain,
+    CopyMetadata,
+    EndQuorum,
+    Finalize,
+    Finalized,
+    GiveBackZooKeeper,
+    LeaveZooKeeper,
+    RollBack,
+    StopControllers,
+    ZooKeeperLeads,
+)
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
+from kafka_quorum.plan.facts.contract import is_published, why_not_published
+from kafka_quorum.plan.facts.preflight import why_preflight
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
-from kafka_quorum.plan.guards.rule8_identity import may_mint
-
-
-@guard(MintBeside)
-def may_mint_beside(desired: Desired, observed: Observed) -> Answer:
-    """Rules 7 and 8: a quorum beside ZooKeeper takes its cluster id, and there is no trace of another quorum."""
-    first, migrate = "Did not begin the migration from ZooKeeper", desired.migrate
-    verdict = may_mint(observed)
-    if not verdict.allowed:
-        return no(verdict.reason)
-    if migrate is None:
-        return no(f"{first}: set spec.zookeeper.connect")
-    if migrate.dry_run:
-        return no(f"{first}: spec.zookeeper.dryRun is true, so only the preflight is done")
-    if migrate.roll_back:
-        return no(f"{first}: spec.zookeeper.rollBack is true")
-    wrong = [each for each in blockers(desired, observed, None) if each.code in {"ZooKeeper", "ClusterID", "Release"}]
-    if wrong:
-        return no(f"{first}: {listed(wrong)}")
-    return yes("ZooKeeper has the cluster id, and there is no trace of an earlier quorum")
 
 
 @guard(CopyMetadata)

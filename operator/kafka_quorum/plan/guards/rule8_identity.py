@@ -2,7 +2,8 @@
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.permit import Adopt, Mint
+from kafka_quorum.model.permit import Adopt, Mint, MintBeside
+from kafka_quorum.plan.facts.preflight import blockers, listed
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 
@@ -49,3 +50,22 @@ def may_adopt(desired: Desired, observed: Observed) -> Answer:
         ),
         f"every disk of cluster {desired.cluster_id} exists",
     )
+
+
+@guard(MintBeside)
+def may_mint_beside(desired: Desired, observed: Observed) -> Answer:
+    """Rules 7 and 8: a quorum beside ZooKeeper takes its cluster id, and there is no trace of another quorum."""
+    first, migrate = "Did not begin the migration from ZooKeeper", desired.migrate
+    verdict = may_mint(observed)
+    if not verdict.allowed:
+        return no(verdict.reason)
+    if migrate is None:
+        return no(f"{first}: set spec.zookeeper.connect")
+    if migrate.dry_run:
+        return no(f"{first}: spec.zookeeper.dryRun is true, so only the preflight is done")
+    if migrate.roll_back:
+        return no(f"{first}: spec.zookeeper.rollBack is true")
+    wrong = [each for each in blockers(desired, observed, None) if each.code in {"ZooKeeper", "ClusterID", "Release"}]
+    if wrong:
+        return no(f"{first}: {listed(wrong)}")
+    return yes("ZooKeeper has the cluster id, and there is no trace of an earlier quorum")

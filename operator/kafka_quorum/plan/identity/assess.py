@@ -19,8 +19,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.facts.formats import format_of, somebody_started
-from kafka_quorum.plan.guards.rule7_zookeeper import may_mint_beside
-from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
+from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint, may_mint_beside
 from kafka_quorum.plan.identity.conflicts import conflicts_with
 from kafka_quorum.plan.identity.rebuilt import forced_start, rebuilt_record
 from kafka_quorum.plan.part import Part

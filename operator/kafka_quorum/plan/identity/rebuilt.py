@@ -16,6 +16,7 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, of_oldest_release, somebody_started
+from kafka_quorum.plan.identity.rebuilt_stage import rebuilt_migration
 
 
 def forced_start(record: IdentityRecord) -> IdentityRecord:
@@ -39,6 +40,9 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     ids = {node.node_id for node in nodes}
     initial = _rebuilt_initial(observed, nodes)
     started = somebody_started(observed) or not initial
+    migration = rebuilt_migration(desired, observed, _rebuilt_revision(observed), started=started)
+    if isinstance(migration, str):
+        return migration
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
         phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
@@ -46,6 +50,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
             format_of(desired), mode=_rebuilt_mode(desired, initial), release=_rebuilt_release(desired, observed)
         ),
         static=_rebuilt_static(desired, observed),
+        migration=migration,
         initial=initial,
         nodes=nodes,
         applied_revision=_rebuilt_revision(observed),

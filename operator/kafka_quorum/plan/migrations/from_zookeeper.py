@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.actions import GiveBackNodes, RecordChange
+from kafka_quorum.model.beside import is_led_by_kraft, keeper, to_give_back, to_save, why_not_dual
 from kafka_quorum.model.identity import IdentityRecord, attempted_again, with_migration
 from kafka_quorum.model.migration import (
     BACK_TO_ZOOKEEPER,
@@ -19,7 +20,6 @@ from kafka_quorum.model.migration import (
 from kafka_quorum.model.permit import Permit
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.preflight import why_preflight
-from kafka_quorum.plan.facts.zookeeper import is_led_by_kraft, keeper, to_give_back, to_save, why_not_dual
 from kafka_quorum.plan.guards.rule7_zookeeper import (
     may_attempt_again,
     may_be_finalized,
