@@ -1,0 +1,39 @@
+"""Copies the Prometheus JMX agent out of the operator's image, as a pod's init container does: no shell is needed.
+
+    python -m kafka_quorum.agent DIRECTORY
+
+The file appears whole, by a rename, and a second run replaces it with the same one.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from kafka_quorum.resources.agent import AGENT_JAR
+
+
+def copy(source: Path, directory: Path) -> Path:
+    """Put the jar into a directory that exists, readable for everyone (OSError)."""
+    target = directory / source.name
+    new = directory / f".{source.name}.new"
+    shutil.copyfile(source, new)
+    new.chmod(0o444)
+    new.replace(target)
+    return target
+
+
+def main(arguments: list[str], source: Path = Path(AGENT_JAR)) -> int:
+    """0 when the jar is there, 1 if it cannot be copied, 2 for other arguments than one directory."""
+    if len(arguments) != 1:
+        print("kafka_quorum.agent: expected one argument, the directory to copy the agent into", file=sys.stderr)  # noqa: T201 - a command
+        return 2
+    try:
+        print(copy(source, Path(arguments[0])))  # noqa: T201 - a command
+    except OSError as error:
+        print(f"kafka_quorum.agent: the agent was not copied to {arguments[0]}: {error}", file=sys.stderr)  # noqa: T201 - a command
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

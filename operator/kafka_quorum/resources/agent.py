@@ -1,0 +1,47 @@
+"""The Prometheus JMX agent of a controller that migrates: it shows four metrics of the migration's driver over HTTP.
+
+The jar is in the operator's image; a container of that image copies it into a volume of the pod (`kafka_quorum.agent`).
+Only the named MBeans are read, so a scrape costs little, and the page shows nothing else of Kafka's.
+"""
+
+from typing import Final
+
+from kafka_quorum.resources.properties import CONFIG_PATH
+
+AGENT_PORT: Final = 9404
+AGENT_DIRECTORY: Final = "/opt/agent"
+"""Where the jar is in the operator's image, and where the volume with its copy is mounted."""
+AGENT_JAR: Final = f"{AGENT_DIRECTORY}/jmx_prometheus_javaagent.jar"
+AGENT_FILE: Final = "agent.yaml"
+"""The key of `AGENT_CONFIG` in the pod's ConfigMap, and its file's name."""
+
+STATE: Final = "kafka_controller_zk_migration_state"
+MIGRATING: Final = "kafka_controller_migrating_zk_broker_count"
+LAG: Final = "kafka_controller_zk_write_behind_lag"
+ACTIVE: Final = "kafka_controller_active_controller_count"
+METRICS: Final = {
+    "ZkMigrationState": STATE,
+    "MigratingZkBrokerCount": MIGRATING,
+    "ZkWriteBehindLag": LAG,
+    "ActiveControllerCount": ACTIVE,
+}
+"""The name of each MBean of `kafka.controller:type=KafkaController`, and of the metric that is made of it."""
+
+
+def _config() -> str:
+    included = "".join(f'  - "kafka.controller:type=KafkaController,name={name}"\n' for name in METRICS)
+    rules = "".join(
+        f'  - pattern: "kafka.controller<type=KafkaController, name={name}><>Value"\n'
+        f'    name: "{metric}"\n    type: GAUGE\n'
+        for name, metric in METRICS.items()
+    )
+    return f"startDelaySeconds: 0\nlowercaseOutputName: true\nincludeObjectNames:\n{included}rules:\n{rules}"
+
+
+AGENT_CONFIG: Final = _config()
+"""The agent's configuration, YAML."""
+
+
+def agent_option() -> str:
+    """The option for Java that loads the agent."""
+    return f"-javaagent:{AGENT_JAR}={AGENT_PORT}:{CONFIG_PATH}/{AGENT_FILE}"
