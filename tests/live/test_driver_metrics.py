@@ -17,7 +17,7 @@ from kafka_quorum.model.zookeeper import DriverSeen, DriverState
 from kafka_quorum.resources.agent import AGENT_CONFIG, METRICS, agent_option
 from kafka_quorum.wire.metrics import MAX_PAGE_BYTES, metrics, read_driver
 from testbed.agent import ensure_agent
-from testbed.config import Paths
+from testbed.config import default_paths
 
 pytestmark = pytest.mark.live
 
@@ -27,7 +27,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The agent's port of a controller that is alone, and does not migrate."""
     home = tmp_path_factory.mktemp("metrics")
     (home / "volume").mkdir()
-    assert copying.main([str(home / "volume")], ensure_agent(Paths())) == 0
+    assert copying.main([str(home / "volume")], ensure_agent(default_paths())) == 0
     jar = next((home / "volume").iterdir())
     config = home / "agent.yaml"
     config.write_text(AGENT_CONFIG)
@@ -47,9 +47,9 @@ async def test_a_controller_without_a_migration(port: int) -> None:
 
     async def active() -> DriverSeen | None:
         seen = await read_driver(HOST, port, NodeID(3000))
-        return seen if seen.active else None
+        return seen if seen.active and seen.state is not DriverState.UNLOADED else None
 
-    seen = await wait_for("an active controller", active)
+    seen = await wait_for("an active controller with a state", active)
     assert (seen.state, seen.migrating) == (DriverState.NONE, 0)
     page = urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=10).read()  # noqa: ASYNC210
     assert len(page) < MAX_PAGE_BYTES / 4
