@@ -16,6 +16,17 @@ RUN if ls /wheels/*.whl > /dev/null 2>&1; then offline="--no-index --find-links 
 COPY operator/kafka_brokers /packages/kafka_brokers
 COPY operator/kafka_quorum /packages/kafka_quorum
 COPY operator/kit /packages/kit
+# The Prometheus JMX agent, which controllers load while they migrate from ZooKeeper: from the build context, or from
+# Maven Central; the same file either way. It has no licence in it: its own is Apache-2.0, that of a part BSD-3-Clause.
+ARG AGENT_VERSION=1.0.1
+ARG AGENT_SHA256=7d61f737fd661610ccc14aea79764faa1ea94a340cbc8f0029b3d2edea3d80c1
+ARG AGENT_REPOSITORY=https://repo1.maven.org/maven2
+COPY LICENSE LICENSE.agent jmx-agent* /agent/
+RUN cd /agent && jar=jmx_prometheus_javaagent.jar \
+ && { [ -f "$jar" ] || python -c 'import sys, urllib.request; urllib.request.urlretrieve(*sys.argv[1:])' \
+      "$AGENT_REPOSITORY/io/prometheus/jmx/jmx_prometheus_javaagent/$AGENT_VERSION/jmx_prometheus_javaagent-$AGENT_VERSION.jar" \
+      "$jar"; } \
+ && echo "$AGENT_SHA256  $jar" | sha256sum -c - && chmod 444 "$jar"
 COPY LICENSE licenses.py /licenses/
 # Every package brings its licence, or the build fails.
 RUN python /licenses/licenses.py /packages /licenses/LICENSE
@@ -23,6 +34,7 @@ RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /pack
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator
+COPY --from=packages /agent /opt/agent
 # PYTHONSAFEPATH: `-m` would otherwise put the working directory, which is writable, before everything else.
 ENV PYTHONPATH=/opt/operator PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # Numeric, so that Kubernetes can see that it is not root.

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from kafka_quorum.resources.agent import AGENT_JAR
+from testbed import agent
+
 PROJECT = Path(__file__).parents[1]
 DOCKERFILES = ("Dockerfile", "Dockerfile.history")
 LICENSES: dict[str, Any] = runpy.run_path(str(PROJECT / "licenses.py"))
@@ -76,6 +79,16 @@ def test_the_build_context_has_what_the_dockerfile_copies(name: str) -> None:
     copied = {word for line in lines for word in line.split()}
     assert {word.rstrip("*") for word in copied} <= kept
     assert all((PROJECT / word).exists() for word in copied if not word.endswith("*"))
+
+
+def test_the_agent_is_the_one_that_the_tests_use() -> None:
+    """The image pins the JMX agent by the version and the hash with which the test-bed fetches it."""
+    dockerfile = (PROJECT / "Dockerfile").read_text()
+    assert f"ARG AGENT_VERSION={agent.COORDINATES[2]}\n" in dockerfile
+    assert f"ARG AGENT_SHA256={agent.SHA256}\n" in dockerfile
+    assert "sha256sum -c" in dockerfile
+    assert AGENT_JAR == "/opt/agent/jmx_prometheus_javaagent.jar"
+    assert "COPY --from=packages /agent /opt/agent\n" in dockerfile
 
 
 def test_licences_are_collected(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The operator's own image, from the project's one Dockerfile.
 
 On a machine with a registry `docker build .` makes it from the base that the Dockerfile names, with pip in the build.
-If a build has no network, the wheels of requirements.lock are in the build context. pip checks the lock's hashes on the
-host and again in the build, so both ways end in the same files.
+If a build has no network, the wheels of requirements.lock and the jar of the JMX agent are in the build context. Their
+hashes are checked on the host and again in the build, so both ways end in the same files.
 """
 
 import os
@@ -12,7 +12,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from testbed import baseimages, packages
+from testbed import agent, baseimages, packages
 from testbed.config import PROJECT, PYTHON_VERSION, Paths
 from testbed.engine import Engine
 from testbed.images import ensure_image
@@ -24,12 +24,13 @@ _LOCK = PROJECT / "requirements.lock"
 _CODE = tuple(PROJECT / "operator" / name for name in ("kafka_brokers", "kafka_quorum", "kit"))
 _DOCKERFILE = PROJECT / "Dockerfile"
 LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
+_AGENT_LICENSE = PROJECT / "LICENSE.agent"
 
 
 def ensure(engine: Engine) -> list[str]:
     """Build missing images; returns the tags: one that follows the content, and `:dev` for people."""
     base = baseimages.ensure_python(engine)
-    key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *LICENSES)
+    key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *LICENSES, _AGENT_LICENSE)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
     ensure_image(engine, tags, key, lambda context: _fill(engine.paths, context))
     return tags
@@ -37,11 +38,13 @@ def ensure(engine: Engine) -> list[str]:
 
 def _fill(paths: Paths, context: Path) -> None:
     (context / "Dockerfile").write_text(on_base(_DOCKERFILE.read_text(), baseimages.PYTHON_IMAGE))
-    for path in (_LOCK, *LICENSES):
+    for path in (_LOCK, *LICENSES, _AGENT_LICENSE):
         shutil.copy(path, context / path.name)
     for code in _CODE:
         shutil.copytree(code, context / "operator" / code.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ensure_wheels(paths), context / "wheels")
+    (context / "jmx-agent").mkdir()
+    shutil.copy(agent.ensure_agent(paths), context / "jmx-agent" / "jmx_prometheus_javaagent.jar")
 
 
 def on_base(dockerfile: str, image: str) -> str:

@@ -32,6 +32,7 @@ class Digest:
     username: str
     password: str = field(repr=False)
     client_nonce: str
+    uri: str = f"{SERVICE}/{REALM}"
     _server_proof: str = field(default="", init=False, repr=False)
 
     def respond(self, challenge: bytes) -> bytes:
@@ -44,19 +45,18 @@ class Digest:
         if fields.get("algorithm") != "md5-sess":
             raise Malformed("it requires another algorithm than md5-sess")
         realm, nonce = fields.get("realm", ""), fields["nonce"]
-        uri = f"{SERVICE}/{REALM}"
         secret = _md5(b":".join((_octets(self.username), _octets(realm), _octets(self.password))))
         key = _md5(secret + f":{nonce}:{self.client_nonce}".encode()).hex()
-        self._server_proof = self._hash(key, nonce, f":{uri}")
+        self._server_proof = self._hash(key, nonce, f":{self.uri}")
         parts = {
             "username": _quoted(self.username),
             "realm": _quoted(realm),
             "nonce": _quoted(nonce),
             "nc": _COUNT,
             "cnonce": _quoted(self.client_nonce),
-            "digest-uri": _quoted(uri),
+            "digest-uri": _quoted(self.uri),
             "qop": "auth",
-            "response": self._hash(key, nonce, f"AUTHENTICATE:{uri}"),
+            "response": self._hash(key, nonce, f"AUTHENTICATE:{self.uri}"),
             **({"charset": "utf-8"} if fields.get("charset") == "utf-8" else {}),
         }
         return ",".join(f"{name}={value}" for name, value in parts.items()).encode()

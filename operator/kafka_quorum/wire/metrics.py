@@ -29,6 +29,7 @@ _LINE: Final = re.compile(
     rf"([a-zA-Z_:][a-zA-Z0-9_:]{{0,252}})(\{{[^\n]{{0,4000}}\}})?[ \t]+({_NUMBER})(?:[ \t]+-?\d{{1,19}})?[ \t]*"
 )
 _OK: Final = 200
+_HEADERS: Final = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}  # a small answer stays small
 
 
 async def read_driver(endpoint_host: str, port: int, node_id: NodeID) -> DriverSeen:
@@ -107,7 +108,7 @@ async def _page(url: str) -> str:
     limit = aiohttp.ClientTimeout(total=SCRAPE_S)
     async with (
         aiohttp.ClientSession(timeout=limit, auto_decompress=False) as session,
-        session.get(url, allow_redirects=False, headers={"Accept": "text/plain; version=0.0.4"}) as response,
+        session.get(url, allow_redirects=False, headers=_HEADERS) as response,
     ):
         if response.status != _OK:
             raise Malformed(f"it answered with HTTP status {response.status}")

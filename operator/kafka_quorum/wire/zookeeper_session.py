@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import secrets
+import select
 import socket
 import ssl
 import tempfile
@@ -47,6 +48,8 @@ MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 WINDOW: Final = 256
 """How many requests are on their way at once."""
 _SESSION_S: Final = 6.0
+_CONNECT_S: Final = 7.5
+"""How long servers are looked for: at most half of the time that is left."""
 _SILENT: Final = logging.getLogger("kafka_quorum.wire.kazoo")
 _SILENT.setLevel(logging.CRITICAL + 1)
 T = TypeVar("T")
@@ -104,6 +107,21 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
                 self.failed(error)
 
         return super().spawn(guarded)
+
+    def select(
+        self, readers: list[Any], writers: list[Any], _: list[Any], timeout: float | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Those of these sockets that can be read, and written; kazoo's own makes a selector for each call."""
+        poll = select.poll()
+        for sockets, event in ((readers, select.POLLIN), (writers, select.POLLOUT)):
+            for each in sockets:
+                poll.register(each, event)
+        ready = dict(poll.poll(None if timeout is None else timeout * 1000))
+        return (
+            [each for each in readers if each.fileno() in ready],
+            [each for each in writers if each.fileno() in ready],
+            [],
+        )
 
     def failed(self, error: Exception) -> None:
         """Keep the reason."""
@@ -180,7 +198,7 @@ class Session:
                 retry_safe=False,
                 outcome_unknown=False,
             ) from None
-        self._connect_s = max(end_s - time.monotonic(), 0.0) / 2
+        self._connect_s = min(max(end_s - time.monotonic(), 0.0) / 2, _CONNECT_S)
         self._handler = _Handler(tls, max(self._connect_s / len(connect.servers), 0.5))
         sasl = {"username": secret.username, "password": secret.password} if secret.sasl else None
         again = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}
@@ -339,15 +357,15 @@ def tls_of(secret: ZooKeeperSecret) -> ssl.SSLContext | None:
         raise Malformed(f"ca.crt holds no certificate in PEM ({_ssl_words(error)})") from None
     if not secret.certificate and not secret.key:
         return context
-    with tempfile.TemporaryDirectory(prefix="zookeeper-") as home:  # Python loads a certificate from files alone
-        certificate, key = (Path(home) / name for name in ("tls.crt", "tls.key"))
-        for path, text in ((certificate, secret.certificate), (key, secret.key)):
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
-                file.write(text)
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="zookeeper-") as home:  # Python loads a certificate from files alone
+            certificate, key = (Path(home) / name for name in ("tls.crt", "tls.key"))
+            for path, text in ((certificate, secret.certificate), (key, secret.key)):
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
+                    file.write(text)
             context.load_cert_chain(certificate, key, password=_no_password)
-        except (ssl.SSLError, ValueError) as error:
-            raise Malformed(f"tls.crt and tls.key cannot be used together ({_ssl_words(error)})") from None
+    except (OSError, ValueError) as error:
+        raise Malformed(f"tls.crt and tls.key cannot be used together ({_ssl_words(error)})") from None
     return context
 
 

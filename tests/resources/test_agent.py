@@ -1,0 +1,45 @@
+"""The Prometheus JMX agent: what it shows, and how it gets into a pod."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kafka_quorum import agent
+from kafka_quorum.resources.agent import AGENT_CONFIG, AGENT_JAR, METRICS, agent_option
+
+
+def test_the_configuration_names_four_beans_and_nothing_else() -> None:
+    """The agent reads exactly the named beans, and each has one rule with its metric's name."""
+    config = yaml.safe_load(AGENT_CONFIG)
+    beans = [f"kafka.controller:type=KafkaController,name={name}" for name in METRICS]
+    assert config["includeObjectNames"] == beans
+    assert [rule["name"] for rule in config["rules"]] == list(METRICS.values())
+    assert all(name == name.lower() for name in METRICS.values())
+
+
+def test_the_option_of_java() -> None:
+    """The option names the jar, the port and the configuration's file."""
+    assert agent_option() == f"-javaagent:{AGENT_JAR}=9404:/etc/kafka-quorum/agent.yaml"
+
+
+def test_the_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The jar is copied whole, readable for everyone, and a second copy replaces it."""
+    source, target = tmp_path / "agent.jar", tmp_path / "volume"
+    source.write_bytes(b"jar")
+    target.mkdir()
+    assert agent.main([str(target)], source) == 0
+    source.write_bytes(b"newer")
+    assert agent.main([str(target)], source) == 0
+    assert [(path.name, path.read_bytes(), path.stat().st_mode & 0o777) for path in target.iterdir()] == [
+        ("agent.jar", b"newer", 0o444)
+    ]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_copy_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing jar or directory ends with 1 and a sentence, other arguments with 2."""
+    assert agent.main([str(tmp_path)], tmp_path / "none.jar") == 1
+    assert "was not copied" in capsys.readouterr().err
+    assert agent.main([], tmp_path) == 2
+    assert "expected one argument" in capsys.readouterr().err

@@ -1,0 +1,59 @@
+"""What of a Secret can be used, and what an error shows of it, before any server is asked."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafka_quorum.errors import ZooKeeperUnusable
+from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret
+from kafka_quorum.wire.zookeeper import KazooZooKeepers
+
+ACCESS = ZooKeeperAccess(connect="127.0.0.1:1")
+
+
+def made(home: Path, *more: str) -> tuple[str, str]:
+    """A certificate and its key."""
+    key, certificate = home / "a.key", home / "a.crt"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-subj", "/CN=a", *more]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True, timeout=60)
+    return certificate.read_text(), key.read_text()
+
+
+async def refusal(access: ZooKeeperAccess, secret: ZooKeeperSecret) -> str:
+    """The error of a read that is refused before a connection."""
+    zookeepers = KazooZooKeepers()
+    with pytest.raises(ZooKeeperUnusable) as failure:
+        await zookeepers.read(access, secret, rights=False, states=False)
+    await zookeepers.close()
+    assert not failure.value.outcome_unknown
+    return str(failure.value)
+
+
+async def test_an_authority_that_is_none() -> None:
+    """An authority that is no certificate is named, and nothing is sent."""
+    for text in ("x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ä"):
+        assert "ca.crt holds no certificate" in await refusal(ACCESS, ZooKeeperSecret(ca=text))
+
+
+async def test_keys_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of another certificate, an encrypted one, or none is refused without a question and without its text."""
+    certificate, key = made(tmp_path, "-nodes")
+    (tmp_path / "other").mkdir()
+    _, other = made(tmp_path / "other", "-nodes")
+    (tmp_path / "closed").mkdir()
+    closed_certificate, closed = made(tmp_path / "closed", "-passout", "pass:abcd")
+    files = tmp_path / "files"
+    files.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(files))
+    for shown, hidden in ((certificate, other), (closed_certificate, closed), (certificate, ""), ("", key)):
+        said = await refusal(ACCESS, ZooKeeperSecret(ca=certificate, certificate=shown, key=hidden))
+        assert "tls.crt and tls.key cannot be used" in said
+        assert "correct the Secret" in said
+        assert "PRIVATE" not in said
+    assert list(files.iterdir()) == []
+
+
+async def test_an_address_that_is_none() -> None:
+    """An address that cannot be used is refused."""
+    assert "correct the address" in await refusal(ZooKeeperAccess(connect="a:b:c"), ZooKeeperSecret())
