@@ -4,6 +4,7 @@ Brokers run in one of three modes on the same log directory; controllers migrate
 another mode is `write` and `restart`. Everything that the world starts ends with `close()`. All of it blocks.
 """
 
+import json
 import shutil
 import time
 import urllib.request
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -209,11 +210,12 @@ class ZooKeeperWorld:
         )
 
     def open(self) -> None:
-        """Starts ZooKeeper and the brokers, and waits until all of them are registered and one is the controller."""
+        """Starts ZooKeeper and the brokers, and waits until each of them names all brokers and the controller."""
         self.start_zookeeper()
         self.start(*self.brokers.values())
-        self.registered(*self.brokers)
-        until("a controller", lambda: self.read("/controller"))
+        for broker in self.brokers.values():
+            self.answers(broker)
+            until(f"a whole picture of broker {broker.node_id}", partial(self._whole, broker))
 
     def close(self) -> None:
         """Ends every process."""
@@ -291,6 +293,56 @@ class ZooKeeperWorld:
         for result in transaction.commit():
             if isinstance(result, Exception):
                 raise result
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """The state of each partition (`orders-0`), as its znode has it."""
+        found = {}
+        for topic in self.zookeeper.get_children("/brokers/topics"):
+            for index in self.zookeeper.get_children(f"/brokers/topics/{topic}/partitions"):
+                state = self.read(f"/brokers/topics/{topic}/partitions/{index}/state")
+                if state is not None:
+                    found[f"{topic}-{index}"] = json.loads(state.text)
+        return found
+
+    def epoch(self) -> int:
+        """`/controller_epoch`."""
+        found = self.read("/controller_epoch")
+        return int(found.text) if found is not None else 0
+
+    def give_back(self, *, raise_epoch: bool) -> Znode:
+        """Gives the cluster back to ZooKeeper in one transaction, and waits until every broker has its new controller.
+
+        With `raise_epoch` the new controller's epoch is above every epoch of KRaft's controllers. The controllers are
+        stopped before it. Returns the new `/controller`.
+        """
+        controller, epoch, migration = (self.read(each) for each in ("/controller", "/controller_epoch", "/migration"))
+        assert controller is not None
+        assert epoch is not None
+        transaction = self.zookeeper.transaction()
+        if raise_epoch:
+            known = [int(epoch.text), json.loads(controller.text)["kraftControllerEpoch"]]
+            known += [state["controller_epoch"] for state in self.states().values()]
+            transaction.set_data("/controller_epoch", str(max(known) + 1).encode(), version=epoch.stat.version)
+        transaction.delete("/controller", version=controller.stat.version)
+        if migration is not None:
+            transaction.delete("/migration", version=migration.stat.version)
+        for result in transaction.commit():
+            if isinstance(result, Exception):
+                raise result
+        return self.led_by_broker()
+
+    def led_by_broker(self) -> Znode:
+        """Waits until a broker is the controller, and all running brokers have heard of it; its `/controller`.
+
+        A broker in migration mode that is stopped before that waits five minutes for the controllers of KRaft.
+        """
+        taken = until("a broker as controller", partial(self.read, "/controller"))
+        node_id, epoch = json.loads(taken.text)["brokerid"], self.epoch()
+        for broker in self.brokers.values():
+            if broker.running:
+                sentence = f"request sent by controller {node_id} epoch {epoch}"
+                until(f"broker {broker.node_id} hears of controller {node_id}", lambda: sentence in broker.log)  # noqa: B023
+        return taken
 
     def tree(self, root: str = "/") -> Iterator[str]:
         """The paths of all znodes, ZooKeeper's own left out."""
@@ -417,6 +469,14 @@ class ZooKeeperWorld:
                 return False
 
         until(f"an answer of broker {broker.node_id}", look, deadline_s=deadline_s)
+
+    def _whole(self, broker: Server) -> bool:
+        with self.admin(broker.node_id) as admin:
+            try:
+                seen = admin.list_topics(timeout=2.0)
+            except KafkaException:
+                return False
+            return set(self.brokers) <= set(seen.brokers) and seen.controller_id in self.brokers
 
     def format(self, *servers: Server, cluster_id: str = "") -> None:
         """Formats their log directories as KRaft servers, with the cluster id that ZooKeeper has."""
