@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from testbed import (
+    agent,
     baseimages,
     binaries,
     browser,
@@ -197,6 +198,13 @@ def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def jmx_agent(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of the Prometheus JMX agent's jar, fetched if need be; works without docker."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(agent.ensure_agent(paths))
+    return 0
+
+
 def venv_packages(paths: Paths, _: argparse.Namespace) -> int:
     """See to it that this Python can make virtual environments."""
     packages.ensure_venv(paths)
@@ -270,6 +278,7 @@ def _parser() -> argparse.ArgumentParser:
     add("versitygw-binary", versitygw_binary)
     add("page-browser", page_browser)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
+    add("jmx-agent", jmx_agent)
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)
     wheel.add_argument("directory")

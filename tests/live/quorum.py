@@ -28,7 +28,7 @@ _PORTS = range(20000, 32000)  # below the range from which the kernel takes port
 FATAL_REMOVAL = "Unexpected acknowledgement from non-voter"
 """In the log of a leader of 3.9 or 4.1 that ended: a replica that was just removed still answered its heartbeat."""
 _AGAIN_S = 30.0
-_LOGGING = {
+LOGGING = {
     "log4j2.xml": """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
 <PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>
 <Loggers><Root level="INFO"><AppenderRef ref="console"/></Root></Loggers></Configuration>
@@ -183,7 +183,7 @@ class LiveQuorum:
 
     def start(self, *nodes: LiveNode) -> None:
         """Starts servers; they need some seconds before they answer."""
-        for name, text in _LOGGING.items():
+        for name, text in LOGGING.items():
             (self.directory / name).write_text(text)
         options = (
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
