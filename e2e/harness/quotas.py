@@ -58,4 +58,6 @@ def parts(entity: str) -> list[tuple[str, str | None]]:
 
 def _entity(named: Mapping[str, str | None]) -> str:
     """The text of an entity: its types always in the same order, which brokers do not promise."""
-    return ", ".join(f"{kind}={DEFAULT if named[kind] is None else named[kind]}" for kind in sorted(named, reverse=True))
+    return ", ".join(
+        f"{kind}={DEFAULT if named[kind] is None else named[kind]}" for kind in sorted(named, reverse=True)
+    )

@@ -1,7 +1,6 @@
-"""One of Kafka's requests that confluent-kafka does not have, sent to one server and answered: kio's messages, plain TCP.
+"""One request of Kafka's to one server, for those that confluent-kafka does not have: kio's messages over plain TCP.
 
-It is for scenarios, which wait in a thread of their own. The operator's client (`kafka_quorum.wire`) reads only what the
-operator uses.
+It is for scenarios, and blocks. The operator's client (`kafka_quorum.wire`) reads only what the operator uses.
 """
 
 import io

@@ -105,7 +105,17 @@ class Ensemble:
     def stop(self) -> None:
         """Delete all of it, with its disks."""
         self._kubectl("delete", "statefulset,service", "-l", f"{LABEL}={self.name}", "--ignore-not-found")
-        run("kubectl", "-n", self.namespace, "delete", "pod", "-l", f"{LABEL}={self.name}", "--force", "--grace-period=0")
+        run(
+            "kubectl",
+            "-n",
+            self.namespace,
+            "delete",
+            "pod",
+            "-l",
+            f"{LABEL}={self.name}",
+            "--force",
+            "--grace-period=0",
+        )
         self._kubectl("delete", "pvc", "-l", f"{LABEL}={self.name}", "--wait=false")
 
     # --- looks ------------------------------------------------------------------------------------------------------

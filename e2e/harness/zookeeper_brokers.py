@@ -172,7 +172,7 @@ class ZooKeeperBrokers:
 
     def client_of(self, user: str, password: str) -> AdminClient:
         """A client that authenticates as a SCRAM user."""
-        settings = {
+        settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self.sasl_bootstrap,
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "SCRAM-SHA-512",

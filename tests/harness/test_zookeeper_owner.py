@@ -35,7 +35,9 @@ def test_a_page_in_kraft_mode_removes_what_must_not_be_set() -> None:
     """The id is the node id, ZooKeeper's settings are gone, the authorizer is replaced."""
     found = with_page(OWN, KRAFT, 2)
     assert found["node.id"] == "2"
-    assert not [key for key in found if key.startswith("zookeeper.") or key in ("broker.id", "inter.broker.protocol.version")]
+    assert not [
+        key for key in found if key.startswith("zookeeper.") or key in ("broker.id", "inter.broker.protocol.version")
+    ]
     assert found["authorizer.class.name"] == "StandardAuthorizer"
 
 
