@@ -1,0 +1,104 @@
+"""A Kafka in ZooKeeper mode, filled and in use: an ensemble, the brokers of an owner, their metadata, clients.
+
+It is what a scenario of the migration begins with. The operator has no part in it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import KafkaException
+
+from harness import clients
+from harness.client.topics import Topic
+from harness.clients import Clients
+from harness.cluster_image import ClusterImage, differences, read_image, visible_topics
+from harness.fill import PASSWORD, READABLE, READER, TOPICS, Filled, fill
+from harness.shell import wait_until
+from harness.zookeeper import Ensemble, make_ensemble
+from harness.zookeeper_brokers import ZooKeeperBrokers
+
+IN_USE: Final = Topic(name="orders", partitions=6)
+_VISIBLE_TIMEOUT_S = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ZooKeeperWorld:
+    """All of it. `before` is the metadata as it was when the world was made; `users` are the running clients."""
+
+    namespace: str
+    ensemble: Ensemble
+    brokers: ZooKeeperBrokers
+    users: Clients
+    filled: Filled
+    before: ClusterImage
+    readable: frozenset[str]
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster id that ZooKeeper has."""
+        return self.before.cluster_id
+
+    def differences(self, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """What of the metadata is different now; topics of `without` are left out of the comparison."""
+        return differences(self.before, read_image(self.brokers, without))
+
+    def assert_unchanged(self, without: tuple[str, ...] = ()) -> None:
+        """Every fact of the metadata is as before; a SCRAM user gets in, sees what the ACLs allow, and nothing else."""
+        assert not (found := self.differences(without)), "\n".join(found)
+        assert self.visible() == self.readable
+
+    def assert_nothing_lost(self) -> None:
+        """Stop the clients: every acknowledged record is there once, and no partition was offline."""
+        assert not (offline := self.users.offline()), offline
+        assert not (verdict := self.users.finish()).faults, verdict
+
+    def visible(self) -> frozenset[str]:
+        """The topics that the SCRAM user `READER` sees with a password, through the brokers' ACLs."""
+        client = self.brokers.client_of(READER, PASSWORD)
+
+        def seen() -> frozenset[str] | None:
+            try:
+                return visible_topics(client)
+            except KafkaException:
+                return None
+
+        return wait_until(f"SCRAM user {READER} sees topics", seen, _VISIBLE_TIMEOUT_S, 0.5)
+
+    def evidence(self) -> str:
+        """What a person looks at first when a scenario fails."""
+        logs = (f"broker {node_id}:\n{self.brokers.logs(node_id)}" for node_id in self.brokers.node_ids)
+        seen = {path: self.ensemble.read(path) for path in ("/controller", "/controller_epoch", "/migration")}
+        return "\n".join([f"ensemble {self.ensemble.modes()}", json.dumps(seen, default=str), *logs])
+
+
+@contextmanager
+def zookeeper_world(namespace: str, image: str, topics: int = TOPICS, size: int = 3) -> Iterator[ZooKeeperWorld]:
+    """Make all of it in a namespace that exists; at the end everything is deleted.
+
+    `image` is that of the clients (`harness.clients.image()`), `size` that of the ensemble. Kafka 3.9.2's image must be
+    on the workers.
+    """
+    with ExitStack() as stack:
+        ensemble = make_ensemble(namespace, size=size)
+        stack.callback(ensemble.stop)
+        brokers = ZooKeeperBrokers(namespace=namespace, connect=ensemble.connect)
+        stack.callback(brokers.stop)
+        brokers.start()
+        filled = fill(brokers, topics)
+        running = clients.Clients(namespace=namespace, bootstrap=brokers.bootstrap, image=image, topics=(IN_USE,))
+        users = stack.enter_context(running)
+        world = ZooKeeperWorld(
+            namespace=namespace,
+            ensemble=ensemble,
+            brokers=brokers,
+            users=users,
+            filled=filled,
+            before=read_image(brokers),
+            readable=frozenset(),
+        )
+        world.readable = world.visible()
+        assert world.readable, f"SCRAM user {READER} sees no topic {READABLE}*"
+        yield world
