@@ -6,6 +6,7 @@ An invalid spec blocks changes, never repair. Its `paused` takes effect at once 
 from dataclasses import dataclass
 
 from kafka_brokers.api.validation import accepted_before, validate
+from kafka_brokers.model.names import DIRECTORY
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe.snapshot import Snapshot
 from kafka_quorum.model.contract import Contract
@@ -37,6 +38,7 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
         volumes=volumes,
         claimed_bytes=claimed,
         classes=classes,
+        directories=_directories(taken),
         rivals=dict(taken.rivals),
     )
     if isinstance(valid, PoolDesired):
@@ -46,3 +48,14 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
     paused = (taken.resource.get("spec") or {}).get("paused") is True
     earlier = {**taken.resource, "spec": {**taken.accepted_spec, "paused": paused}}
     return Judged(desired=accepted_before(earlier, contract), faults=valid)
+
+
+def _directories(taken: Snapshot) -> dict[int, str]:
+    """The names of the log directories that brokers which have run were started with, by the index of the volume."""
+    started = {broker.revision for broker in taken.record.brokers if broker.ran} if taken.record is not None else set()
+    found: dict[int, str] = {}
+    for revision in taken.revisions:
+        if revision.name in started:
+            named = revision.runtime.directories
+            found |= {index: named[index] if named else DIRECTORY for index in range(revision.runtime.volumes)}
+    return found

@@ -48,6 +48,7 @@ _READS: Final = frozenset(
         "describe_quorum",
         "describe_brokers",
         "describe_partitions",
+        "metadata",
         "min_isr",
         "describe_broker_config",
         "describe_log_dirs",

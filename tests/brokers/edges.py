@@ -22,6 +22,7 @@ from kafka_quorum.model.brokers import (
     ConfigChange,
     ConfigEntry,
     LogDirectory,
+    MetadataAnswer,
     Move,
     Partition,
     Reassignment,
@@ -86,6 +87,7 @@ class AnsweringBrokers:
         default_factory=lambda: BrokersAnswer(cluster_id=CLUSTER, brokers=tuple(map(registered, IDS)))
     )
     partitions: tuple[Partition, ...] = ORDERS
+    caches: dict[int, MetadataAnswer] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=lambda: {"orders": 2})
     moving: tuple[Reassignment, ...] = ()
     configs: dict[int, tuple[ConfigEntry, ...]] = field(default_factory=dict)
@@ -125,6 +127,15 @@ class AnsweringBrokers:
         """The test's answer."""
         self._ask("describe_partitions", endpoint)
         return self.partitions
+
+    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+        """The test's answer of this broker; by default what `cluster` and `partitions` say, with broker 0 leading."""
+        self._ask("metadata", endpoint)
+        rows = tuple(row for row in self.cluster.brokers if not row.fenced)
+        default = MetadataAnswer(
+            cluster_id=self.cluster.cluster_id, controller=NodeID(0), brokers=rows, partitions=self.partitions
+        )
+        return self.caches.get(endpoint.node_id, default)
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The test's answer about these topics."""

@@ -19,8 +19,14 @@ from kafka_quorum.model.desired import FieldFault
 from kit.crd.model import wrongs
 from kit.kube.quantities import bytes_of, whole_bytes
 
-OLDEST: Final = (4, 0, 0)
-"""The first release in which a broker lists fenced brokers (DescribeCluster 2, KIP-1073)."""
+OLDEST: Final = (3, 9, 0)
+"""The only earlier release from which a cluster migrates from ZooKeeper (KIP-866). What 4.0 answers about brokers and
+partitions is put together from several answers there (`observe.metadata`).
+"""
+AFTER_ZOOKEEPER: Final = (4, 0, 0)
+"""The first release without ZooKeeper."""
+REPLACED: Final = frozenset({"authorizer.class.name"})
+"""Properties of the spec that the contract replaces for a time: a migration from ZooKeeper changes the authorizer."""
 _TEMPLATE: Final = "spec.template.spec"
 
 
@@ -66,12 +72,18 @@ def rival_faults(name: str, spec: KafkaBrokerPoolSpec, rivals: Mapping[str, str]
 
 
 def changed_faults(
-    spec: KafkaBrokerPoolSpec, *, volumes: int, claimed_bytes: Mapping[int, int], classes: Mapping[int, str]
+    spec: KafkaBrokerPoolSpec,
+    *,
+    volumes: int,
+    claimed_bytes: Mapping[int, int],
+    classes: Mapping[int, str],
+    directories: Mapping[int, str],
 ) -> Iterator[FieldFault]:
     """Changes of volumes that are not allowed, compared with what the brokers have.
 
     `volumes` is the largest number of volumes of a recorded broker, `claimed_bytes` the largest size that a claim of
-    each index requests, `classes` a storage class that a claim of each index has.
+    each index requests, `classes` a storage class that a claim of each index has, `directories` the name of the log
+    directory that brokers were started with on each volume.
     """
     if len(spec.storage) < volumes:
         said = f"{rules.STORAGE_REMOVED.message} (the brokers have {volumes})"
@@ -85,6 +97,9 @@ def changed_faults(
         if volume.storage_class and present and volume.storage_class != present:
             said = f"{rules.STORAGE_CLASS_CHANGED.message} (the volumes have {present})"
             yield _sentence(f"spec.storage[{index}].class", said)
+        if volume.directory != directories.get(index, volume.directory):
+            said = f"{rules.STORAGE_DIRECTORY_CHANGED.message} (the volumes have {directories[index]})"
+            yield _sentence(f"spec.storage[{index}].directory", said)
 
 
 def node_ids(spec: KafkaBrokerPoolSpec) -> tuple[int, ...]:
@@ -154,11 +169,17 @@ def _contract_faults(spec: KafkaBrokerPoolSpec, contract: Contract) -> Iterator[
     """What the quorum's contract rules, and this spec contradicts."""
     release = parse_release(contract.release)
     if release is not None and release < OLDEST:
-        said = f"the quorum runs Kafka {contract.release}, and a pool needs 4.0.0 or later: raise the quorum's release"
+        said = f"the quorum runs Kafka {contract.release}, and a pool needs 3.9.0 or later: raise the quorum's release"
+        yield _sentence("spec.quorum", said)
+    if contract.zookeeper is not None and (release is None or not OLDEST <= release < AFTER_ZOOKEEPER):
+        said = (
+            f"the quorum's brokers use ZooKeeper, and its release is {contract.release}: only Kafka 3.9 can be a "
+            "broker that uses ZooKeeper here. Set the quorum's release to 3.9.2 until its migration has ended"
+        )
         yield _sentence("spec.quorum", said)
     ruled = {setting.key for setting in contract.settings}
     for key in sorted(ruled & spec.config.keys()):
-        if owned(key) is None:
+        if owned(key) is None and key not in REPLACED:
             said = f"{key} is ruled by quorum {spec.quorum} for every broker: remove it"
             yield _sentence(f"spec.config.{key}", said)
     used = sorted(set(node_ids(spec)) & set(contract.controller_ids))

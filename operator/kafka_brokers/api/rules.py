@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_brokers.api import properties
-from kafka_brokers.model.names import REPLICATION, REPLICATION_PORT
+from kafka_brokers.model.names import DIRECTORY, REPLICATION, REPLICATION_PORT
 from kafka_quorum.api.properties import well_formed_key
 from kafka_quorum.api.rules import (
     CONFIG_KEYS,
@@ -50,6 +50,7 @@ LISTENER_LIMIT: Final = 8
 LISTENER_FORM: Final = "[A-Z]([A-Z0-9_]{0,13}[A-Z0-9])?"
 HOST_FORM: Final = "([A-Za-z0-9.-]|[{]id[}])*"
 CLASS_FORM: Final = "([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?"
+DIRECTORY_FORM: Final = "([A-Za-z0-9_]|[{]id[}])([A-Za-z0-9._-]|[{]id[}])*"
 TOPOLOGY_FORM: Final = "([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 LARGEST_PORT: Final = 65535
 SHORTEST_GRACE_S: Final = 330
@@ -170,6 +171,24 @@ STORAGE_CLASS_CHANGED = Rule(
     holds_after=lambda volumes, used: all(
         each.get("class", "") == before.get("class", "") for each, before in zip(volumes, used, strict=False)
     ),
+)
+STORAGE_DIRECTORY_CHANGED = Rule(
+    expression=(
+        f"{_INDEXES}.all(i, i >= size(self) || i >= size(oldSelf) || self[i].directory == oldSelf[i].directory)"
+    ),
+    message="the directory of a volume cannot change, because partitions are in it: restore the old value",
+    holds_after=lambda volumes, used: all(
+        each.get("directory", DIRECTORY) == before.get("directory", DIRECTORY)
+        for each, before in zip(volumes, used, strict=False)
+    ),
+)
+DIRECTORY_NAME = Rule(
+    expression=f"self.matches('^{DIRECTORY_FORM}$')",
+    message=(
+        "directory must be the name of a directory in the volume's root, of letters, digits, '.', '_' and '-', in "
+        "which {id} stands for the node id, such as kafka-log{id}"
+    ),
+    holds=lambda name: re.fullmatch(DIRECTORY_FORM, name) is not None,
 )
 CLASS_NAME = Rule(
     expression=f"self.matches('^{CLASS_FORM}$')",

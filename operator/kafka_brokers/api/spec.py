@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from kafka_brokers.api import rules
+from kafka_brokers.model.names import DIRECTORY
 from kafka_quorum.api import properties
 from kafka_quorum.api.spec import JvmSpec, ServerProperties, TemplateSpec
 from kit.crd.model import Model, schema, section
@@ -28,6 +29,13 @@ class VolumeSpec(Model):
         alias="class",
         description="The storage class; empty for the cluster's default one. It cannot be changed.",
         json_schema_extra=schema(rules.CLASS_NAME),
+    )
+    directory: str = Field(
+        default=DIRECTORY,
+        max_length=100,
+        description="The directory within the volume that is the log directory, in which {id} stands for the node id. "
+        "Set it for adopted volumes, whose directory has another name. It cannot be changed.",
+        json_schema_extra=schema(rules.DIRECTORY_NAME),
     )
 
 
@@ -173,10 +181,17 @@ class KafkaBrokerPoolSpec(Model):
             rules.STORAGE_REMOVED,
             rules.STORAGE_SHRUNK,
             rules.STORAGE_CLASS_CHANGED,
+            rules.STORAGE_DIRECTORY_CHANGED,
             maxItems=rules.VOLUME_LIMIT,
             list_type="atomic",
-            default=[{"size": "10Gi", "class": ""}],
+            default=[{"size": "10Gi", "class": "", "directory": DIRECTORY}],
         ),
+    )
+    adopt: bool = Field(
+        default=False,
+        description="Takes brokers over that exist already: their volumes are bound to claims with the names of this "
+        "pool's. Until it is false again, the pool creates no claim for a broker's first volumes, and formats none. "
+        "It reads whose they are, and refuses those of another cluster or node id.",
     )
     retention_policy: PoolRetentionSpec = section(PoolRetentionSpec, "What becomes of volumes that are no longer used.")
     listeners: list[BrokerListenerSpec] = Field(

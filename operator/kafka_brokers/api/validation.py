@@ -12,6 +12,7 @@ from kafka_brokers.api import checks
 from kafka_brokers.api.properties import is_dynamic
 from kafka_brokers.api.spec import KafkaBrokerPoolSpec
 from kafka_brokers.model.contracted import needs_late, running_settings
+from kafka_brokers.model.names import DIRECTORY
 from kafka_brokers.model.pool import (
     BrokerListener,
     BrokerRuntime,
@@ -42,14 +43,16 @@ def validate(
     volumes: int = 0,
     claimed_bytes: Mapping[int, int] | None = None,
     classes: Mapping[int, str] | None = None,
+    directories: Mapping[int, str] | None = None,
     rivals: Mapping[str, str] | None = None,
 ) -> PoolDesired | tuple[FieldFault, ...]:
     """What the resource requests under this contract, or its faults, sorted by field and never empty.
 
     `allowed` are the exceptions from the policy for pods that the operator is installed with. `volumes` is the largest
     number of volumes of a recorded broker, `claimed_bytes` the largest size in bytes that a claim of each volume's
-    index requests, and `classes` a storage class of such a claim. What must not change is compared with them. `rivals`
-    are the prefixes of services that older pools use, and the names of these pools (`names.service_prefixes`).
+    index requests, `classes` a storage class of such a claim, and `directories` the name of the log directory that
+    brokers were started with. What must not change is compared with them. `rivals` are the prefixes of services that
+    older pools use, and the names of these pools (`names.service_prefixes`).
     """
     spec = parsed(KafkaBrokerPoolSpec, resource)
     if not isinstance(spec, KafkaBrokerPoolSpec):
@@ -58,7 +61,13 @@ def validate(
     found: Iterator[FieldFault] = chain(
         checks.name_faults(str(metadata.get("name", ""))),
         restarts.faults(metadata),
-        checks.changed_faults(spec, volumes=volumes, claimed_bytes=claimed_bytes or {}, classes=classes or {}),
+        checks.changed_faults(
+            spec,
+            volumes=volumes,
+            claimed_bytes=claimed_bytes or {},
+            classes=classes or {},
+            directories=directories or {},
+        ),
         checks.rival_faults(str(metadata.get("name", "")), spec, rivals or {}),
         checks.spec_faults(str(metadata.get("name", "")), spec, contract, allowed),
     )
@@ -108,6 +117,7 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: C
         throttle_bytes_per_s=spec.throttle_bytes_per_second,
         dynamic=tuple((key, value) for key, value in properties if is_dynamic(key)),
         runtime=_runtime(spec, contract, restarts.restarted_at(metadata)),
+        adopt=spec.adopt,
     )
 
 
@@ -117,7 +127,11 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
         release=contract.release,
         image=contract.image,
         contract=running_settings(contract),
-        config=tuple((key, value) for key, value in sorted(spec.config.items()) if not is_dynamic(key)),
+        config=tuple(
+            (key, value)
+            for key, value in sorted(spec.config.items())
+            if not is_dynamic(key) and not (key in checks.REPLACED and contract.setting(key) is not None)
+        ),
         listeners=tuple(
             BrokerListener(
                 name=each.name,
@@ -137,4 +151,12 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
         rack_key=spec.rack.topology_key,
         secrets=contract.secrets,
         restarted_at=restarted_at,
+        zookeeper=contract.zookeeper,
+        directories=_directories(spec),
     )
+
+
+def _directories(spec: KafkaBrokerPoolSpec) -> tuple[str, ...]:
+    """The names of the log directories; empty if all are the usual one."""
+    found = tuple(each.directory for each in spec.storage)
+    return found if set(found) - {DIRECTORY} else ()

@@ -5,13 +5,18 @@ no broker: the next pod of a broker gets the new one.
 """
 
 from kafka_brokers.model.pool import BrokerRuntime, External
-from kafka_quorum.model.contract import Contract, Match
+from kafka_quorum.model.contract import Contract, Match, Setting
 
 
 def running_settings(contract: Contract) -> tuple[tuple[str, str], ...]:
     """The contract's settings that decide a restart, sorted by key."""
     present = (each for each in contract.settings if each.match not in (Match.SOME, Match.UNSET))
-    return tuple(sorted((each.key, each.value) for each in present))
+    return tuple(sorted((each.key, _written(each)) for each in present))
+
+
+def _written(setting: Setting) -> str:
+    """The value that goes into files: of several that are allowed, the first one."""
+    return setting.value.split(",")[0].strip() if setting.match is Match.ONE_OF else setting.value
 
 
 def first_contact(contract: Contract) -> tuple[tuple[str, str], ...]:

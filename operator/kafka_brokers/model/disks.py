@@ -117,6 +117,16 @@ class PoolRecord:
         return tuple(broker.node_id for broker in self.brokers)
 
 
+def adopts(broker: BrokerIdentity, *, wanted: bool) -> bool:
+    """Whether volumes of a broker are to be adopted: the spec wants it, and one was never formatted here."""
+    return wanted and any(is_first(disk) for disk in broker.disks)
+
+
+def is_first(disk: DiskIdentity) -> bool:
+    """Whether this is the first claim of a volume, and nothing was formatted on it or adopted."""
+    return disk.generation == 1 and not disk.formatted and not disk.retired
+
+
 def with_brokers(record: PoolRecord, added: Iterable[NodeID], volumes: int) -> PoolRecord:
     """Add brokers with this many volumes; a node id that was here before gets other claims."""
     former = {each.node_id: each for each in record.former}

@@ -36,6 +36,8 @@ FORMATTER_ROLE: Final = "broker-formatter"
 REPLICATION: Final = "REPLICATION"
 """The listener between brokers and for the operator, which every pool has."""
 REPLICATION_PORT: Final = 9091
+DIRECTORY: Final = "kafka"
+"""The log directory within each volume, because file systems put a `lost+found` beside it."""
 _HASH: Final = "[0-9a-f]{10}"
 
 

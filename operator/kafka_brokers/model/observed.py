@@ -64,12 +64,16 @@ class DiskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisksReport:
-    """What a script of a pod found on all volumes, and whether it `accepted` them."""
+    """What a script of a pod found on all volumes, and whether it `accepted` them.
+
+    `adopted`: it formatted none, so they have the data of earlier brokers.
+    """
 
     disks: tuple[DiskRow, ...]
     accepted: bool
     message: str
     finished_at_s: float
+    adopted: bool = False
 
     def disk(self, index: int) -> DiskRow | None:
         """The row of this volume."""
@@ -191,6 +195,11 @@ class ClusterView:
     min_isr: tuple[tuple[str, int], ...]
     reassignments: tuple[Reassignment, ...]
     taken_at_s: float
+    doubtful: frozenset[NodeID] = frozenset()
+    """Brokers of which it is not known whether they are fenced: some of those that were asked list them, others do not.
+
+    Their rows have them as fenced. Nothing may be done to them that needs a fenced broker.
+    """
     by_broker: dict[NodeID, tuple[Partition, ...]] = field(init=False, repr=False, compare=False)
     """The partitions of which each broker is a replica."""
     targets: dict[TopicPartition, tuple[NodeID, ...]] = field(init=False, repr=False, compare=False)
@@ -210,6 +219,11 @@ class ClusterView:
     def broker(self, node_id: NodeID) -> RegisteredBroker | None:
         """The registration of this broker; None if it has none."""
         return next((row for row in self.registered if row.node_id == node_id), None)
+
+    def in_contact(self, node_id: NodeID) -> bool:
+        """Whether a broker is registered and not known to be fenced: it may serve, or hold data."""
+        row = self.broker(node_id)
+        return row is not None and (not row.fenced or node_id in self.doubtful)
 
     def replicas_of(self, partition: Partition) -> tuple[NodeID, ...]:
         """The replicas that a partition shall have: those of a running reassignment's target, else the present ones."""
@@ -326,6 +340,6 @@ class Observed:
         match self.cluster:
             case Known(value=view):
                 row = view.broker(node_id)
-                return row is None or row.fenced
+                return None if node_id in view.doubtful else row is None or row.fenced
             case Unknown():
                 return None

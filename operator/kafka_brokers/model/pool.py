@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 
 class Fate(Enum):
@@ -78,6 +79,9 @@ class BrokerRuntime:
     first contact only (`Match.SOME`). `config` holds the spec's properties that Kafka reads at its start, sorted by
     key; `volumes` counts the log directories. `template_metadata` and `template_spec` are canonical JSON. `heap` is a
     quantity; `rack_key` the label of a Kubernetes node that names its rack, empty for none.
+
+    `zookeeper` is the contract's: the broker uses ZooKeeper. `directories` names the log directory within each volume,
+    with `{id}` for the node id; empty if every volume has the usual one.
     """
 
     release: str
@@ -93,6 +97,8 @@ class BrokerRuntime:
     rack_key: str = ""
     secrets: tuple[str, ...] = ()
     restarted_at: str = ""
+    zookeeper: ZooKeeperAccess | None = None
+    directories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +107,7 @@ class PoolDesired:
 
     `dynamic` holds the spec's properties that Kafka changes without a restart, sorted by key. `node_ids` is empty if
     `first_node_id` and `replicas` decide. `throttle_bytes_per_s` limits what a drain copies, for each broker.
+    `adopt`: the claims exist, with the volumes of earlier brokers; none is created or formatted.
     """
 
     namespace: str
@@ -124,3 +131,4 @@ class PoolDesired:
     throttle_bytes_per_s: int
     dynamic: tuple[tuple[str, str], ...]
     runtime: BrokerRuntime
+    adopt: bool = False

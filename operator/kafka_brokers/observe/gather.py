@@ -7,13 +7,14 @@ from typing import Final
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed
 from kafka_brokers.model.pool import PoolDesired
-from kafka_brokers.observe import kafka
+from kafka_brokers.observe import kafka, metadata
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
 from kafka_brokers.plan.facts import endpoint_of, target_name
 from kafka_brokers.plan.leaving import is_cordoned
 from kafka_brokers.plan.settings import changes_of
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
@@ -37,11 +38,27 @@ async def observe(
     if isinstance(taken.contract, Known):
         servers = _servers(taken)
         controllers = kafka.controllers_of(taken.contract.value)
-        asked = await kafka.ask(brokers, controllers, servers, taken.contract.value.cluster_id, clock)
+        asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock)
         seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
         seen = await _details(brokers, servers, seen, desired, clock.monotonic())
     seen = await _places(kube, seen, desired)
     return replace(seen, memory=remembered(seen, memory, clock.monotonic()))
+
+
+async def _ask(
+    brokers: Brokers,
+    controllers: dict[NodeID, Endpoint],
+    servers: dict[NodeID, Endpoint],
+    taken: Snapshot,
+    contract: Contract,
+    clock: Clock,
+) -> kafka.Asked:
+    """Kafka's answers: of one broker, or with brokers of 3.9 those of all of them."""
+    present = {pod.revision for pod in taken.pods}
+    if metadata.is_needed(contract, (one for one in taken.revisions if one.name in present)):
+        led = metadata.does_zookeeper_lead(contract)
+        return await metadata.ask(brokers, controllers, servers, contract.cluster_id, clock, zookeeper_leads=led)
+    return await kafka.ask(brokers, controllers, servers, contract.cluster_id, clock)
 
 
 def unasked(taken: Snapshot) -> Observed:

@@ -56,7 +56,7 @@ async def ask(
 ) -> Asked:
     """Who leads, and all partitions as one of these `servers` knows them that is caught up with the metadata log."""
     at_s = clock.monotonic()
-    leader = leader_of(await _quorum(brokers, controllers), controllers)
+    leader = leader_of(await quorum_answers(brokers, controllers), controllers)
     if isinstance(leader, Unknown):
         return Asked(leader=leader, cluster=Unknown(reason=leader.reason), at_s=at_s)
     sources = sorted(leader.value.observers_caught_up & servers.keys())
@@ -77,7 +77,7 @@ def _no_source(servers: dict[NodeID, Endpoint]) -> str:
     return "no running broker has caught up with the metadata log yet"
 
 
-async def _quorum(brokers: Brokers, controllers: dict[NodeID, Endpoint]) -> dict[NodeID, Knowable[QuorumAnswer]]:
+async def quorum_answers(brokers: Brokers, controllers: dict[NodeID, Endpoint]) -> dict[NodeID, Knowable[QuorumAnswer]]:
     """Ask every controller; after a leader has answered, the others have `_PATIENCE_S` more."""
     tasks = {node: asyncio.create_task(known(brokers.describe_quorum, at)) for node, at in controllers.items()}
     pending = set(tasks.values())

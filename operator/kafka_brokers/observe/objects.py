@@ -188,6 +188,7 @@ def _parsed(text: str, finished_at_s: float) -> DisksReport | None:
             accepted=body["accepted"] is True,
             message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
             finished_at_s=finished_at_s,
+            adopted=body.get("adopted") is True,
         )
     except formats.LaterFormat:
         raise

@@ -14,6 +14,7 @@ from kafka_quorum.model.quorum import Endpoint
 CHANGED: Final = 2
 """Kafka's number for a setting that was changed for one broker while it ran."""
 CORDON: Final = "cordoned.log.dirs"
+MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,23 @@ class Situation:
         return endpoint_of(node_id, pod.ip) if pod is not None and pod.serves and pod.ip else None
 
     @property
+    def migrates(self) -> bool:
+        """Whether the cluster uses ZooKeeper, or migrates from it: then no broker leaves the pool."""
+        contract = self.observed.contract
+        if isinstance(contract, Unknown):
+            return False
+        return contract.value.zookeeper is not None or contract.value.setting(MIGRATION_ENABLE) is not None
+
+    @property
+    def is_between_controllers(self) -> bool:
+        """Whether ZooKeeper's controller or a KRaft one may be active: brokers use ZooKeeper, and migrate."""
+        contract = self.observed.contract
+        if isinstance(contract, Unknown) or contract.value.zookeeper is None:
+            return False
+        enabled = contract.value.setting(MIGRATION_ENABLE)
+        return enabled is not None and enabled.value == "true"
+
+    @property
     def requested(self) -> tuple[NodeID, ...]:
         """The node ids that the pool shall have."""
         return requested_ids(self.desired, self.record, self.observed)
@@ -64,6 +82,8 @@ class Situation:
     def fenced(self, node_id: NodeID) -> Knowable[bool]:
         """Whether the quorum has fenced this broker, or does not know it."""
         match self.observed.cluster:
+            case Known(value=view) if node_id in view.doubtful:
+                return Unknown(reason="some brokers list it, others do not")
             case Known(value=view):
                 row = view.broker(node_id)
                 return Known(value=row is None or row.fenced)
@@ -88,7 +108,9 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
     staying = [broker.node_id for broker in record.brokers if not broker.leaving]
     leaving = [broker.node_id for broker in record.brokers if broker.leaving]
     present = [*sorted(staying), *sorted(leaving)][: desired.replicas]
-    taken = {*record.node_ids, *dict(observed.taken_ids), *registered_elsewhere(observed, record)}
+    taken = {*record.node_ids, *dict(observed.taken_ids)}
+    if not desired.adopt:  # an earlier broker may run until its volumes are adopted
+        taken |= registered_elsewhere(observed, record)
     if isinstance(observed.contract, Known):
         taken |= set(observed.contract.value.controller_ids)
     candidate = desired.first_node_id

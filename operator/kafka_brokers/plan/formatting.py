@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_brokers.model.actions import Action, CreateFormatter, DeletePod, RecordChange, WriteRecord
-from kafka_brokers.model.disks import BrokerIdentity, changed, with_disk
+from kafka_brokers.model.disks import BrokerIdentity, adopts, changed, with_disk
 from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
@@ -35,7 +35,7 @@ def formatting(situation: Situation) -> Part:
             if not broker.formatted and not _is_dropped(broker):
                 waited.append(_progress(broker, f"The volumes of broker {broker.node_id} are being formatted"))
             continue
-        verdict = may_format(situation.observed, broker)
+        verdict = may_format(situation.observed, broker, adopts=adopts(broker, wanted=situation.desired.adopt))
         verdicts.append(verdict)
         revision = situation.observed.revision(situation.target) or situation.revision_of(broker)
         config = None if revision is None else config_of(situation, revision)
@@ -110,7 +110,7 @@ def _with_report(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Brok
         if disk.directory_id is not None and disk.directory_id != row.directory_id:
             return None
         broker = with_disk(broker, replace(disk, directory_id=DirectoryID(row.directory_id), unproven=False))
-    return broker
+    return replace(broker, ran=True) if report.adopted else broker
 
 
 def _ended(situation: Situation, broker: BrokerIdentity, pod: Pod) -> list[Action]:

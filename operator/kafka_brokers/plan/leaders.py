@@ -12,6 +12,8 @@ AT_ONCE: Final = 500
 def preferred_leaders(situation: Situation) -> Part:
     """Ask for the preferred leaders, if nothing is stopped and the preferred replica is in the ISR."""
     view, leader = situation.view, situation.leader
+    if situation.is_between_controllers:
+        return Part()
     if view is None or leader is None or any(one.stopped or one.empty for one in situation.record.brokers):
         return Part()
     ours = {one.node_id for one in situation.record.brokers if not one.leaving}

@@ -46,6 +46,12 @@ def leaving(situation: Situation) -> Part:
         return _uncordoned(situation)
     if not broker.ran:
         return _removed(situation, broker)
+    if situation.migrates and not broker.empty:
+        text = (
+            f"broker {broker.node_id} leaves after the migration from ZooKeeper: until then nothing is drained or "
+            "unregistered. Let the migration of the quorum end, or raise spec.replicas again"
+        )
+        return Part(waits=(_wait(broker, "AfterMigration", text),))
     return _stop(situation, broker) if broker.empty else _emptied(situation, broker)
 
 

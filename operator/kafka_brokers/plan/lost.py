@@ -5,7 +5,7 @@ from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
-from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, with_disk, without_data
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, adopts, changed, with_disk, without_data
 from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Cure
@@ -28,6 +28,8 @@ def lost(situation: Situation) -> Part:
 
 
 def _of(situation: Situation, broker: BrokerIdentity) -> Part:
+    if not broker.ran and adopts(broker, wanted=situation.desired.adopt):
+        return Part()  # its volumes are a person's until they are adopted
     gone = tuple(_gone(situation, broker))
     if gone:
         return _disks(situation, broker, gone)

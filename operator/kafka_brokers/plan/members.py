@@ -147,7 +147,7 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
             continue
         if node_id in taken:
             return f"Did not add broker {node_id}: pool {taken[node_id]} has this node id. Choose another one"
-        if node_id in elsewhere:
+        if node_id in elsewhere and not situation.desired.adopt:
             return f"Did not add broker {node_id}: another broker is registered with this node id. Choose another one"
         if node_id in controllers:
             return f"Did not add broker {node_id}: a controller of the quorum has this node id. Choose another one"

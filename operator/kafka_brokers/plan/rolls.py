@@ -141,8 +141,7 @@ def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> 
     if view is None or trying:
         return None
     for one, pod in running:
-        row = view.broker(one.node_id)
-        fenced = row is None or row.fenced
+        fenced = situation.observed.fenced(one.node_id) is True
         if fenced and situation.target not in {pod.revision, one.revision} and not pod.held:
             if waiting := waits_for(view, one.node_id):
                 return Part(waits=(_recovering(one, pod, waiting),))

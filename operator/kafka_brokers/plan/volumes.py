@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kafka_brokers.model import names
 from kafka_brokers.model.actions import Action, AnnotateClaim, CreateClaim, DeleteClaim, RecordChange, WriteRecord
-from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, with_disk
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, changed, is_first, with_disk
 from kafka_brokers.model.observed import Claim
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.model.pool import Fate
@@ -24,7 +25,9 @@ def volumes(situation: Situation) -> Part:
     for broker, disk in _disks(situation):
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         if claim is None:
-            if disk.claim_uid is None and not disk.unproven:
+            if situation.desired.adopt and is_first(disk):
+                waited.append(_to_adopt(situation, broker, disk))
+            elif disk.claim_uid is None and not disk.unproven:
                 new = CreateClaim(node_id=broker.node_id, index=disk.index, generation=disk.generation)
                 actions.append(new)
         elif claim.uid == disk.claim_uid:
@@ -47,7 +50,7 @@ def _binding(situation: Situation) -> WriteRecord | None:
         claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
         if claim is None or claim.deleting or claim.retired or claim.cluster_id not in (None, record.cluster_id):
             continue
-        after = _bound(disk, claim)
+        after = _bound(disk, claim, adopt=situation.desired.adopt and not broker.ran)
         if after == disk:
             continue
         present = record.broker(broker.node_id)
@@ -60,8 +63,10 @@ def _binding(situation: Situation) -> WriteRecord | None:
     return WriteRecord(record=record, change=RecordChange.CLAIM_BOUND, message=message)
 
 
-def _bound(disk: DiskIdentity, claim: Claim) -> DiskIdentity:
+def _bound(disk: DiskIdentity, claim: Claim, *, adopt: bool) -> DiskIdentity:
     """The volume with its claim; unchanged if that is not its claim, or one of another origin.
+
+    Before a volume is adopted, a person may replace its claim by another one.
 
     A volume that a rebuilt record does not know gets the directory id that its claim has, when a person restored it.
     """
@@ -71,6 +76,8 @@ def _bound(disk: DiskIdentity, claim: Claim) -> DiskIdentity:
         except ValueError:
             return disk
         return replace(disk, claim_uid=claim.uid, directory_id=directory_id, unproven=False)
+    if adopt and is_first(disk):
+        return replace(disk, claim_uid=claim.uid)
     return disk if disk.claim_uid is not None or claim.directory_id else replace(disk, claim_uid=claim.uid)
 
 
@@ -84,6 +91,15 @@ def _upkeep(situation: Situation, disk: DiskIdentity, claim: Claim) -> Iterator[
     if grows or (stale and disk.directory_id is not None):
         size = asked.size if grows and asked is not None else None
         yield AnnotateClaim(claim=claim, directory_id=disk.directory_id, grow_to=size)
+
+
+def _to_adopt(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> Wait:
+    name = names.claim_name(situation.desired.name, broker.node_id, disk.index, disk.generation)
+    text = (
+        f"Did not create claim {name}: spec.adopt is true. Create it, bound to volume {disk.index} of the earlier "
+        f"broker {broker.node_id}, with the labels that docs/pools.md lists. Or set spec.adopt to false for a new one"
+    )
+    return Wait(severity=Severity.HELD, reason="WaitingForClaim", message=text, node_id=broker.node_id)
 
 
 def _another(broker: BrokerIdentity, claim: Claim) -> Wait:
@@ -101,6 +117,9 @@ def released(situation: Situation) -> Part:
     verdicts = []
     for claim in situation.observed.claims:
         if _present(situation, claim) or claim.deleting:
+            continue
+        if not claim.retired and claim.cluster_id is None:
+            waited.append(_never_ours(claim))
             continue
         if not claim.retired and not situation.record.gave_up(claim.node_id, claim.index, claim.generation):
             waited.append(_unknown(claim))
@@ -122,6 +141,14 @@ def _unknown(claim: Claim) -> Wait:
     text = (
         f"Did not use claim {claim.name}: the record of the pool has no such volume. If the record was restored from "
         "an old backup, restore a newer one; else delete the claim"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="UnknownClaim", message=text, node_id=claim.node_id)
+
+
+def _never_ours(claim: Claim) -> Wait:
+    text = (
+        f"Did not use or delete claim {claim.name}: this pool neither created nor adopted it, and its broker is not "
+        "requested. Request the node id, or rename or delete the claim yourself"
     )
     return Wait(severity=Severity.DEGRADED, reason="UnknownClaim", message=text, node_id=claim.node_id)
 

@@ -11,7 +11,8 @@ from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import CLUSTER_ID, DIRECTORY_ID, GENERATION, PHASE, RETIRED, facts
 from kafka_quorum.resources.meta import Json
-from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J2
+from kafka_quorum.resources.podparts import logs_with_log4j2
+from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2
 
 _ROLE_CONFIG = "broker-config"
 
@@ -138,6 +139,8 @@ def config(
         desired, config_name(desired, revision, node_ids, first_contact), **{names.LABEL_ROLE: _ROLE_CONFIG}
     )
     data = files | {"log4j2.properties": LOG4J2, "java.security": JAVA_SECURITY}
+    if not logs_with_log4j2(revision.runtime.release):
+        data["log4j.properties"] = LOG4J
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
 
 

@@ -6,12 +6,12 @@ from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.contracted import needs_late
-from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, adopts
 from kafka_brokers.model.observed import Revision
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.resources import scripts
 from kafka_brokers.resources.meta import labels, owner
-from kafka_brokers.resources.properties import LATE_FILE, LATE_PATH, volume_path
+from kafka_brokers.resources.properties import LATE_FILE, LATE_PATH, directory_name, volume_path
 from kafka_quorum.api.podpolicy import pod_security
 from kafka_quorum.model.names import (
     CLUSTER_ID,
@@ -23,6 +23,7 @@ from kafka_quorum.model.names import (
     REVISION,
     VERIFY_CONTAINER,
 )
+from kafka_quorum.resources import zookeeper
 from kafka_quorum.resources.meta import Json
 from kafka_quorum.resources.podparts import (
     RESTRICTED,
@@ -61,7 +62,7 @@ def formatter(
     the claims of two brokers to one Kubernetes node. `config` names the config map.
     """
     container = _container(record, broker, revision, pull_policy)
-    container |= {"name": FORMAT_CONTAINER, "command": ["sh", "-c", scripts.FORMAT]}
+    container |= {"name": FORMAT_CONTAINER, "command": ["sh", "-c", _formatter_script(desired, broker, revision)]}
     container["env"] += [
         {"name": f"KQ_INTENT_{disk.index}", "value": _intent(record, broker, disk)} for disk in _disks(broker, revision)
     ]
@@ -72,6 +73,12 @@ def formatter(
     metadata = _metadata(desired, record, broker, revision, config, role=names.FORMATTER_ROLE)
     generations = tuple(disk.generation for disk in _disks(broker, revision))
     return _pod(metadata | {"name": names.formatter_name(desired.name, broker.node_id, generations)}, spec)
+
+
+def _formatter_script(desired: PoolDesired, broker: BrokerIdentity, revision: Revision) -> str:
+    if adopts(broker, wanted=desired.adopt):
+        return scripts.ADOPT
+    return scripts.FORMAT if revision.runtime.zookeeper is None else scripts.FORMAT_ZOOKEEPER
 
 
 def kafka(
@@ -95,7 +102,7 @@ def kafka(
     probe = {"tcpSocket": {"port": names.REPLICATION_PORT}}
     container = base | {
         "name": KAFKA_CONTAINER,
-        "command": ["sh", "-c", scripts.RUN_LATE if late else scripts.RUN],
+        "command": ["sh", "-c", _start(revision, late=late)],
         "ports": [{"containerPort": port} for port in ports],
         "startupProbe": probe | {"periodSeconds": 2, "failureThreshold": _RECOVERS_FOR_PROBES},
         "readinessProbe": probe | {"periodSeconds": 3, "timeoutSeconds": 3},
@@ -105,6 +112,9 @@ def kafka(
     spec = _spec(desired, broker, revision, config)
     if late:
         spec["volumes"].append(_late_volume())
+    if (access := revision.runtime.zookeeper) is not None:
+        container["volumeMounts"] = [*container["volumeMounts"], *zookeeper.mounts(access)]
+        spec["volumes"] += zookeeper.volumes(access)
     spec |= {
         "restartPolicy": "Always",
         "hostname": names.host_label(desired.name, broker.node_id),
@@ -117,6 +127,12 @@ def kafka(
     if late:
         metadata["annotations"][names.LATE] = ""
     return _pod(metadata | {"name": names.pod_name(desired.name, broker.node_id)}, spec)
+
+
+def _start(revision: Revision, *, late: bool) -> str:
+    if (access := revision.runtime.zookeeper) is not None:
+        return scripts.run_with_zookeeper(access, late=late)
+    return scripts.RUN_LATE if late else scripts.RUN
 
 
 def _disks(broker: BrokerIdentity, revision: Revision) -> tuple[DiskIdentity, ...]:
@@ -194,6 +210,11 @@ def _container(record: PoolRecord, broker: BrokerIdentity, revision: Revision, p
         *(
             {"name": f"KQ_DIRECTORY_ID_{disk.index}", "value": disk.directory_id or ""}
             for disk in _disks(broker, revision)
+        ),
+        *(
+            {"name": f"KQ_LOG_DIR_{disk.index}", "value": directory_name(runtime, broker.node_id, disk.index)}
+            for disk in _disks(broker, revision)
+            if runtime.directories
         ),
         {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{broker.node_id}.properties"},
         *java_variables(runtime.heap, runtime.jvm_options, runtime.release),

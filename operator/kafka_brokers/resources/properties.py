@@ -6,15 +6,16 @@ here: they are set on running brokers.
 
 from typing import Final
 
-from kafka_brokers.model.names import REPLICATION, REPLICATION_PORT, host_name
+from kafka_brokers.model.names import DIRECTORY, REPLICATION, REPLICATION_PORT, host_name
 from kafka_brokers.model.pool import BrokerRuntime, External
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.resources import zookeeper
 from kafka_quorum.resources.properties import lines
 
 DATA_PATH: Final = "/var/lib/kafka/data"
 """The mount path of volume N is this, a hyphen and N."""
-DIRECTORY: Final = "kafka"
-"""The directory within each volume, because file systems put a `lost+found` beside it."""
+MOST_GENERATED: Final = 1000
+"""Kafka's default for `reserved.broker.max.id`: ZooKeeper would generate ids above it."""
 LATE_PATH: Final = "/etc/kafka-late"
 LATE_FILE: Final = "late.properties"
 _PROTOCOLS: Final = "listener.security.protocol.map"
@@ -25,9 +26,15 @@ def volume_path(index: int) -> str:
     return f"{DATA_PATH}-{index}"
 
 
-def log_dir(index: int) -> str:
+def directory_name(runtime: BrokerRuntime, node_id: NodeID, index: int) -> str:
+    """The name of the log directory within a volume."""
+    named = runtime.directories[index] if index < len(runtime.directories) else DIRECTORY
+    return named.replace("{id}", str(node_id))
+
+
+def log_dir(runtime: BrokerRuntime, node_id: NodeID, index: int) -> str:
     """The log directory on a volume."""
-    return f"{volume_path(index)}/{DIRECTORY}"
+    return f"{volume_path(index)}/{directory_name(runtime, node_id, index)}"
 
 
 def server_properties(
@@ -39,21 +46,32 @@ def server_properties(
     the file was made.
     """
     contract = dict(runtime.contract)
-    directories = ",".join(map(log_dir, range(runtime.volumes)))
+    directories = [log_dir(runtime, node_id, index) for index in range(runtime.volumes)]
     own = [f"{REPLICATION}:PLAINTEXT", *(f"{each.name}:{each.protocol}" for each in runtime.listeners)]
     theirs = [entry for entry in contract.pop(_PROTOCOLS, "").split(",") if entry]
     listeners = [(REPLICATION, REPLICATION_PORT), *((each.name, each.port) for each in runtime.listeners)]
     owned = (
-        ("process.roles", "broker"),
-        ("node.id", str(node_id)),
+        *_identity(node_id, runtime),
         ("listeners", ",".join(f"{name}://:{port}" for name, port in listeners)),
         ("advertised.listeners", _advertised(namespace, pool, node_id, runtime)),
         ("inter.broker.listener.name", REPLICATION),
         (_PROTOCOLS, ",".join([*theirs, *own])),
-        ("log.dirs", directories),
-        ("metadata.log.dir", log_dir(0)),
+        ("log.dirs", ",".join(directories)),
+        ("metadata.log.dir", directories[0]),
     )
     return lines((*owned, *first_contact, *contract.items(), *runtime.config))
+
+
+def _identity(node_id: NodeID, runtime: BrokerRuntime) -> tuple[tuple[str, str], ...]:
+    """Who the broker is, and where the cluster's metadata is: in KRaft, or in ZooKeeper."""
+    if runtime.zookeeper is None:
+        return (("process.roles", "broker"), ("node.id", str(node_id)))
+    return (
+        ("broker.id", str(node_id)),
+        ("broker.id.generation.enable", "false"),
+        ("reserved.broker.max.id", str(max(MOST_GENERATED, node_id))),
+        *zookeeper.properties(runtime.zookeeper),
+    )
 
 
 def _advertised(namespace: str, pool: str, node_id: NodeID, runtime: BrokerRuntime) -> str:

@@ -8,13 +8,20 @@ Each reports what it found on all volumes in one line of JSON, as the container'
 writes its intent on a volume, flushed to disk, before Kafka's tool writes a byte there. Only files with this exact
 intent beside them, and without `meta.properties`, are half a format of ours, and may be wiped.
 
+A disk of a broker that used ZooKeeper has `broker.id` in place of `node.id` (version 0 of `meta.properties`). Kafka
+keeps that version when the broker uses KRaft (measured on 3.9.2), so both are understood in both modes.
+
 Variables: `KQ_VOLUMES` counts the volumes, `KQ_DIRECTORY_ID_N` is the expected directory id of volume N, empty for one
-that has none yet, and `KQ_INTENT_N` names the format of volume N.
+that has none yet, `KQ_LOG_DIR_N` the name of its log directory if it is not the usual one, and `KQ_INTENT_N` names the
+format of volume N.
 """
 
 from typing import Final
 
-from kafka_brokers.resources.properties import DATA_PATH, DIRECTORY, LATE_FILE, LATE_PATH
+from kafka_brokers.model.names import DIRECTORY
+from kafka_brokers.resources.properties import DATA_PATH, LATE_FILE, LATE_PATH
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
+from kafka_quorum.resources import zookeeper
 
 SCRIPT: Final = 1
 """The number that the scripts put into reports."""
@@ -31,7 +38,9 @@ has() {{ printf '%s\\n' "$listed" | grep -qxF -e "$1"; }}
 mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
 unreadable() {{ found=unreadable why=$1; }}
 look() {{   # at volume $1
-  i=$1 root={DATA_PATH}-$1 dir={DATA_PATH}-$1/{DIRECTORY} intent={DATA_PATH}-$1/{_INTENT}
+  i=$1 root={DATA_PATH}-$1 intent={DATA_PATH}-$1/{_INTENT}
+  dir=$(of LOG_DIR)
+  dir=$root/${{dir:-{DIRECTORY}}}
   found=empty cluster= node= directory= why=
   if ! mounted; then unreadable "no volume is mounted at $root"
   elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
@@ -41,6 +50,7 @@ look() {{   # at volume $1
   elif has meta.properties; then
     if meta=$(cat "$dir/meta.properties" 2>&1); then
       found=formatted cluster=$(value cluster.id) node=$(value node.id) directory=$(value directory.id)
+      [ -n "$node" ] || node=$(value broker.id)
     else unreadable "$dir/meta.properties cannot be read: $meta"
     fi
   elif printf '%s\\n' "$listed" | grep -qvxF -e . -e ..; then found=partial
@@ -64,7 +74,7 @@ here() {{   # what is on the present volume, in words
 }}
 """
 
-FORMAT: Final = (
+_BEFORE_FORMAT: Final = (
     _COMMON
     + """\
 mine() { [ -f "$intent" ] && [ "$(cat "$intent")" = "$(of INTENT)" ]; }
@@ -95,9 +105,9 @@ for each in $todo; do
     judge; report false "volume $each cannot be written" "$rows"; exit 1
   }
 done
-said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" \\
-  --ignore-formatted 2>&1)
-code=$?
+"""
+)
+_AFTER_FORMAT: Final = """\
 printf '%s\\n' "$said"
 sync
 judge
@@ -105,7 +115,76 @@ if [ $code = 0 ] && [ -z "$wrong$todo" ]; then report true "formatted" "$rows"; 
 report false "kafka-storage.sh ended with $code: ${wrong:+$wrong; }$said" "$rows"
 exit 1
 """
+
+FORMAT: Final = (
+    _BEFORE_FORMAT
+    + """\
+said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" \\
+  --ignore-formatted 2>&1)
+code=$?
+"""
+    + _AFTER_FORMAT
 )
+
+_WRITE_META: Final = """\
+write_meta() {   # version 0 for the present volume, with directory id $1; it is there as a whole, or not at all
+  printf 'version=0\\nbroker.id=%s\\ncluster.id=%s\\ndirectory.id=%s\\n' "$KQ_NODE_ID" "$KQ_CLUSTER_ID" "$1" \\
+    > "$dir/meta.properties.new" && sync && mv "$dir/meta.properties.new" "$dir/meta.properties" && sync
+}
+new_id() {   # Kafka's tool generates it: some ids are reserved
+  id=$(/opt/kafka/bin/kafka-storage.sh random-uuid | tail -n 1)
+  printf '%s' "$id" | grep -qxE '[A-Za-z0-9_-]{22}'
+}
+"""
+
+FORMAT_ZOOKEEPER: Final = (
+    _WRITE_META
+    + _BEFORE_FORMAT
+    + """\
+said= code=0
+for each in $todo; do
+  look "$each"
+  new_id || { code=1 said="no directory id was generated: $id"; break; }
+  write_meta "$id" || { code=1 said="volume $each cannot be written"; break; }
+done
+"""
+    + _AFTER_FORMAT
+)
+"""Kafka's tool formats for KRaft only, and a broker that uses ZooKeeper refuses such a disk (measured on 3.9.2)."""
+
+ADOPT: Final = (
+    _COMMON
+    + _WRITE_META
+    + """\
+is_expected() {   # the directory id may be missing
+  [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] || return 1
+  [ -z "$(of DIRECTORY_ID)" ] || [ "$directory" = "$(of DIRECTORY_ID)" ]
+}
+judge() {   # sets rows, and wrong
+  rows= wrong=
+  for each in $all; do
+    look "$each"
+    wanted="node $KQ_NODE_ID of cluster $KQ_CLUSTER_ID in $dir"
+    is_expected || wrong="${wrong:+$wrong; }volume $i: expected $wanted, $(here)"
+    rows="${rows:+$rows,}$(row)"
+  done
+}
+judge
+if [ -n "$wrong" ]; then report false "$wrong" "$rows"; exit 1; fi
+for each in $all; do
+  look "$each"
+  [ -z "$directory" ] || continue
+  if [ "$(value version)" = 1 ]; then report false "volume $each has version 1 and no directory id" "$rows"; exit 1; fi
+  new_id || { report false "no directory id was generated: $id" "$rows"; exit 1; }
+  write_meta "$id" || { report false "volume $each cannot be written" "$rows"; exit 1; }
+done
+judge
+for each in $all; do look "$each"; is_ours || wrong="${wrong:+$wrong; }volume $each has no directory id"; done
+if [ -n "$wrong" ]; then report false "$wrong" "$rows"; exit 1; fi
+report 'true,"adopted":true' "node $KQ_NODE_ID of cluster $KQ_CLUSTER_ID is adopted" "$rows"
+"""
+)
+"""Formats nothing. It adds a directory id to a disk that has none: brokers that use ZooKeeper keep it (measured)."""
 
 _VERIFY: Final = (
     _COMMON
@@ -144,3 +223,29 @@ cat "$KQ_CONFIG" {LATE_PATH}/{LATE_FILE} > {RUN_CONFIG} || exit 1   # of two lin
 {_START} {RUN_CONFIG}
 """
 )
+
+
+_LIKE_ZOOKEEPER: Final = (
+    _WRITE_META
+    + """\
+for each in $all; do   # each is as expected
+  look "$each"
+  rm -rf "$dir/__cluster_metadata-0" || exit 1
+  [ "$(value version)" != 1 ] || write_meta "$directory" || exit 1
+done
+"""
+)
+"""What a disk must be like for a broker that uses ZooKeeper. It changes nothing if the disk is so already.
+
+A broker that goes back from KRaft has a copy of the metadata log, which must not be there when it uses KRaft again. One
+that was formatted for KRaft has version 1 of `meta.properties`, which only a broker that migrates accepts (measured).
+"""
+
+
+def run_with_zookeeper(access: ZooKeeperAccess, *, late: bool) -> str:
+    """The start of a broker that uses ZooKeeper; `late`: it has properties that come after it was scheduled."""
+    files = [*zookeeper.files(access), *([f"{LATE_PATH}/{LATE_FILE}"] if late else [])]
+    if not files:
+        return f'{_VERIFY}{_LIKE_ZOOKEEPER}{_START} "$KQ_CONFIG"\n'
+    joined = f'cat "$KQ_CONFIG" {" ".join(files)} > {RUN_CONFIG} || exit 1\n'
+    return f"{_VERIFY}{_LIKE_ZOOKEEPER}{zookeeper.shell(access)}{LATE if late else ''}{joined}{_START} {RUN_CONFIG}\n"

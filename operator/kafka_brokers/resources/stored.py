@@ -103,7 +103,7 @@ def revision_object(desired: PoolDesired, revision: Revision, spec: Json) -> Jso
     }
     data = {
         "schemaVersion": formats.REVISION,
-        "runtime": _RUNTIME.dump_python(revision.runtime, mode="json"),
+        "runtime": _stored_runtime(revision.runtime),
         "image": revision.image,
         "spec": spec,
     }
@@ -114,6 +114,15 @@ def revision_object(desired: PoolDesired, revision: Revision, spec: Json) -> Jso
         "revision": revision.number,
         "data": data,
     }
+
+
+def _stored_runtime(runtime: BrokerRuntime) -> Json:
+    """The runtime as JSON. What earlier versions of the operator do not know is only written if it is set."""
+    body: Json = _RUNTIME.dump_python(runtime, mode="json")
+    for field in ("zookeeper", "directories"):
+        if not body[field]:
+            del body[field]
+    return body
 
 
 def revision_from(item: Json) -> tuple[Revision, Json]:

@@ -58,6 +58,20 @@ class Partition:
     offline: tuple[NodeID, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataAnswer:
+    """Metadata, as one broker has it in its cache: the brokers that are not fenced, and every partition.
+
+    `controller` is the broker that leads a cluster in ZooKeeper mode, None if this broker has heard of none. Where
+    KRaft controllers lead, it is any broker. In `partitions` nothing is known of eligible leaders.
+    """
+
+    cluster_id: ClusterID
+    controller: NodeID | None
+    brokers: tuple[RegisteredBroker, ...]
+    partitions: tuple[Partition, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Reassignment:
     """A row of ListPartitionReassignments (KIP-455): `replicas` as they are now, and what it adds and removes."""

@@ -85,8 +85,13 @@ def mebibytes(heap: str) -> int:
     return (bytes_of(heap) or 0) // _MEBIBYTE
 
 
+def logs_with_log4j2(release: str) -> bool:
+    """Whether this release of Kafka logs with log4j 2."""
+    return int(release.split(".", maxsplit=1)[0]) >= _LOG4J2_SINCE
+
+
 def _log4j_option(release: str) -> str:
     """Kafka 4 logs with log4j 2, Kafka 3 with reload4j: both to standard output only."""
-    if int(release.split(".", maxsplit=1)[0]) >= _LOG4J2_SINCE:
+    if logs_with_log4j2(release):
         return f"-Dlog4j2.configurationFile={CONFIG_PATH}/log4j2.properties"
     return f"-Dlog4j.configuration=file:{CONFIG_PATH}/log4j.properties"

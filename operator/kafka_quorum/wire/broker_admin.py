@@ -12,6 +12,7 @@ from kafka_quorum.model.brokers import (
     ConfigChange,
     ConfigEntry,
     LogDirectory,
+    MetadataAnswer,
     Move,
     Partition,
     Reassignment,
@@ -31,6 +32,7 @@ from kafka_quorum.wire.requests import (
     describe_topic_partitions,
     elect_leaders,
     list_reassignments,
+    metadata,
     unregister_broker,
 )
 from kafka_quorum.wire.requests.describe_topic_partitions import Pages
@@ -69,6 +71,10 @@ class KafkaBrokers(Sending):
         """
         async with _within(LOOK_S, endpoint, describe_topic_partitions.API):
             return await self._partitions(endpoint)
+
+    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+        """Brokers and partitions as this broker has them in its cache, which may be old; all of them in one answer."""
+        return await self._send(endpoint, metadata.request())
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The effective `min.insync.replicas` of each of these topics; a topic that is gone meanwhile is absent."""

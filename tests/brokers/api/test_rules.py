@@ -19,7 +19,13 @@ from kit.crd.rule import Rule
 
 STRICTER: Final = (rules.CONFIG_LINES, rules.CONFIG_KEYS, rules.OPTION_FORM)
 """For these the operator refuses more than CEL does."""
-CHANGES: Final = (rules.QUORUM_CHANGED, rules.STORAGE_REMOVED, rules.STORAGE_SHRUNK, rules.STORAGE_CLASS_CHANGED)
+CHANGES: Final = (
+    rules.QUORUM_CHANGED,
+    rules.STORAGE_REMOVED,
+    rules.STORAGE_SHRUNK,
+    rules.STORAGE_CLASS_CHANGED,
+    rules.STORAGE_DIRECTORY_CHANGED,
+)
 TOLD_BY_CHECKS: Final = (shared.TEMPLATE_CONTAINERS,)
 
 
@@ -86,11 +92,11 @@ def test_every_rule_of_a_field_has_a_predicate() -> None:
     assert {text for text in without if "template.spec may set" not in text} <= known
 
 
-ONE: Final = [{"size": "1Gi", "class": "a"}]
-TWO: Final = [*ONE, {"size": "2Gi", "class": "b"}]
+ONE: Final = [{"size": "1Gi", "class": "a", "directory": "kafka"}]
+TWO: Final = [*ONE, {"size": "2Gi", "class": "b", "directory": "kafka"}]
 
 
-@pytest.mark.parametrize("rule", CHANGES[1:], ids=["removed", "shrunk", "class"])
+@pytest.mark.parametrize("rule", CHANGES[1:], ids=["removed", "shrunk", "class", "directory"])
 @pytest.mark.parametrize(
     ("value", "before"),
     [
@@ -98,10 +104,10 @@ TWO: Final = [*ONE, {"size": "2Gi", "class": "b"}]
         (TWO, ONE),
         (ONE, TWO),
         (TWO[::-1], TWO),
-        ([{"size": "1024Mi", "class": "a"}], ONE),
-        ([{"size": "1023Mi", "class": "a"}], ONE),
-        ([{"size": "x", "class": ""}], ONE),
-        ([{"size": "4Gi", "class": "c"}, *ONE], TWO),
+        ([{"size": "1024Mi", "class": "a", "directory": "kafka"}], ONE),
+        ([{"size": "1023Mi", "class": "a", "directory": "kafka"}], ONE),
+        ([{"size": "x", "class": "", "directory": "kafka"}], ONE),
+        ([{"size": "4Gi", "class": "c", "directory": "kafka"}, *ONE], TWO),
         (TWO * 8, TWO * 8),
     ],
 )
@@ -112,15 +118,16 @@ def test_both_sides_of_a_change_of_volumes_agree(rule: Rule, value: list[Any], b
 
 
 def test_what_each_rule_of_changes_refuses() -> None:
-    """Removal, shrinking and another class are refused by one rule each; growth and a further volume by none."""
+    """Each change that is not allowed is refused by one rule; growth and a further volume by none."""
 
     def refused(value: list[Any], before: list[Any]) -> list[bool]:
         return [not cel.holds(rule, value, before) for rule in CHANGES[1:]]
 
-    assert refused(ONE, TWO) == [True, False, False]
-    assert refused([{"size": "1Mi", "class": "a"}], ONE) == [False, True, False]
-    assert refused([{"size": "1Gi", "class": ""}], ONE) == [False, False, True]
-    assert refused(TWO, ONE) == [False, False, False]
+    assert refused(ONE, TWO) == [True, False, False, False]
+    assert refused([{"size": "1Mi", "class": "a", "directory": "kafka"}], ONE) == [False, True, False, False]
+    assert refused([{"size": "1Gi", "class": "", "directory": "kafka"}], ONE) == [False, False, True, False]
+    assert refused(TWO, ONE) == [False, False, False, False]
+    assert refused([ONE[0] | {"directory": "logs"}], ONE) == [False, False, False, True]
     assert not cel.holds(rules.QUORUM_CHANGED, "a", "b")
     assert cel.holds(rules.QUORUM_CHANGED, "a", "a")
 

@@ -14,7 +14,10 @@ from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.model.pool import Cure, Drain, External, Fate, PoolDesired, Unavailable
 from kafka_quorum.model.contract import Match, Setting
 from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.settings import PodException
+
+ZOOKEEPER = ZooKeeperAccess(connect="zoo:2181/kafka", secret_name="zoo")  # noqa: S106 - a name
 
 
 def faults(candidate: dict[str, Any], **known: Any) -> tuple[FieldFault, ...]:  # noqa: ANN401 - passed on
@@ -112,10 +115,53 @@ def test_what_the_contract_rules_is_refused_in_the_spec() -> None:
 
 
 def test_a_quorum_of_an_older_release() -> None:
-    """A pool needs Kafka 4.0, because older brokers do not list fenced ones."""
-    found = validate(resource(), replace(CONTRACT, release="3.9.2"))
+    """A pool needs Kafka 3.9, the one release from which a cluster migrates from ZooKeeper."""
+    found = validate(resource(), replace(CONTRACT, release="3.8.1"))
     assert isinstance(found, tuple)
-    assert [(fault.field, "3.9.2" in fault.message) for fault in found] == [("spec.quorum", True)]
+    assert [(fault.field, "3.8.1" in fault.message) for fault in found] == [("spec.quorum", True)]
+    assert isinstance(validate(resource(), replace(CONTRACT, release="3.9.2")), PoolDesired)
+
+
+@pytest.mark.parametrize("release", ["4.0.0", "4.4.0", "3.8.1"])
+def test_zookeeper_needs_kafka_3_9(release: str) -> None:
+    """While the contract has ZooKeeper, a release other than 3.9 is refused, with the way out."""
+    found = validate(resource(), replace(CONTRACT, release=release, zookeeper=ZOOKEEPER))
+    assert isinstance(found, tuple)
+    assert "only Kafka 3.9" in found[-1].message + found[0].message
+
+
+def test_the_contract_decides_about_zookeeper() -> None:
+    """The runtime has the contract's access, so a change of it restarts brokers; of several values the first counts."""
+    version = Setting(key="inter.broker.protocol.version", value="3.9-IV0,3.9", match=Match.ONE_OF)
+    contract = replace(CONTRACT, release="3.9.2", zookeeper=ZOOKEEPER, settings=(*CONTRACT.settings, version))
+    found = validate(resource(), contract)
+    assert isinstance(found, PoolDesired)
+    assert found.runtime.zookeeper == ZOOKEEPER
+    assert ("inter.broker.protocol.version", "3.9-IV0") in found.runtime.contract
+
+
+def test_the_contract_replaces_the_authorizer() -> None:
+    """The spec's own authorizer is used until the contract has another one, and again after that."""
+    spec = {"config": {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}}
+    before = validate(resource(spec), CONTRACT)
+    new = Setting(key="authorizer.class.name", value="org.apache.kafka.Standard", match=Match.EQUALS)
+    after = validate(resource(spec), replace(CONTRACT, settings=(*CONTRACT.settings, new)))
+    assert isinstance(before, PoolDesired)
+    assert isinstance(after, PoolDesired)
+    assert before.runtime.config == (("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer"),)
+    assert after.runtime.config == ()
+    assert ("authorizer.class.name", "org.apache.kafka.Standard") in after.runtime.contract
+
+
+def test_the_directory_of_a_volume_is_what_brokers_were_started_with() -> None:
+    """Another directory would look like an empty disk: it is refused, also where the API server did not."""
+    spec = {"storage": [{"size": "10Gi", "directory": "kafka-log{id}"}]}
+    found = validate(resource(spec), CONTRACT, directories={0: "kafka"})
+    assert isinstance(found, tuple)
+    assert [fault.field for fault in found] == ["spec.storage[0].directory"]
+    same = validate(resource(spec), CONTRACT, directories={0: "kafka-log{id}"})
+    assert isinstance(same, PoolDesired)
+    assert same.runtime.directories == ("kafka-log{id}",)
 
 
 @pytest.mark.parametrize(

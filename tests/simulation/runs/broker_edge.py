@@ -17,6 +17,7 @@ from kafka_quorum.model.brokers import (
     ConfigChange,
     ConfigEntry,
     LogDirectory,
+    MetadataAnswer,
     Move,
     Partition,
     Reassignment,
@@ -61,6 +62,10 @@ class BrokerEdge(Edge):
     async def describe_partitions(self, endpoint: Endpoint) -> tuple[Partition, ...]:
         """DescribeTopicPartitions."""
         return await self._read(apis.PARTITIONS, endpoint, lambda: self._model.partitions(endpoint))
+
+    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+        """Metadata."""
+        return await self._read(apis.METADATA, endpoint, lambda: self._model.metadata(endpoint))
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """DescribeConfigs of topics."""

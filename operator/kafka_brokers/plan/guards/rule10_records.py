@@ -55,8 +55,7 @@ def _reason(evidence: str, accepted: bool) -> str:  # noqa: FBT001 - a private h
 
 def _against(view: ClusterView, broker: BrokerIdentity, evidence: str, *, accepted: bool) -> Iterator[tuple[bool, str]]:
     node_id = broker.node_id
-    row = view.broker(node_id)
-    yield row is not None and not row.fenced, f"{evidence}, but broker {node_id} is unfenced: it is in contact"
+    yield view.in_contact(node_id), f"{evidence}, but broker {node_id} is unfenced: it is in contact"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     text = (
         f"{evidence}, and no other broker is known to have every acknowledged record of {counted(lost)} "
@@ -148,8 +147,7 @@ def _has(view: ClusterView, node_id: NodeID) -> str:
 
 
 def _after_its_stop(view: ClusterView, node_id: NodeID) -> Answer:
-    row = view.broker(node_id)
-    if row is not None and not row.fenced:
+    if view.in_contact(node_id):
         return no(f"broker {node_id} is still unfenced: its session has not ended")
     return yes(f"no partition has broker {node_id} as a replica, and it does not run")
 

@@ -11,19 +11,20 @@ from kafka_quorum.model.names import DIRECTORY_ID
 
 
 @guard(FormatBroker)
-def may_format(observed: Observed, broker: BrokerIdentity) -> Answer:
+def may_format(observed: Observed, broker: BrokerIdentity, *, adopts: bool = False) -> Answer:
     """The volumes of a broker that are not formatted are formatted, while no Kafka runs on any of them.
 
     A node id that the cluster knows already may have replicas: an empty broker of that id could lead them. So a broker
     that has never run here is formatted only if the cluster has nothing on its id. The same holds for a volume of which
-    a rebuilt record does not know whether it had data.
+    a rebuilt record does not know whether it had data. `adopts`: nothing is formatted, volumes of an earlier broker are
+    read, which must not run any more.
     """
     pod = observed.broker_pod(broker.node_id)
     unclaimed = [disk.index for disk in broker.disks if disk.claim_uid is None]
     going = _going(observed, broker)
     return unless(
         (
-            (bool(known := _known_elsewhere(observed, broker)), known),
+            (bool(known := _still_runs(observed, broker) if adopts else _known_elsewhere(observed, broker)), known),
             (bool(doubt := _in_doubt(observed, broker)), doubt),
             (bool(unclaimed), f"volume {unclaimed[0] if unclaimed else 0} of broker {broker.node_id} has no claim yet"),
             (bool(going), going),
@@ -52,8 +53,8 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
             unasked = isinstance(observed.leader, Unknown) and not young
             return f"the partitions are not known ({reason})" if others or unasked else ""
         case Known(value=view):
-            row = view.broker(node_id)
-    if row is not None and not row.fenced:
+            pass
+    if view.in_contact(node_id):
         return f"another broker with node id {node_id} is unfenced: choose another id"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     if lost and node_id not in observed.accept_loss:
@@ -63,6 +64,16 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
             f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
         )
     return ""
+
+
+def _still_runs(observed: Observed, broker: BrokerIdentity) -> str:
+    """Why the volumes of an earlier broker are not free yet, as a clause; empty if nothing shows that it runs."""
+    node_id = broker.node_id
+    if broker.ran:
+        return ""
+    led = isinstance(observed.leader, Known) and node_id in observed.leader.value.observers_caught_up
+    seen = isinstance(observed.cluster, Known) and observed.cluster.value.in_contact(node_id)
+    return f"the earlier broker {node_id} still runs: stop it before its volumes are adopted" if led or seen else ""
 
 
 def _in_doubt(observed: Observed, broker: BrokerIdentity) -> str:
@@ -81,8 +92,8 @@ def _in_doubt(observed: Observed, broker: BrokerIdentity) -> str:
         case Unknown(reason=reason):
             return f"{begins}. The partitions are not known ({reason}). {way_out}"
         case Known(value=view):
-            row = view.broker(node_id)
-    if row is not None and not row.fenced:
+            pass
+    if view.in_contact(node_id):
         return f"{begins}, and broker {node_id} is unfenced: it is in contact"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     text = f"{begins}. No other broker is known to have every acknowledged record of {counted(lost)} ({named(lost)})"

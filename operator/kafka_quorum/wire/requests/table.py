@@ -21,6 +21,7 @@ from kafka_quorum.wire.requests import (
     describe_topic_partitions,
     elect_leaders,
     list_reassignments,
+    metadata,
     remove_raft_voter,
     unregister_broker,
     unregister_controller,
@@ -45,6 +46,7 @@ ALL: Final[tuple[Api, ...]] = (
     elect_leaders.API,
     alter_configs.API,
     unregister_broker.API,
+    metadata.API,
 )
 OWN: Final[Mapping[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (api.key, version): classes for api in ALL for version, classes in api.own.items()

@@ -24,6 +24,7 @@ from kafka_quorum.model.brokers import (
     ConfigChange,
     ConfigEntry,
     LogDirectory,
+    MetadataAnswer,
     Move,
     Partition,
     Reassignment,
@@ -48,6 +49,7 @@ def _api(key: int, name: str, low: int, high: int, effect: Effect = Effect.READS
 
 API_VERSIONS: Final = _api(18, "ApiVersions", 3, 4)
 BROKERS: Final = _api(60, "DescribeCluster", 2, 2)
+METADATA: Final = _api(3, "Metadata", 12, 12)
 PARTITIONS: Final = _api(75, "DescribeTopicPartitions", 0, 0)
 CONFIGS: Final = _api(32, "DescribeConfigs", 4, 4)
 LOG_DIRS: Final = _api(35, "DescribeLogDirs", 4, 5)
@@ -102,6 +104,17 @@ class ModelBrokers:
         """Every partition, as this broker has read it."""
         image = self._broker(endpoint, PARTITIONS).image
         return tuple(_shown(image, row) for _, row in sorted(image.partitions.items()))
+
+    def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+        """The brokers that are not fenced and every partition, as this broker has read them."""
+        answer = self.brokers(endpoint)
+        rows = tuple(row for row in answer.brokers if not row.fenced)
+        return MetadataAnswer(
+            cluster_id=answer.cluster_id,
+            controller=rows[0].node_id if rows else None,
+            brokers=rows,
+            partitions=tuple(replace(row, elr=(), last_elr=()) for row in self.partitions(endpoint)),
+        )
 
     def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The effective setting of topics that exist, as this broker has read it."""

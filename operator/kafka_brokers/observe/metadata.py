@@ -1,0 +1,255 @@
+"""Brokers and partitions of a cluster with brokers of Kafka 3.9, put together from the Metadata that each one answers.
+
+A 3.9 broker lists no fenced brokers, and in ZooKeeper mode it has no metadata log whose leader could show how far it
+has read: its cache may be old. So every broker of the cluster is asked, and the worst counts. A broker is in the ISR of
+a partition only if every cache that has the partition says so. A broker that some caches list and others do not is
+`doubtful`. A broker that does not list itself is not in yet, and its cache counts for nothing.
+
+In contact, in place of those that fetch the metadata log, are the brokers that answered in this very look.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from kafka_brokers.model.observed import ClusterView, Leader, Revision
+from kafka_brokers.observe.kafka import Asked, known, quorum_answers
+from kafka_brokers.observe.quorum import leader_of
+from kafka_brokers.plan.facts import MIGRATION_ENABLE
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.brokers import MetadataAnswer, Partition, Reassignment, RegisteredBroker, TopicPartition
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.brokers import Brokers
+from kit.clock import Clock
+
+SINCE: Final = (4, 0, 0)
+"""The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
+_PATIENCE_S: Final = 1.0
+"""How long the other brokers may take after one has answered."""
+_OTHERS_MAX: Final = 256
+"""So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
+_SOURCES: Final = 2
+_ZOOKEEPERS_EPOCH: Final = -1
+T = TypeVar("T")
+
+
+def is_needed(contract: Contract, running: Iterable[Revision]) -> bool:
+    """Whether brokers of 3.9 run, or may be next: these are the revisions of the pods that run."""
+    found = map(parse_release, (contract.release, *(one.runtime.release for one in running)))
+    return any(release is not None and release < SINCE for release in found)
+
+
+def does_zookeeper_lead(contract: Contract) -> bool:
+    """Whether the active controller is a broker. While brokers migrate, a KRaft controller is, or is about to be."""
+    enabled = contract.setting(MIGRATION_ENABLE)
+    return contract.zookeeper is not None and (enabled is None or enabled.value != "true")
+
+
+async def ask(
+    brokers: Brokers,
+    controllers: dict[NodeID, Endpoint],
+    servers: dict[NodeID, Endpoint],
+    cluster_id: ClusterID,
+    clock: Clock,
+    *,
+    zookeeper_leads: bool,
+) -> Asked:
+    """Who leads, and all brokers and partitions. `servers` are the brokers of pools; others are found by them."""
+    at_s = clock.monotonic()
+    quorum = asyncio.ensure_future(quorum_answers(brokers, {} if zookeeper_leads else controllers))
+    try:
+        caches, endpoints, fault = await _caches(brokers, servers, cluster_id)
+    except BaseException:
+        quorum.cancel()
+        raise
+    answers = await quorum
+    if fault:
+        unknown = Unknown(reason=fault)
+        leader = unknown if zookeeper_leads else leader_of(answers, controllers)
+        return Asked(leader=leader, cluster=unknown, at_s=at_s)
+    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader_of(answers, controllers)
+    leader = _with_contact(leader, caches)
+    view = await _view(brokers, caches, endpoints, at_s)
+    return Asked(leader=leader, cluster=view, at_s=at_s)
+
+
+async def _caches(
+    brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID
+) -> tuple[dict[NodeID, MetadataAnswer], dict[NodeID, Endpoint], str]:
+    """The caches that count, where each of these brokers is, and why there is none; empty if there is one."""
+    if not servers:
+        return {}, {}, "no broker runs yet"
+    first = await _each(brokers.metadata, servers)
+    caches = _counting(first)
+    if not caches:
+        said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
+        return {}, {}, f"no broker can be asked for the partitions ({said})"
+    wrong = next((node for node, answer in caches.items() if answer.cluster_id != cluster_id), None)
+    if wrong is not None:
+        both = f"its cluster id is {caches[wrong].cluster_id}, not {cluster_id}"
+        return {}, {}, f"broker {servers[wrong]} is of another cluster: {both}"
+    listed = {row.node_id: row for answer in caches.values() for row in answer.brokers}
+    others = {
+        node: Endpoint(node_id=node, host=row.host, port=row.port)
+        for node, row in sorted(listed.items())
+        if node not in servers and row.host and row.port > 0
+    }
+    asked = dict(list(others.items())[:_OTHERS_MAX])
+    found = _counting(await _each(brokers.metadata, asked))
+    caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
+    return caches, {**others, **servers}, ""
+
+
+async def _each(
+    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
+) -> dict[NodeID, Knowable[T]]:
+    """Every answer; after the first one, the others have `_PATIENCE_S` more."""
+    tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
+    pending = set(tasks.values())
+    try:
+        while pending:
+            some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            done, pending = await asyncio.wait(
+                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                break
+    finally:
+        for task in tasks.values():
+            task.cancel()  # does nothing to those that are done
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    late = Unknown(reason="no answer in time")
+    return {node: late if task.cancelled() else task.result() for node, task in tasks.items()}
+
+
+def _counting(answers: Mapping[NodeID, Knowable[MetadataAnswer]]) -> dict[NodeID, MetadataAnswer]:
+    """The caches of brokers that list themselves."""
+    return {
+        node: answer.value
+        for node, answer in answers.items()
+        if isinstance(answer, Known) and any(row.node_id == node for row in answer.value.brokers)
+    }
+
+
+def _why(node: NodeID, answer: Knowable[MetadataAnswer]) -> str:
+    return answer.reason if isinstance(answer, Unknown) else f"it does not list broker {node} yet"
+
+
+def _zookeepers(caches: Mapping[NodeID, MetadataAnswer], endpoints: Mapping[NodeID, Endpoint]) -> Knowable[Leader]:
+    """The broker that leads, if every cache names the same one, and it answered itself."""
+    named = {answer.controller for answer in caches.values()}
+    controller = next(iter(named)) if len(named) == 1 else None
+    if controller is None:
+        ids = ", ".join(sorted("none" if each is None else str(each) for each in named))
+        return Unknown(reason=f"the brokers do not name one controller of ZooKeeper's: {ids}")
+    if controller not in caches:
+        return Unknown(reason=f"broker {controller} is ZooKeeper's controller, and does not answer")
+    return Known(
+        value=Leader(
+            endpoint=endpoints[controller],
+            epoch=_ZOOKEEPERS_EPOCH,
+            observers=frozenset(),
+            observers_caught_up=frozenset(),
+            settled=True,
+            voters=1,
+            voters_caught_up=1,
+        )
+    )
+
+
+def _with_contact(leader: Knowable[Leader], caches: Mapping[NodeID, MetadataAnswer]) -> Knowable[Leader]:
+    """The leader, with the brokers that answered in contact. Unknown if one of them has heard of no controller."""
+    if isinstance(leader, Unknown):
+        return leader
+    alone = [node for node, answer in caches.items() if answer.controller is None]
+    if alone:
+        return Unknown(reason=f"broker {alone[0]} knows no active controller")
+    contact = frozenset(caches)
+    found = leader.value
+    return Known(
+        value=replace(
+            found, observers=found.observers | contact, observers_caught_up=found.observers_caught_up | contact
+        )
+    )
+
+
+async def _view(
+    brokers: Brokers, caches: Mapping[NodeID, MetadataAnswer], endpoints: Mapping[NodeID, Endpoint], at_s: float
+) -> Knowable[ClusterView]:
+    """All of it, or why a part is not known."""
+    order = sorted(caches, key=lambda node: (node not in {answer.controller for answer in caches.values()}, node))
+    partitions = merged(caches.values())
+    topics = sorted({partition.at.topic for partition in partitions})
+    moving = await _first(brokers.reassignments, [endpoints[node] for node in order])
+    if isinstance(moving, Unknown):
+        return Unknown(reason=f"the running reassignments are not known ({moving.reason})")
+    least: Knowable[dict[str, int]] = Known(value={})
+    if topics:
+        least = await _first(lambda at: brokers.min_isr(at, topics), [endpoints[node] for node in order[:_SOURCES]])
+    if isinstance(least, Unknown):
+        return least
+    rows, doubtful = _registered(caches.values())
+    reassignments: tuple[Reassignment, ...] = moving.value
+    return Known(
+        value=ClusterView(
+            source=order[0],
+            registered=rows,
+            partitions=partitions,
+            min_isr=tuple(sorted(least.value.items())),
+            reassignments=reassignments,
+            taken_at_s=at_s,
+            doubtful=doubtful,
+        )
+    )
+
+
+async def _first(question: Callable[[Endpoint], Awaitable[T]], sources: Iterable[Endpoint]) -> Knowable[T]:
+    """The first answer. In ZooKeeper mode only the controller answers some questions; a broker that migrates, any."""
+    reasons = []
+    for source in sources:
+        answer = await known(question, source)
+        if isinstance(answer, Known):
+            return answer
+        reasons.append(answer.reason)
+    return Unknown(reason="; ".join(reasons))
+
+
+def _registered(caches: Iterable[MetadataAnswer]) -> tuple[tuple[RegisteredBroker, ...], frozenset[NodeID]]:
+    """Every broker that a cache lists, fenced unless all do; and those that only some do."""
+    listed = [{row.node_id: row for row in answer.brokers} for answer in caches]
+    rows = {node: row for each in reversed(listed) for node, row in each.items()}
+    doubtful = frozenset(node for node in rows if not all(node in each for each in listed))
+    found = (replace(row, fenced=node in doubtful) for node, row in sorted(rows.items()))
+    return tuple(found), doubtful
+
+
+def merged(caches: Iterable[MetadataAnswer]) -> tuple[Partition, ...]:
+    """Every partition that a cache has, as the worst of those that have it: a cache without it says nothing about it.
+
+    The highest leader epoch decides who leads. Replicas are those of any cache, members of the ISR those of all.
+    """
+    rows: dict[TopicPartition, list[Partition]] = {}
+    for answer in caches:
+        for row in answer.partitions:
+            rows.setdefault(row.at, []).append(row)
+    return tuple(_worst(rows[at]) for at in sorted(rows))
+
+
+def _worst(rows: list[Partition]) -> Partition:
+    newest = max(rows, key=lambda row: row.leader_epoch)
+    if all(row == newest for row in rows):
+        return newest
+    leaders = {row.leader for row in rows if row.leader_epoch == newest.leader_epoch}
+    more = (node for row in rows for node in row.replicas)
+    offline = (node for row in rows for node in row.offline)
+    return replace(
+        newest,
+        leader=newest.leader if len(leaders) == 1 else None,
+        replicas=tuple(dict.fromkeys((*newest.replicas, *more))),
+        isr=tuple(node for node in newest.isr if all(node in row.isr for row in rows)),
+        offline=tuple(dict.fromkeys(offline)),
+    )
