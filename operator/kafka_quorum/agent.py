@@ -9,11 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-<<<<<<< HEAD
 from kafka_quorum.resources.agent import AGENT_CONFIG, AGENT_FILE, AGENT_JAR
-=======
-from kafka_quorum.resources.agent import AGENT_JAR
->>>>>>> w-edge
 
 
 def copy(source: Path, directory: Path) -> Path:
@@ -32,10 +28,7 @@ def main(arguments: list[str], source: Path = Path(AGENT_JAR)) -> int:
         print("kafka_quorum.agent: expected one argument, the directory to copy the agent into", file=sys.stderr)  # noqa: T201 - a command
         return 2
     try:
-<<<<<<< HEAD
         (Path(arguments[0]) / Path(AGENT_FILE).name).write_text(AGENT_CONFIG)
-=======
->>>>>>> w-edge
         print(copy(source, Path(arguments[0])))  # noqa: T201 - a command
     except OSError as error:
         print(f"kafka_quorum.agent: the agent was not copied to {arguments[0]}: {error}", file=sys.stderr)  # noqa: T201 - a command

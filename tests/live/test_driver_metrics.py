@@ -14,7 +14,7 @@ from tests.live.zookeeper_server import VERSION
 from kafka_quorum import agent as copying
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.zookeeper import DriverSeen, DriverState
-from kafka_quorum.resources.agent import AGENT_CONFIG, METRICS, agent_option
+from kafka_quorum.resources.agent import AGENT_CONFIG, JAVA_OPTION, METRICS
 from kafka_quorum.wire.metrics import MAX_PAGE_BYTES, metrics, read_driver
 from testbed.agent import ensure_agent
 from testbed.config import default_paths
@@ -35,7 +35,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     quorum = LiveQuorum(kafka=ensure_kafka(VERSION), directory=home)
     node = quorum.add_node(3000)
     quorum.must_format([node], Standalone())
-    place, _, _ = agent_option().partition(":/opt/")
+    place, _, _ = JAVA_OPTION.partition(":/opt/")
     command = node.kafka.command("kafka.Kafka", str(node.config), options=(f"{place}:{jar}={HOST}:{chosen}:{config}",))
     node.process = ServerProcess(command, node.log)
     yield chosen

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from kafka_quorum import agent
-from kafka_quorum.resources.agent import AGENT_CONFIG, AGENT_JAR, METRICS, agent_option
+from kafka_quorum.resources.agent import AGENT_CONFIG, AGENT_JAR, JAVA_OPTION, METRICS
 
 
 def test_the_configuration_names_four_beans_and_nothing_else() -> None:
@@ -20,7 +20,7 @@ def test_the_configuration_names_four_beans_and_nothing_else() -> None:
 
 def test_the_option_of_java() -> None:
     """The option names the jar, the port and the configuration's file."""
-    assert agent_option() == f"-javaagent:{AGENT_JAR}=9404:/etc/kafka-quorum/agent.yaml"
+    assert f"-javaagent:{AGENT_JAR}=9404:/opt/agent/agent.yaml" == JAVA_OPTION
 
 
 def test_the_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

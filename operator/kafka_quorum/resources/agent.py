@@ -4,30 +4,19 @@ The jar is in the operator's image; a container of that image copies it into a v
 Only the named MBeans are read, so a scrape costs little, and the page shows nothing else of Kafka's.
 """
 
-<<<<<<< HEAD
 import copy
 from typing import Final
 
 from kafka_quorum.resources.meta import Json
 from kafka_quorum.resources.podparts import RESTRICTED, SCRIPT_RESOURCES
-=======
-from typing import Final
-
-from kafka_quorum.resources.properties import CONFIG_PATH
->>>>>>> w-edge
 
 AGENT_PORT: Final = 9404
 AGENT_DIRECTORY: Final = "/opt/agent"
 """Where the jar is in the operator's image, and where the volume with its copy is mounted."""
 AGENT_JAR: Final = f"{AGENT_DIRECTORY}/jmx_prometheus_javaagent.jar"
-<<<<<<< HEAD
 AGENT_FILE: Final = f"{AGENT_DIRECTORY}/agent.yaml"
 """Where the init container writes `AGENT_CONFIG`."""
 VOLUME: Final = "agent"
-=======
-AGENT_FILE: Final = "agent.yaml"
-"""The key of `AGENT_CONFIG` in the pod's ConfigMap, and its file's name."""
->>>>>>> w-edge
 
 STATE: Final = "kafka_controller_zk_migration_state"
 MIGRATING: Final = "kafka_controller_migrating_zk_broker_count"
@@ -56,7 +45,6 @@ AGENT_CONFIG: Final = _config()
 """The agent's configuration, YAML."""
 
 
-<<<<<<< HEAD
 PORT: Final = AGENT_PORT
 MOUNT: Final[Json] = {"name": VOLUME, "mountPath": AGENT_DIRECTORY, "readOnly": True}
 JAVA_OPTION: Final = f"-javaagent:{AGENT_JAR}={AGENT_PORT}:{AGENT_FILE}"
@@ -76,8 +64,3 @@ def init_container(image: str, pull_policy: str) -> Json:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": VOLUME, "mountPath": _TARGET}],
     }
-=======
-def agent_option() -> str:
-    """The option for Java that loads the agent."""
-    return f"-javaagent:{AGENT_JAR}={AGENT_PORT}:{CONFIG_PATH}/{AGENT_FILE}"
->>>>>>> w-edge
