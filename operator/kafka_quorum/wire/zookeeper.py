@@ -99,7 +99,7 @@ class KazooZooKeepers:
                 return await running
         except TimeoutError:
             raise ZooKeeperUnreachable(
-                f"ZooKeeper at {connect.hosts} was not {'written' if writes else 'read'}: {limit_s:g} s passed",
+                f"ZooKeeper at {connect.hosts} did not answer in full: {limit_s:g} s passed; look again",
                 fault=Fault.PATH,
                 retry_safe=not writes,
                 outcome_unknown=writes,
