@@ -284,6 +284,13 @@ class ZooKeeperWorld:
             return None
         return Znode(text=(data or b"").decode(), stat=stat)
 
+    def children(self, path: str) -> list[str]:
+        """The names of a znode's children; none if it does not exist (yet)."""
+        try:
+            return sorted(self.zookeeper.get_children(path))
+        except NoNodeError:
+            return []
+
     def delete(self, *paths: str) -> None:
         """Deletes znodes in one transaction; those that do not exist are left out."""
         transaction = self.zookeeper.transaction()
@@ -297,8 +304,8 @@ class ZooKeeperWorld:
     def states(self) -> dict[str, dict[str, Any]]:
         """The state of each partition (`orders-0`), as its znode has it."""
         found = {}
-        for topic in self.zookeeper.get_children("/brokers/topics"):
-            for index in self.zookeeper.get_children(f"/brokers/topics/{topic}/partitions"):
+        for topic in self.children("/brokers/topics"):
+            for index in self.children(f"/brokers/topics/{topic}/partitions"):
                 state = self.read(f"/brokers/topics/{topic}/partitions/{index}/state")
                 if state is not None:
                     found[f"{topic}-{index}"] = json.loads(state.text)
@@ -346,7 +353,7 @@ class ZooKeeperWorld:
 
     def tree(self, root: str = "/") -> Iterator[str]:
         """The paths of all znodes, ZooKeeper's own left out."""
-        for name in sorted(self.zookeeper.get_children(root)):
+        for name in self.children(root):
             path = f"{root.rstrip('/')}/{name}"
             if path != "/zookeeper":
                 yield path
