@@ -29,6 +29,10 @@ READY: Final = "Now waiting for ZK brokers"
 COPIED: Final = "Completed migration of metadata from ZooKeeper to KRaft"
 DUAL_WRITE: Final = "to DUAL_WRITE state"
 _PROTOCOLS: Final = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+_PATIENCE: Final = {"controller.quorum.fetch.timeout.ms": "10000", "controller.quorum.election.timeout.ms": "3000"}
+"""Not of the documentation. An election while the metadata is copied ends the active controller's process; and a broker
+that is unfenced meanwhile stays fenced until it restarts (3.9.2). A busy machine has such elections.
+"""
 _START_TIMEOUT_S = 180.0
 _MIGRATION_TIMEOUT_S = 300.0
 _SHUTDOWN_TIMEOUT_S = 60
@@ -164,6 +168,7 @@ class Controllers:
             "authorizer.class.name": KRAFT_AUTHORIZER,
             "super.users": SUPER_USERS,
             "log.dirs": "/data/log",
+            **_PATIENCE,
             **(zookeeper if self.migrating else {}),
         }
 

@@ -7,7 +7,7 @@ owner's value again. Brokers are restarted one by one; the next follows when no 
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +31,7 @@ _START_TIMEOUT_S = 180.0
 _BACK_TIMEOUT_S = 300.0
 _SHUTDOWN_TIMEOUT_S = 120
 _LOOK_TIMEOUT_S = 5.0
+_POLL_S = 0.5
 _MUST_NOT = " must not be set"
 _SCRIPT = """\
 set -eu
@@ -186,45 +187,40 @@ class ZooKeeperBrokers:
         """What a broker has in its file if it is started now."""
         return with_page(self._own(node_id), self.page, node_id)
 
-    def behind(self, node_id: int) -> str:
-        """Why a broker, asked alone, does not report every broker and every replica in sync; empty if it does."""
+    def behind(self, node_id: int, members: Collection[int] = ()) -> str:
+        """What a broker, asked alone, reports of these brokers (all of them) that is not as it must be.
+
+        Each must be a member, and in sync with every partition that it is a replica of; empty if that holds.
+        """
+        wanted = set(members or self.node_ids)
         try:
             found = self.client(node_id).list_topics(timeout=_LOOK_TIMEOUT_S)
         except KafkaException as error:
             return str(error)
-        if missing := set(self.node_ids) - set(found.brokers):
+        if missing := wanted - set(found.brokers):
             return f"brokers {sorted(missing)} are no members"
         rows = (
             f"{topic.topic}-{row.id}"
             for topic in found.topics.values()
             for row in topic.partitions.values()
-            if len(row.isrs) < len(row.replicas)
+            if wanted & set(row.replicas) - set(row.isrs)
         )
         return next((f"{name} is under-replicated" for name in rows), "")
 
     def wait_back(self, node_id: int, timeout_s: float = _BACK_TIMEOUT_S) -> None:
-        """Wait until a broker's pod is ready, and all brokers report every broker as a member and nothing behind."""
+        """Wait until a broker's pod is ready, and all that have a pod report one another as members and in sync."""
+        running = [each for each in self.node_ids if self.pod(each)]
 
         def back() -> bool:
             rows = self.pod(node_id).get("status", {}).get("containerStatuses") or [{}]
-            return bool(rows[0].get("ready")) and not any(map(self.behind, self.node_ids))
+            return bool(rows[0].get("ready")) and not any(self.behind(each, running) for each in running)
 
-        def started() -> bool:
-            rows = self.pod(node_id).get("status", {}).get("containerStatuses") or [{}]
-            return bool(rows[0].get("ready")) and not self.behind(node_id)
-
-        if self._all_run():
-            wait_until(f"broker {node_id} is back, and every partition in sync", back, timeout_s)
-        else:
-            wait_until(f"broker {node_id} is back", started, timeout_s)
+        wait_until(f"broker {node_id} is back, and every partition in sync", back, timeout_s, _POLL_S)
 
     def logs(self, node_id: int, lines: int = 60) -> str:
         """The last lines of a broker's log."""
         _, text, errors = run("kubectl", "-n", self.namespace, "logs", self.pod_name(node_id), f"--tail={lines}")
         return text + errors
-
-    def _all_run(self) -> bool:
-        return all(self.pod(node_id) for node_id in self.node_ids)
 
     # --- the manifests ----------------------------------------------------------------------------------------------
 
