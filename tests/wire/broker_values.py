@@ -13,6 +13,7 @@ from kio.schema.elect_leaders.v2 import response as elect_leaders
 from kio.schema.errors import ErrorCode
 from kio.schema.incremental_alter_configs.v1 import response as alter_configs
 from kio.schema.list_partition_reassignments.v0 import response as list_reassignments
+from kio.schema.metadata.v12 import response as metadata
 from kio.schema.types import TopicName
 from kio.static.primitive import i32Timedelta, i64
 from tests.model.values import CLUSTER
@@ -37,6 +38,45 @@ def cluster(*rows: describe_cluster.DescribeClusterBroker, **changes: Any) -> de
         "brokers": rows,
     }
     return describe_cluster.DescribeClusterResponse(**values | changes)
+
+
+def listed(node_id: int, **changes: Any) -> metadata.MetadataResponseBroker:  # noqa: ANN401 - any field
+    """A broker in a Metadata answer."""
+    values: dict[str, Any] = {"node_id": node_id, "host": "b", "port": 9091, "rack": None}
+    return metadata.MetadataResponseBroker(**values | changes)
+
+
+def cached(index: int, **changes: Any) -> metadata.MetadataResponsePartition:  # noqa: ANN401 - any field
+    """A partition in a Metadata answer, with three replicas in the ISR."""
+    values: dict[str, Any] = {
+        "error_code": NO,
+        "partition_index": index,
+        "leader_id": 1,
+        "leader_epoch": 4,
+        "replica_nodes": (1, 2, 3),
+        "isr_nodes": (1, 2, 3),
+    }
+    return metadata.MetadataResponsePartition(**values | changes)
+
+
+def cached_topic(
+    name: str | None, *rows: metadata.MetadataResponsePartition, error: ErrorCode = NO
+) -> metadata.MetadataResponseTopic:
+    """A topic in a Metadata answer."""
+    title = None if name is None else TopicName(name)
+    return metadata.MetadataResponseTopic(error_code=error, name=title, topic_id=UUID(int=1), partitions=rows)
+
+
+def cache(*topics: metadata.MetadataResponseTopic, **changes: Any) -> metadata.MetadataResponse:  # noqa: ANN401 - any field
+    """A Metadata answer of a cluster of three brokers, the second of which is the controller."""
+    values: dict[str, Any] = {
+        "throttle_time": NOW,
+        "brokers": tuple(map(listed, (1, 2, 3))),
+        "cluster_id": CLUSTER,
+        "controller_id": 2,
+        "topics": topics,
+    }
+    return metadata.MetadataResponse(**values | changes)
 
 
 def partition(index: int, **changes: Any) -> topic_partitions.DescribeTopicPartitionsResponsePartition:  # noqa: ANN401 - any field

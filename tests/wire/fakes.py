@@ -21,6 +21,7 @@ from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
 
 HOST = "127.0.0.1"
 ALL_VERSIONS = {
+    3: (0, 13),
     18: (0, 5),
     32: (1, 4),
     35: (1, 5),

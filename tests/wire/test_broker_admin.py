@@ -10,6 +10,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.unregister_broker.v0.response import UnregisterBrokerResponse
 from kio.static.protocol import ResponsePayload
+from tests.model.values import CLUSTER
 from tests.wire import broker_values as made
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, running
 
@@ -184,6 +185,58 @@ async def test_an_error_of_one_row_is_an_error_of_the_look(answer: ResponsePaylo
 def topic_isr(name: str, value: str | None = "2") -> Any:  # noqa: ANN401 - a row
     """A topic's row with its min.insync.replicas."""
     return made.resource(2, name, made.setting("min.insync.replicas", value))
+
+
+async def test_what_a_broker_has_in_its_cache() -> None:
+    """Brokers, the controller and every partition come in one answer; a partition without a leader is a fact."""
+    rows = (
+        made.cached(0),
+        made.cached(1, error_code=ErrorCode.leader_not_available, leader_id=-1, isr_nodes=(2,), offline_replicas=(1,)),
+        made.cached(2, error_code=ErrorCode.listener_not_found, leader_id=1),
+        made.cached(3, error_code=ErrorCode.replica_not_available),
+    )
+    topics = (made.cached_topic("b", *rows[::-1]), made.cached_topic("a"))
+    found = await asked(METADATA, made.cache(*topics, brokers=(made.listed(3, rack="x"), made.listed(1))))
+    assert (found.cluster_id, found.controller) == (CLUSTER, 2)
+    assert [(row.node_id, row.rack, row.fenced) for row in found.brokers] == [(1, "", False), (3, "x", False)]
+    assert [str(row.at) for row in found.partitions] == ["b-0", "b-1", "b-2", "b-3"]
+    assert [row.leader for row in found.partitions] == [1, None, None, 1]
+    assert (found.partitions[1].isr, found.partitions[1].offline) == ((2,), (1,))
+    assert all((row.elr, row.last_elr) == ((), ()) for row in found.partitions)
+    nobody = await asked(METADATA, made.cache(controller_id=-1))
+    assert (nobody.controller, nobody.partitions) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        made.cache(made.cached_topic("a", error=FORBIDDEN)),
+        made.cache(made.cached_topic("a", made.cached(0, error_code=FORBIDDEN))),
+        made.cache(made.cached_topic("a", made.cached(0), made.cached(0))),
+        made.cache(made.cached_topic("a", made.cached(0, replica_nodes=()))),
+        made.cache(made.cached_topic("a", made.cached(0, isr_nodes=(1, 1)))),
+        made.cache(made.cached_topic("a", made.cached(0, leader_id=-2))),
+        made.cache(made.cached_topic(None, made.cached(0))),
+        made.cache(brokers=(made.listed(1), made.listed(1))),
+        made.cache(cluster_id=None),
+        made.cache(controller_id=-2),
+    ],
+)
+async def test_a_cache_that_cannot_be_is_an_error(answer: ResponsePayload) -> None:
+    """An error code, a row twice or a number that nothing has makes all of the answer an error."""
+    with pytest.raises((KafkaRefused, KafkaProtocolError)):
+        await asked(METADATA, answer)
+
+
+async def test_a_large_cache_is_read() -> None:
+    """20,000 partitions of RF 3 in one answer are read in some seconds."""
+    topics = [made.cached_topic(f"topic-{one}", *map(made.cached, range(20))) for one in range(1000)]
+    clock = asyncio.get_running_loop().time
+    async with asking(server := saying(made.cache(*topics))) as brokers:
+        begin_s = clock()
+        found = await brokers.metadata(server.endpoint)
+    assert len(found.partitions) == 20_000
+    assert clock() - begin_s < 10.0
 
 
 async def test_min_isr_of_topics() -> None:
@@ -393,6 +446,7 @@ async def test_more_than_one_request_takes_is_not_sent() -> None:
 
 BROKERS: Ask = lambda brokers, at: brokers.describe_brokers(at.endpoint)  # noqa: E731 - one line each
 PARTITIONS: Ask = lambda brokers, at: brokers.describe_partitions(at.endpoint)  # noqa: E731
+METADATA: Ask = lambda brokers, at: brokers.metadata(at.endpoint)  # noqa: E731
 MIN_ISR: Ask = lambda brokers, at: brokers.min_isr(at.endpoint, ["a"])  # noqa: E731
 CONFIG: Ask = lambda brokers, at: brokers.describe_broker_config(at.endpoint, BROKER)  # noqa: E731
 LOG_DIRS: Ask = lambda brokers, at: brokers.describe_log_dirs(at.endpoint)  # noqa: E731
@@ -407,6 +461,7 @@ UNREGISTER: Ask = lambda brokers, at: brokers.unregister_broker(at.endpoint, Nod
 READS = {
     "brokers": BROKERS,
     "partitions": PARTITIONS,
+    "metadata": METADATA,
     "min isr": MIN_ISR,
     "config": CONFIG,
     "log dirs": LOG_DIRS,

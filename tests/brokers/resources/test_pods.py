@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.brokers.values import CLUSTER, UID, broker, desired, directory, record, revision
+from tests.brokers.values import CLUSTER, CONTRACT, UID, broker, desired, directory, record, revision
 
 from kafka_brokers.model import names
-from kafka_brokers.model.disks import without_data
+from kafka_brokers.model.disks import BrokerIdentity, without_data
+from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.resources import pods, scripts
 from kafka_quorum.model.names import CLUSTER_ID, CONFIG, INPUTS_HASH, REVISION
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 Json = dict[str, Any]
 JBOD: Json = {"storage": [{"size": "1Gi"}, {"size": "2Gi"}]}
@@ -196,3 +198,59 @@ def test_the_template_overrides_nothing_of_ours() -> None:
     assert found["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert found["metadata"]["labels"]["team"] == "a"
     assert found["metadata"]["labels"][names.LABEL_ROLE] == "broker"
+
+
+ACCESS = ZooKeeperAccess(connect="zoo:2181", secret_name="zoo")  # noqa: S106 - a name
+
+
+def with_zookeeper(spec: Json | None = None, access: ZooKeeperAccess = ACCESS) -> tuple[Json, Json]:
+    """The formatter and the Kafka pod of broker 1 whose contract has ZooKeeper."""
+    of = desired(spec, replace(CONTRACT, release="3.9.2", zookeeper=access))
+    known, revised = record(formatted=False), revision(of.runtime)
+    one = broker(known, 1)
+    format_ = pods.formatter(of, known, one, revised, config="cfg", avoid_nodes=(), pull_policy="Never")
+    return format_, pods.kafka(of, known, one, revised, config="cfg", pull_policy="Never")
+
+
+def test_a_pod_that_uses_zookeeper() -> None:
+    """Only Kafka's own container mounts the Secret, and no variable, argument or annotation has anything of it."""
+    format_, pod = with_zookeeper()
+    names_ = [volume["name"] for volume in pod["spec"]["volumes"]]
+    assert {"zookeeper-secret", "zookeeper-files"} <= set(names_)
+    verify, kafka_ = containers(pod)
+    mounted = {mount["name"] for mount in kafka_["volumeMounts"]}
+    assert {"zookeeper-secret", "zookeeper-files"} <= mounted
+    assert not any("zookeeper" in mount["name"] for mount in verify["volumeMounts"])
+    assert not any("zookeeper" in volume["name"] for volume in format_["spec"]["volumes"])
+    assert "secretKeyRef" not in json.dumps(pod)
+    assert containers(format_)[0]["command"][-1] == scripts.FORMAT_ZOOKEEPER
+    assert verify["command"][-1] == scripts.VERIFY
+    assert kafka_["command"][-1] == scripts.run_with_zookeeper(ACCESS, late=False)
+    _, open_ = with_zookeeper(access=ZooKeeperAccess(connect="zoo:2181"))
+    assert not any("zookeeper" in volume["name"] for volume in open_["spec"]["volumes"])
+
+
+def test_a_pool_that_adopts_formats_nothing() -> None:
+    """The first volumes of a broker are adopted; one that was given up is formatted, as ever."""
+    of = desired({"adopt": True})
+    known, revised = record(formatted=False), revision(of.runtime)
+
+    def script(node: BrokerIdentity) -> str:
+        pod = pods.formatter(of, known, node, revised, config="cfg", avoid_nodes=(), pull_policy="Never")
+        found = containers(pod)[0]["command"][-1]
+        assert isinstance(found, str)
+        return found
+
+    assert script(broker(known, 1)) == scripts.ADOPT
+    lost = without_data(broker(record(), 1).disks[0], new_claim=False)
+    assert script(replace(broker(known, 1), disks=(lost,))) == scripts.FORMAT
+    assert inputs_hash(of.runtime) == inputs_hash(desired().runtime), "adoption restarts no broker"
+
+
+def test_the_scripts_know_the_name_of_the_log_directory() -> None:
+    """Each volume has its own, with the node id in it; without other names there is no variable."""
+    pod = kafka({"storage": [{"size": "1Gi", "directory": "log{id}"}, {"size": "1Gi"}]})
+    for container in containers(pod):
+        known = environment(container)
+        assert (known["KQ_LOG_DIR_0"], known["KQ_LOG_DIR_1"]) == ("log1", "kafka")
+    assert not any(name.startswith("KQ_LOG_DIR") for name in environment(containers(kafka())[0]))

@@ -8,6 +8,7 @@ from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.contract import Match, Setting
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 SPEC = {
     "storage": [{"size": "1Gi"}, {"size": "1Gi"}],
@@ -70,3 +71,34 @@ def test_protocols_are_merged_with_the_contracts() -> None:
     without = replace(CONTRACT, settings=CONTRACT.settings[:3])
     found = properties(server_properties("a", "b", NodeID(1), desired(contract=without).runtime, ()))
     assert found["listener.security.protocol.map"] == "REPLICATION:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+
+
+def test_a_broker_that_uses_zookeeper() -> None:
+    """It has broker.id and an address in place of process.roles and node.id; the rest is as in KRaft."""
+    version = Setting(key="inter.broker.protocol.version", value="3.9-IV0,3.9", match=Match.ONE_OF)
+    access = ZooKeeperAccess(connect="zoo-0:2181,zoo-1:2181/kafka", secret_name="zoo")  # noqa: S106 - a name
+    contract = replace(CONTRACT, release="3.9.2", settings=(version,), zookeeper=access)
+    of = desired(SPEC, contract).runtime
+    found = server_properties("kafka", "payments", NodeID(7), of, ())
+    assert found.splitlines()[:4] == [
+        "broker.id=7",
+        "broker.id.generation.enable=false",
+        "reserved.broker.max.id=1000",
+        "zookeeper.connect=zoo-0:2181,zoo-1:2181/kafka",
+    ]
+    known = properties(found)
+    assert known["inter.broker.protocol.version"] == "3.9-IV0"
+    assert {"process.roles", "node.id"}.isdisjoint(known)
+    kraft = properties(server_properties("kafka", "payments", NodeID(7), replace(of, zookeeper=None), ()))
+    same = {"listeners", "advertised.listeners", "log.dirs", "metadata.log.dir", "inter.broker.listener.name"}
+    assert {key: known[key] for key in same} == {key: kraft[key] for key in same}
+    high = properties(server_properties("kafka", "payments", NodeID(20_000), of, ()))
+    assert high["reserved.broker.max.id"] == "20000"
+
+
+def test_the_name_of_a_log_directory() -> None:
+    """Adopted volumes may have another name for it, with the node id in it."""
+    spec = {"storage": [{"size": "1Gi", "directory": "kafka-log{id}"}, {"size": "1Gi"}]}
+    found = properties(server_properties("kafka", "payments", NodeID(7), desired(spec).runtime, ()))
+    assert found["log.dirs"] == "/var/lib/kafka/data-0/kafka-log7,/var/lib/kafka/data-1/kafka"
+    assert found["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log7"

@@ -12,6 +12,7 @@ from kafka_brokers.model.disks import PoolRecord, changed, with_disk, without_br
 from kafka_brokers.resources.stored import record_from, record_object, revision_from, revision_object
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.formats import LaterFormat, Unreadable
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 Json = dict[str, Any]
 WHOLE = record(volumes=2)
@@ -173,3 +174,15 @@ def test_a_field_of_a_later_runtime() -> None:
     item["data"]["runtime"]["flavour"] = 1
     with pytest.raises(LaterFormat, match="flavour"):
         revision_from(item)
+
+
+def test_a_revision_of_today_is_stored_as_before() -> None:
+    """What earlier versions of the operator do not know is only written if it is set; then it is read back."""
+    of = desired()
+    plain = revision(of.runtime)
+    assert {"zookeeper", "directories"}.isdisjoint(revision_object(of, plain, {})["data"]["runtime"])
+    access = ZooKeeperAccess(connect="zoo:2181", secret_name="zoo")  # noqa: S106 - a name
+    changed_ = revision(replace(of.runtime, zookeeper=access, directories=("log{id}",)))
+    assert changed_.inputs_hash != plain.inputs_hash
+    body = revision_object(of, changed_, {})
+    assert revision_from(body)[0].runtime == changed_.runtime

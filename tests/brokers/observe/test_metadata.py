@@ -1,0 +1,234 @@
+"""Brokers of 3.9, in ZooKeeper mode too: every cache is asked, and the worst counts. Unknown is not empty."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+from tests.brokers.edges import REACHED, AnsweringBrokers, quorum, refused, unreachable
+from tests.brokers.looks import ORDERS, partition, reassignment, registered
+from tests.brokers.values import CLUSTER, CONTRACT, IDS, OTHER_CLUSTER, desired, revision
+from tests.clocks import MovingClock
+
+from kafka_brokers.model.observed import ClusterView, Leader
+from kafka_brokers.observe.kafka import Asked, controllers_of
+from kafka_brokers.observe.metadata import ask, does_zookeeper_lead, is_needed
+from kafka_brokers.plan.facts import MIGRATION_ENABLE, endpoint_of
+from kafka_quorum.model.brokers import MetadataAnswer, Partition
+from kafka_quorum.model.contract import Contract, Match, Setting
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
+
+SERVERS = {node: endpoint_of(node, f"10.0.0.{node + 1}") for node in IDS}
+CONTROLLERS = controllers_of(REACHED)
+ZOOKEEPER = ZooKeeperAccess(connect="zoo:2181")
+
+
+def cache(
+    partitions: Iterable[Partition] = ORDERS,
+    ids: Sequence[int] = IDS,
+    *,
+    controller: int | None = 0,
+    cluster_id: str = CLUSTER,
+) -> MetadataAnswer:
+    """What one broker has in its cache."""
+    return MetadataAnswer(
+        cluster_id=cluster_id,  # type: ignore[arg-type]  # a valid one
+        controller=None if controller is None else NodeID(controller),
+        brokers=tuple(map(registered, ids)),
+        partitions=tuple(partitions),
+    )
+
+
+async def asked(
+    brokers: AnsweringBrokers, servers: dict[NodeID, Endpoint] | None = None, *, zookeeper: bool = True
+) -> Asked:
+    """The answers of one look that begins at second 100."""
+    found = SERVERS if servers is None else servers
+    return await ask(brokers, CONTROLLERS, found, CLUSTER, MovingClock(100.0), zookeeper_leads=zookeeper)
+
+
+def seen(of: Asked) -> ClusterView:
+    """The partitions, which are known."""
+    assert isinstance(of.cluster, Known), of.cluster
+    return of.cluster.value
+
+
+def led(of: Asked) -> Leader:
+    """The leader, which is known."""
+    assert isinstance(of.leader, Known), of.leader
+    return of.leader.value
+
+
+def why(of: Asked) -> str:
+    """Why the leader is not known."""
+    assert isinstance(of.leader, Unknown), of.leader
+    return of.leader.reason
+
+
+async def test_one_look_in_zookeeper_mode() -> None:
+    """ZooKeeper's controller leads, the brokers that answer are in contact, and no KRaft controller is asked."""
+    moving = reassignment("orders-0", [0, 1, 2], adding=[2], removing=[0])
+    brokers = AnsweringBrokers(moving=(moving,))
+    found = await asked(brokers)
+    view, leader = seen(found), led(found)
+    assert (view.partitions, view.registered) == (ORDERS, tuple(map(registered, IDS)))
+    assert (view.reassignments, view.min_isr, view.doubtful) == ((moving,), (("orders", 2),), frozenset())
+    assert (view.taken_at_s, found.at_s) == (100.0, 100.0)
+    assert (leader.endpoint, leader.settled) == (SERVERS[NodeID(0)], True)
+    assert leader.observers_caught_up == frozenset(IDS)
+    assert brokers.asked_for("metadata") == list(IDS)
+    assert brokers.asked_for("describe_quorum") == []
+    assert brokers.asked_for("describe_partitions") == brokers.asked_for("describe_brokers") == []
+
+
+async def test_a_member_of_the_isr_is_one_in_every_cache() -> None:
+    """A cache with a smaller ISR counts, and the highest leader epoch decides who leads, whoever has it."""
+    old = partition("orders-0", [0, 1, 2])
+    new = replace(partition("orders-0", [0, 1, 2], [1, 2]), leader_epoch=4)
+    brokers = AnsweringBrokers(caches={0: cache([old]), 1: cache([new]), 2: cache([old])})
+    (row,) = seen(await asked(brokers)).partitions
+    assert (row.leader, row.isr, row.leader_epoch, row.replicas) == (1, (1, 2), 4, (0, 1, 2))
+    late = replace(new, isr=(NodeID(0), NodeID(1), NodeID(2)))
+    brokers.caches[1], brokers.caches[2] = cache([late]), cache([replace(old, isr=(NodeID(0),), leader=None)])
+    (row,) = seen(await asked(brokers)).partitions
+    assert (row.leader, row.isr) == (1, (0,))
+
+
+async def test_two_leaders_of_one_epoch_are_none() -> None:
+    """Caches that contradict each other show no leader; replicas are those of any of them."""
+    rows = [replace(partition("orders-0", [0, 1]), leader=NodeID(0)), partition("orders-0", [1, 2], [1])]
+    brokers = AnsweringBrokers(caches={0: cache(rows[:1]), 1: cache(rows[1:]), 2: cache(rows[:1])})
+    (row,) = seen(await asked(brokers)).partitions
+    assert (row.leader, row.replicas, row.isr) == (None, (0, 1, 2), (1,))
+
+
+async def test_a_partition_that_one_cache_lacks_is_there() -> None:
+    """A cache without a partition says nothing about it: a new topic is not offline."""
+    brokers = AnsweringBrokers(caches={2: cache(ORDERS[:1])})
+    assert seen(await asked(brokers)).partitions == ORDERS
+
+
+async def test_a_broker_that_some_list_is_doubtful() -> None:
+    """It counts as fenced, and nothing may be done to it that needs a fenced broker; one that nobody lists is gone."""
+    brokers = AnsweringBrokers(caches={0: cache(ids=(0, 1)), 1: cache(ids=(0, 1)), 2: cache()})
+    view = seen(await asked(brokers))
+    assert view.doubtful == frozenset({2})
+    assert [row.fenced for row in view.registered] == [False, False, True]
+    assert view.in_contact(NodeID(2))
+    brokers.errors["metadata", 2] = unreachable()
+    view = seen(await asked(brokers))
+    assert [row.node_id for row in view.registered] == [0, 1]
+    assert not view.in_contact(NodeID(2))
+
+
+async def test_a_broker_that_does_not_list_itself_counts_for_nothing() -> None:
+    """A broker that has just started has an empty cache: the others' caches count, and it is not in contact."""
+    brokers = AnsweringBrokers(caches={2: cache((), ())})
+    found = await asked(brokers)
+    assert seen(found).partitions == ORDERS
+    assert led(found).observers_caught_up == frozenset({0, 1})
+    alone = await asked(brokers, {NodeID(2): SERVERS[NodeID(2)]})
+    assert isinstance(alone.cluster, Unknown)
+    assert "does not list broker 2" in alone.cluster.reason
+    nobody = await asked(brokers, {})
+    assert isinstance(nobody.cluster, Unknown)
+    assert why(nobody) == "no broker runs yet"
+
+
+async def test_brokers_of_others_are_asked_too() -> None:
+    """A broker of no pool is asked where the others list it; it is in contact if it answers itself."""
+    ids = (*IDS, 7)
+    brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
+    found = await asked(brokers)
+    assert led(found).observers_caught_up == frozenset(ids)
+    assert brokers.asked_for("metadata") == [*IDS, 7]
+    brokers.errors["metadata", 7] = unreachable()
+    found = await asked(brokers)
+    assert led(found).observers_caught_up == frozenset(IDS)
+    assert seen(found).in_contact(NodeID(7))
+
+
+async def test_a_broker_of_another_cluster_makes_all_of_it_unknown() -> None:
+    """An address may belong to another cluster by now."""
+    brokers = AnsweringBrokers(caches={1: cache(cluster_id=OTHER_CLUSTER)})
+    found = await asked(brokers)
+    assert isinstance(found.cluster, Unknown)
+    assert OTHER_CLUSTER in found.cluster.reason
+
+
+@pytest.mark.parametrize(
+    ("controllers", "words"),
+    [((0, 1, 0), "0, 1"), ((None, 0, 0), "0, none"), ((None, None, None), "none"), ((7, 7, 7), "does not answer")],
+)
+async def test_brokers_that_disagree_about_the_controller(controllers: Sequence[int | None], words: str) -> None:
+    """Without one controller that every cache names, and that answers, nobody leads."""
+    found = {node: cache(controller=one) for node, one in enumerate(controllers)}
+    assert words in why(await asked(AnsweringBrokers(caches=found)))
+
+
+async def test_while_brokers_migrate_the_kraft_leader_counts() -> None:
+    """A controller of the quorum leads, and the brokers that answer are in contact beside those that fetch its log."""
+    caches = {int(node): cache(controller=node) for node in IDS}
+    brokers = AnsweringBrokers(quorums={3000: quorum([1])}, caches=caches)
+    leader = led(await asked(brokers, zookeeper=False))
+    assert leader.endpoint == CONTROLLERS[NodeID(3000)]
+    assert leader.observers_caught_up == frozenset(IDS)
+    brokers.caches[1] = cache(controller=None)
+    assert why(await asked(brokers, zookeeper=False)) == "broker 1 knows no active controller"
+    brokers.quorums.clear()
+    assert "no controller answers as the leader" in why(await asked(brokers, zookeeper=False))
+
+
+async def test_reassignments_are_asked_of_who_answers() -> None:
+    """In ZooKeeper mode only the controller answers; without an answer of any broker nothing is known."""
+    refusal = refused("NOT_CONTROLLER")
+    brokers = AnsweringBrokers(
+        caches={int(node): cache(controller=2) for node in IDS},
+        errors={("reassignments", node): refusal for node in (0, 1)},
+    )
+    found = await asked(brokers)
+    assert seen(found).source == 2
+    assert brokers.asked_for("reassignments") == [2]
+    brokers.errors["reassignments", 2] = unreachable("lost")
+    found = await asked(brokers)
+    assert isinstance(found.cluster, Unknown)
+    assert "lost" in found.cluster.reason
+
+
+async def test_without_min_isr_nothing_is_known() -> None:
+    """Two brokers are asked, one after the other; no topic is asked about if there is none."""
+    brokers = AnsweringBrokers(errors={("min_isr", 0): unreachable("lost")})
+    assert seen(await asked(brokers)).min_isr == (("orders", 2),)
+    brokers.errors["min_isr", 1] = unreachable("lost too")
+    found = await asked(brokers)
+    assert isinstance(found.cluster, Unknown)
+    assert "lost too" in found.cluster.reason
+    empty = AnsweringBrokers(partitions=())
+    assert seen(await asked(empty)).partitions == ()
+    assert empty.asked_for("min_isr") == []
+
+
+def contract(enabled: str | None, *, zookeeper: bool, release: str = "3.9.2") -> Contract:
+    """A contract of a migration."""
+    settings = () if enabled is None else (Setting(key=MIGRATION_ENABLE, value=enabled, match=Match.EQUALS),)
+    access = ZOOKEEPER if zookeeper else None
+    return replace(CONTRACT, release=release, settings=(*CONTRACT.settings, *settings), zookeeper=access)
+
+
+def test_who_leads_follows_from_the_contract() -> None:
+    """ZooKeeper's controller leads before the migration, and after a roll back to before it."""
+    assert does_zookeeper_lead(contract("false", zookeeper=True))
+    assert does_zookeeper_lead(contract(None, zookeeper=True))
+    assert not does_zookeeper_lead(contract("true", zookeeper=True))
+    assert not does_zookeeper_lead(contract("false", zookeeper=False))
+
+
+def test_brokers_of_3_9_are_asked_for_their_caches() -> None:
+    """As long as the contract has 3.9, or a pod runs it; with later releases one broker is asked, as ever."""
+    old = revision(replace(desired().runtime, release="3.9.2"))
+    new = revision(desired().runtime)
+    assert is_needed(contract(None, zookeeper=False), ())
+    assert is_needed(contract(None, zookeeper=False, release="4.1.2"), (new, old))
+    assert not is_needed(contract(None, zookeeper=False, release="4.1.2"), (new,))
