@@ -11,7 +11,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverSeen, DriverState, GiveBack, SavedNodes, ZooKeeperSeen
 
-MOST_LAG: Final = 100
+MOST_LAG: Final = 1000
 """How many records ZooKeeper may be behind while the migration goes on. A roll back demands 0."""
 STATES: Final = {
     DriverState.UNLOADED: "not loaded yet",

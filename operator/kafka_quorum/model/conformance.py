@@ -13,6 +13,8 @@ PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _DEFAULT_MAP: Final = frozenset(
     {"PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"}
 )
+_VALUE_MAX: Final = 80
+"""How long a value in a sentence may be."""
 _SHOWN_MAX: Final = 3
 """How many brokers a sentence names."""
 
@@ -25,7 +27,8 @@ def differs(setting: Setting, running: Settings) -> str:  # noqa: PLR0911 - one 
     has, wanted = _elements(value), _elements(setting.value)
     match setting.match:
         case Match.EQUALS:
-            return "" if value == setting.value else f"{setting.key} is not {setting.value}"
+            due = setting.value if len(setting.value) <= _VALUE_MAX else "that of the contract"
+            return "" if value == setting.value else f"{setting.key} is not {due}"
         case Match.ONE_OF:
             return "" if value in wanted else f"{setting.key} is none of {setting.value}"
         case Match.SOME:

@@ -63,6 +63,15 @@ def frozen(situation: Situation) -> Part:
 def migration_plan(situation: Situation) -> MigrationPlan | None:
     """The migration that is under way, or the one that is requested and has not begun."""
     reached = situation.record.migration
+    if reached is not None and situation.record.phase is not BootstrapPhase.STARTED:
+        return MigrationPlan(
+            kind=reached.kind.value,
+            stage=0,
+            stages=len(reached.migration.stages),
+            name=NOT_BEGUN,
+            sentence=f"the migration {reached.migration.title} has not begun: only the volumes are made",
+            way_back=f"To take the request back, {reached.migration.way_out}",
+        )
     if reached is not None:
         stage = reached.present
         return MigrationPlan(
