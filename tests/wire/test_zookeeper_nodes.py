@@ -49,7 +49,7 @@ PARSERS: dict[str, Callable[[bytes], object]] = {
     "controller_epoch": lambda data: nodes.controller_epoch(data, version=0),
     "broker": lambda data: nodes.broker("1", data),
     "assignment": nodes.assignment,
-    "state_epoch": nodes.state_epoch,
+    "state": nodes.state,
     "reassigning": nodes.reassigning,
     "encrypted": lambda data: nodes.encrypted("1", data),
     "is_scram_user": nodes.is_scram_user,
@@ -72,7 +72,7 @@ def test_what_kafka_writes() -> None:
     assert nodes.broker("1", stored(BROKER)) == ZooKeeperBroker(
         node_id=NodeID(1), listeners=("PLAINTEXT://kafka-1:29092", "EXTERNAL://kafka-1.example:9092")
     )
-    assert nodes.state_epoch(b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}') == 1
+    assert nodes.state(b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}').epoch == 1
     moves = {
         "version": 1,
         "partitions": [{"topic": "b", "partition": 1, "replicas": [1]}, {"topic": "a", "partition": 0}],
@@ -159,7 +159,7 @@ def test_hostile_content_is_malformed(name: str, data: bytes) -> None:
         ("assignment", {"partitions": {"0": [1] * 1001}}),
         ("assignment", {"partitions": {"0": [1]}, "adding_replicas": {"1": [2]}}),
         ("assignment", {"partitions": {"0": [1]}, "removing_replicas": [2]}),
-        ("state_epoch", {"controller_epoch": -1}),
+        ("state", {"controller_epoch": -1, "isr": [1]}),
         ("reassigning", {"partitions": [{"topic": "a/b", "partition": 0}]}),
         ("reassigning", {"partitions": [{"topic": "a", "partition": None}]}),
         ("reassigning", {"partitions": [[]]}),

@@ -119,7 +119,7 @@ exit 1
 FORMAT: Final = (
     _BEFORE_FORMAT
     + """\
-said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" \\
+said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" "--cluster-id=$KQ_CLUSTER_ID" \\
   --ignore-formatted 2>&1)
 code=$?
 """

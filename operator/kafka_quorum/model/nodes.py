@@ -16,6 +16,9 @@ from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
 
 FIRST_NODE_ID: Final = 3000
+_PATIENT: Final = {"controller.quorum.fetch.timeout.ms": "5000", "controller.quorum.election.timeout.ms": "2000"}
+"""Beside ZooKeeper an election interrupts the copy of the metadata, and ends the controller that copies: on a busy
+machine Kafka's 2 s and 1 s are too short (measured on 3.9.2). What the spec sets counts."""
 
 
 def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[NodeID, ...]:
@@ -52,7 +55,8 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
         runtime = replace(runtime, static_voters=record.node_ids)
     runtime = replace(runtime, measured=record.overlay.measured)
     if record.overlay.keeper is Keeper.MIGRATES:
-        runtime = replace(runtime, zookeeper=_beside(desired, applied, record))
+        config = tuple(sorted({**_PATIENT, **dict(runtime.config)}.items()))
+        runtime = replace(runtime, zookeeper=_beside(desired, applied, record), config=config)
     if applied is not None and not runtime.restarted_at:
         runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
     if record.phase is BootstrapPhase.STARTED and applied is not None:

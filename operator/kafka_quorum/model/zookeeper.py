@@ -120,6 +120,8 @@ class ZooKeeperSeen:
     topics: int
     partitions: int
     state_epoch: int | None
+    behind: Mapping[NodeID, int] | None = None
+    """The brokers that are not in sync, with the number of their partitions; None as for `state_epoch`."""
     denied: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
     acls: bool = False

@@ -71,7 +71,7 @@ fi
 printf '%s' "$KQ_INTENT" > "$intent.new" && sync && mv "$intent.new" "$intent" && mkdir -p "$dir" && sync || {
   look; report false "the volume cannot be written"; exit 1
 }
-said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" "$@" 2>&1)
+said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" "--cluster-id=$KQ_CLUSTER_ID" "$@" 2>&1)
 code=$?
 printf '%s\\n' "$said"
 sync

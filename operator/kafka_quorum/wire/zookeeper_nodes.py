@@ -210,9 +210,19 @@ def assignment(data: bytes) -> Assignment:
     return Assignment(partitions=found)
 
 
-def state_epoch(data: bytes) -> int:
-    """`/brokers/topics/NAME/partitions/INDEX/state`: the epoch of the controller that wrote it (`Malformed`)."""
-    return _integer(_object(data).get("controller_epoch"), "its controller_epoch")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """`epoch` is that of the controller that wrote it, `isr` the replicas in sync."""
+
+    epoch: int
+    isr: frozenset[NodeID]
+
+
+def state(data: bytes) -> PartitionState:
+    """`/brokers/topics/NAME/partitions/INDEX/state` (`Malformed`)."""
+    found = _object(data)
+    epoch = _integer(found.get("controller_epoch"), "its controller_epoch")
+    return PartitionState(epoch=epoch, isr=_replicas(found.get("isr")))
 
 
 def reassigning(data: bytes) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ not hold what Kafka writes, ends the read. The session began with a sync, so the
 committed before it. The nodes are read one after another: a write meanwhile may show in some of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -38,6 +39,7 @@ def read_all(session: Session, *, rights: bool, states: bool) -> ZooKeeperSeen:
         topics=topics.topics,
         partitions=topics.partitions,
         state_epoch=topics.state_epoch,
+        behind=topics.behind,
         denied=reader.checked("/", denied, session, topics.names) if rights else (),
         encoded=reader.encrypted(),
         acls=reader.any_acl(),
@@ -54,6 +56,7 @@ class _Topics:
     partitions: int
     assigned: dict[NodeID, str]
     state_epoch: int | None
+    behind: dict[NodeID, int] | None
 
 
 @dataclass(slots=True)
@@ -106,7 +109,7 @@ class Reader:
         names = self.names("/brokers/topics", nodes.topic_names)
         topics, partitions = 0, 0
         assigned: dict[NodeID, str] = {}
-        places: list[str] = []
+        places: dict[str, frozenset[NodeID]] = {}
         for path, node in self.present(f"/brokers/topics/{name}" for name in names):
             found = self.checked(path, nodes.assignment, node.data).partitions
             topics, partitions = topics + 1, partitions + len(found)
@@ -118,24 +121,29 @@ class Reader:
             if len(assigned) > MAX_BROKERS:
                 raise self.too_much(f"replicas on more than {MAX_BROKERS} brokers")
             if states:
-                places.extend(f"{path}/partitions/{index}/state" for index in found)
+                places |= {f"{path}/partitions/{index}/state": replicas for index, replicas in found.items()}
+        states_ = self._states(places) if states else None
         return _Topics(
             names=names,
             topics=topics,
             partitions=partitions,
             assigned=assigned,
-            state_epoch=self._state_epoch(places) if states else None,
+            state_epoch=None if states_ is None else states_[0],
+            behind=None if states_ is None else states_[1],
         )
 
     def too_much(self, what: str) -> ZooKeeperError:
         """The error for more topics or partitions than are read."""
         return self.session.malformed("/brokers/topics", Malformed(f"it has {what}"))
 
-    def _state_epoch(self, places: Iterable[str]) -> int:
-        return max(
-            (self.checked(path, nodes.state_epoch, node.data) for path, node in self.present(places)),
-            default=0,
-        )
+    def _states(self, places: Mapping[str, frozenset[NodeID]]) -> tuple[int, dict[NodeID, int]]:
+        """The highest epoch, and for each broker of how many of its partitions it is not in sync."""
+        highest, behind = 0, Counter[NodeID]()
+        for path, node in self.present(places):
+            found = self.checked(path, nodes.state, node.data)
+            highest = max(highest, found.epoch)
+            behind.update(places[path] - found.isr)
+        return highest, dict(behind)
 
     def encrypted(self) -> tuple[str, ...]:
         """The names of the brokers' encrypted settings."""

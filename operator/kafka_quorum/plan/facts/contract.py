@@ -15,7 +15,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.migrating import overlay_of_brokers
-from kafka_quorum.plan.facts.preflight import IBP
+from kafka_quorum.plan.facts.preflight import ACL, IBP, STANDARD
 from kit.text import name
 
 BOOTSTRAP = "controller.quorum.bootstrap.servers"
@@ -88,10 +88,15 @@ def _settings(situation: Situation) -> tuple[Setting, ...]:
         case Keeper.NONE:
             return _of_kraft(situation)
         case Keeper.PLAIN:
-            return (_OLD_LEVEL, _MIGRATES_NOT, Setting(key=VOTERS, value="", match=Match.UNSET))
+            return (
+                _OLD_LEVEL,
+                _MIGRATES_NOT,
+                *_old_authorizer(situation),
+                Setting(key=VOTERS, value="", match=Match.UNSET),
+            )
         case Keeper.MIGRATES:
             migrates = Setting(key=MIGRATION, value="true", match=Match.EQUALS)
-            return (_OLD_LEVEL, migrates, *_of_kraft(situation))
+            return (_OLD_LEVEL, migrates, *_old_authorizer(situation), *_of_kraft(situation))
         case Keeper.RETURNS:
             role = Setting(key="process.roles", value="broker", match=Match.EQUALS)
             return (role, _MIGRATES_NOT, *_authorizer(situation), *_of_kraft(situation))
@@ -106,6 +111,13 @@ def _authorizer(situation: Situation) -> tuple[Setting, ...]:
     """Brokers of ZooKeeper that have ACLs need another authorizer in KRaft: that of the controllers."""
     name_ = dict(situation.runtime.config).get("authorizer.class.name")
     return (Setting(key="authorizer.class.name", value=name_, match=Match.EQUALS),) if name_ else ()
+
+
+def _old_authorizer(situation: Situation) -> tuple[Setting, ...]:
+    """With ZooKeeper brokers cannot have KRaft's authorizer: they do not answer then (measured on 3.9.2)."""
+    if dict(situation.runtime.config).get("authorizer.class.name") != STANDARD:
+        return ()
+    return (Setting(key="authorizer.class.name", value=ACL, match=Match.EQUALS),)
 
 
 def _of_kraft(situation: Situation) -> tuple[Setting, ...]:

@@ -135,7 +135,7 @@ def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Bloc
             "was not completed",
             way_out="End that migration, or complete its roll back, first",
         )
-    if (left := seen.migration) is not None:
+    if (left := seen.migration) is not None and left.copied:
         what = f"it is malformed ({left.fault})" if left.fault else f"it is left from an earlier attempt: {left.raw}"
         yield Blocker(
             code="StaleMigration",
@@ -188,6 +188,14 @@ def _configs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
             found="it is encrypted with password.encoder.secret, which the controllers do not have",
             way_out="Set it in the broker's server.properties, and delete the dynamic setting with kafka-configs.sh",
         )
+    for node_id, count in sorted((seen.behind or {}).items()):
+        if node_id in seen.registered:
+            yield Blocker(
+                code="NotInSync",
+                object=f"broker {node_id}",
+                found=f"it is not in sync with {count} of its partitions",
+                way_out="Wait until it is, or repair it first",
+            )
     if seen.reassigning:
         yield Blocker(
             code="Reassignment",

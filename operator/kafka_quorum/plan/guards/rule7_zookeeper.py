@@ -10,6 +10,7 @@ from kafka_quorum.model.beside import (
     keeper,
     running,
     unknown_brokers,
+    why_behind,
     why_kraft_brokers,
     why_not_dual,
     why_not_in,
@@ -64,6 +65,7 @@ def may_leave_zookeeper(situation: Situation) -> Answer:
             (bool(why := why_not_dual(situation)), f"{first}: {why}"),
             (bool(why := _why_not_all_migrate(situation, seen)), f"{first}: {why}"),
             (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+            (bool(why := why_behind(situation)), f"{first}: {why}"),
         ),
         "every broker is in migration mode, the metadata is copied, and ZooKeeper is kept up to date",
     )
@@ -79,6 +81,7 @@ def may_finalize(situation: Situation) -> Answer:
             (bool(why := why_brokers_left(situation)), f"{first}: {why}"),
             (bool(why := why_not_dual(situation)), f"{first}: {why}"),
             (bool(why := _why_controllers(situation)), f"{first}: {why}"),
+            (bool(why := why_behind(situation)), f"{first}: {why}"),
             (migrate is None or not migrate.finalize, f"{first}: {PARKED}"),
         ),
         "every broker is a KRaft broker, and spec.zookeeper.finalize is true",

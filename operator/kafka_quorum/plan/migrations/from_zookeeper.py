@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.actions import GiveBackNodes, RecordChange
-from kafka_quorum.model.beside import is_led_by_kraft, keeper, to_give_back, to_save, why_not_dual
+from kafka_quorum.model.beside import is_led_by_kraft, keeper, to_give_back, to_save, why_behind, why_not_dual
 from kafka_quorum.model.identity import IdentityRecord, attempted_again, with_migration
 from kafka_quorum.model.migration import (
     BACK_TO_ZOOKEEPER,
@@ -55,7 +55,8 @@ def _parked(situation: Situation) -> str:
     """Parked only if nothing but the decision is missing."""
     migrate = situation.desired.migrate
     decided = migrate is not None and migrate.finalize
-    return "" if decided or why_brokers_left(situation) or why_not_dual(situation) else PARKED
+    missing = why_brokers_left(situation) or why_not_dual(situation) or why_behind(situation)
+    return "" if decided or missing else PARKED
 
 
 def _turns(situation: Situation, index: int) -> tuple[Migration, int]:
