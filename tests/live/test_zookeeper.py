@@ -6,6 +6,7 @@ What is measured here is in docs/zookeeper-measured.md.
 import asyncio
 import contextlib
 import json
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,10 +22,13 @@ from tests.live.broker_worlds import note
 from tests.live.jars import Kafka, ensure_kafka
 from tests.live.zookeeper_world import (
     MIGRATION,
+    NONE,
     POST_MIGRATION,
     PRE_MIGRATION,
+    TOPIC,
     BrokerMode,
     ControllerMode,
+    Server,
     Znode,
     ZooKeeperWorld,
     until,
@@ -38,7 +42,7 @@ from kafka_quorum.wire.requests import api_versions
 from testbed.agent import ensure_agent
 from testbed.config import default_paths
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 CONTROLLER = 3000
 MODES = (
@@ -406,3 +410,169 @@ def test_the_epoch_decides_whether_partitions_move(new_world: Callable[..., ZooK
         world.brokers[gone].stop()
         until("every leader moved", lambda: gone not in {each["leader"] for each in world.states().values()})
     world.close()
+
+
+@pytest.mark.full
+def test_brokers_return_from_kraft(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """KRaft brokers go back to migration mode and to ZooKeeper, with their disks, topics and records."""
+    world = new_world("back")
+    _dual_write(world)
+    world.roll(BrokerMode.KRAFT)
+    world.topic("made_in_kraft")
+    world.produce("made_in_kraft")
+    disks = {each.node_id: each.meta for each in world.brokers.values()}
+    world.roll(BrokerMode.MIGRATION)
+    world.registered(*world.brokers)
+    until("both as migrating", partial(_metric_is, world, "MigratingZkBrokerCount", 2))
+    assert world.state() == MIGRATION
+    assert all("Deleting local metadata log from" in each.log for each in world.brokers.values())
+    world.controllers[CONTROLLER].stop()
+    world.give_back(raise_epoch=True)
+    world.roll(BrokerMode.ZOOKEEPER)
+    assert {each.node_id: each.meta for each in world.brokers.values()} == disks
+    world.produce("made_in_kraft")
+    assert world.read("/migration") is None
+    world.close()
+
+
+@pytest.mark.full
+def test_a_stale_migration_znode_deletes_every_topic(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """New controllers that find the offset of an earlier attempt copy nothing, and empty ZooKeeper, in state 2."""
+    world = new_world("stale")
+    _dual_write(world)
+    controller = world.controllers[CONTROLLER]
+    controller.stop()
+    world.wipe(controller)
+    world.delete("/controller")
+    world.led_by_broker()
+    world.roll(BrokerMode.ZOOKEEPER)
+    assert TOPIC in world.children("/brokers/topics")
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    world.roll(BrokerMode.MIGRATION)
+    until("no topic in ZooKeeper", lambda: not world.children("/brokers/topics"))
+    assert "Made the following ZK writes when reconciling with KRaft state: {DeleteTopic=" in controller.log
+    assert world.state() == PRE_MIGRATION
+    assert (world.brokers[1].data / f"{TOPIC}-0").is_dir()
+    world.close()
+
+
+@pytest.mark.full
+def test_a_broker_waits_for_controllers_that_are_gone(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A broker in migration mode that is told to stop without controllers does not end within twenty seconds."""
+    world = new_world("waits")
+    _dual_write(world)
+    world.controllers[CONTROLLER].stop()
+    process = world.brokers[1].process
+    assert process is not None
+    process.terminate()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(20.0)
+    world.close()
+
+
+def _dual_write(world: ZooKeeperWorld) -> None:
+    """From nothing to dual write, with one topic."""
+    world.open()
+    world.topic(min_insync_replicas="1")
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    world.roll(BrokerMode.MIGRATION)
+    world.reaches(MIGRATION)
+
+
+# What stops a migration
+
+
+@pytest.mark.full
+def test_what_stops_a_migration(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A lower protocol version and a dead broker with replicas each keep the state at 2; the log names the broker."""
+    world = new_world("stops", brokers=(1, 2, 3))
+    world.open()
+    world.topic(partitions=3, replicas=3, min_insync_replicas="1")
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    controller = world.controllers[CONTROLLER]
+    world.restart(world.brokers[3], BrokerMode.MIGRATION, inter_broker_protocol_version="3.8")
+    world.answers(world.brokers[3])
+    lower = "does not support finalized version 21 of metadata.version"
+    until("the refusal", lambda: lower in controller.log)
+    world.brokers[3].kill()
+    world.brokers[3].config.clear()
+    for node_id in (1, 2):
+        world.restart(world.brokers[node_id], BrokerMode.MIGRATION)
+        world.answers(world.brokers[node_id])
+    waits = "Still waiting for ZK brokers [3] found in metadata to register with KRaft."
+    until("the driver's reason", lambda: waits in controller.log)
+    assert world.state() == PRE_MIGRATION
+    world.start(world.brokers[3])
+    world.reaches(MIGRATION)
+    world.close()
+
+
+@pytest.mark.full
+def test_a_broker_with_the_id_of_a_controller(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """In migration mode such a broker elects itself leader of a metadata log of its own, and answers clients."""
+    more = {"broker.id.generation.enable": "false"}
+    world = new_world("same", brokers=(CONTROLLER,), config=more)
+    world.open()
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    broker = world.brokers[CONTROLLER]
+    world.restart(broker, BrokerMode.MIGRATION)
+    world.answers(broker)
+    assert "Completed transition to Leader(localReplicaKey=ReplicaKey(id=3000" in broker.log
+    world.close()
+
+
+@pytest.mark.full
+def test_controllers_without_the_flag_never_migrate(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """Controllers that were started without the flag show state 0, and end when they get it."""
+    world = new_world("unflagged", brokers=(1,))
+    world.open()
+    controller = world.controllers[CONTROLLER]
+    world.format(controller)
+    controller.mode = ControllerMode.KRAFT
+    world.start(controller)
+    world.reaches(NONE)
+    assert world.read("/migration") is None
+    world.restart(controller, ControllerMode.MIGRATION)
+    until("its end", lambda: not controller.running)
+    assert "Should not have ZK migrations enabled on a cluster that was created in KRaft mode." in controller.log
+    world.close()
+
+
+@pytest.mark.full
+def test_a_formatted_disk_is_refused_in_zookeeper_mode(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A disk that StorageTool formatted serves a migrating broker, not one of ZooKeeper, until its version is 0."""
+    world = new_world("formatted")
+    world.start_zookeeper()
+    first, formatted = world.brokers[1], world.brokers[2]
+    world.start(first)
+    world.answers(first)
+    world.format(formatted)
+    assert formatted.meta["version"] == "1"
+    _refused(world, formatted)
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    formatted.mode = BrokerMode.MIGRATION
+    world.start(formatted)
+    world.answers(formatted)
+    assert formatted.meta["version"] == "1"
+    formatted.stop()
+    _refused(world, formatted)
+    path = formatted.data / "meta.properties"
+    directory_id = formatted.meta["directory.id"]
+    path.write_text(path.read_text().replace("version=1", "version=0").replace("node.id", "broker.id"))
+    world.start(formatted)
+    world.answers(formatted)
+    assert formatted.meta["directory.id"] == directory_id
+    world.close()
+
+
+def _refused(world: ZooKeeperWorld, broker: Server) -> None:
+    broker.mode = BrokerMode.ZOOKEEPER
+    world.start(broker)
+    until("its end", lambda: not broker.running)
+    assert "ZK-based brokers that are not migrating only support version 0" in broker.log
+    assert broker.meta["version"] == "1"
