@@ -295,7 +295,7 @@ class Reconciler:
             repeated = self._repeats.setdefault(key, Repeats()).note(outcomes, self._clock.monotonic())
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
                 no_effect(draft, repeated.words, repeated.times)
-        elif self._is_last_word(key, written, changes) and _at_rest(done):
+        elif self._is_last_word(key, written, changes) and done.at_rest:
             self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
@@ -391,12 +391,3 @@ class Reconciler:
 def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:
     planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
     return unreadable.without(planned, observed)
-
-
-def _at_rest(done: Pass) -> bool:
-    """Whether nothing is waited for and every voter is caught up: only then are objects worth remembering."""
-    match done.observed.quorum:
-        case Known(value=view):
-            return not done.plan.waits and view.voters <= view.caught_up
-        case Unknown():
-            return False

@@ -17,6 +17,7 @@ from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
+from kafka_quorum.model.zookeeper import GiveBack, ZooKeeperAccess
 from kit.token import ABSENT
 
 POD = pod(running(), node(running(), 3001))
@@ -182,6 +183,15 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         "3001",
     ),
     (act.GiveToken(seen=ABSENT), "DisruptionEnded", "token"),
+    (
+        act.GiveBackNodes(
+            access=ZooKeeperAccess(connect="zk-0:2181"),
+            what=GiveBack(controller=None, migration=None, controller_epoch=None, epoch=None),
+            permit=permit(permits.GiveBackZooKeeper),
+        ),
+        "ZooKeeperGivenBack",
+        ("/migration", "/controller", "deleted"),
+    ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]
 

@@ -112,8 +112,8 @@ def may_add_node(situation: Situation) -> Answer:
         ),
         (
             "model/actions/record.py",
-            "    Adopt,\n    BeginMigration,\n",
-            "    AddNode,\n    Adopt,\n    BeginMigration,\n",
+            "    Adopt,\n    AttemptAgain,\n",
+            "    AddNode,\n    Adopt,\n    AttemptAgain,\n",
         ),
         after(
             "model/actions/record.py",

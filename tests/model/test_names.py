@@ -1,6 +1,6 @@
 """Names and hashes: what they depend on, and what does not change them."""
 
-from dataclasses import fields, make_dataclass
+from dataclasses import fields, make_dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -9,9 +9,10 @@ from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, minted, node, runt
 
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model import names
-from kafka_quorum.model.desired import ControllerListener, Desired, Runtime
+from kafka_quorum.model.desired import BesideZooKeeper, ControllerListener, Desired, Runtime
 from kafka_quorum.model.identity import without_claim
 from kafka_quorum.model.ids import Member, NodeID
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 CHANGES: dict[str, Any] = {
     "release": "4.3.0",
@@ -24,7 +25,12 @@ CHANGES: dict[str, Any] = {
     "template_spec": '{"affinity":{}}',
     "static_voters": IDS,
     "restarted_at": "2026-01-31T12:00:00Z",
+    "zookeeper": BesideZooKeeper(
+        access=ZooKeeperAccess(connect="zk-0:2181/kafka"), listener="PLAINTEXT", protocol="PLAINTEXT"
+    ),
 }
+NO_INPUTS = {"measured"}
+"""Fields of a runtime that restart nothing."""
 
 
 def test_hash_of_now() -> None:
@@ -36,10 +42,29 @@ def test_hash_of_now() -> None:
     assert names.inputs_hash(runtime()) == "c2e3f48cd0"
 
 
-@pytest.mark.parametrize("field", [field.name for field in fields(Runtime)])
+@pytest.mark.parametrize("field", [field.name for field in fields(Runtime) if field.name not in NO_INPUTS])
 def test_every_input_matters(field: str) -> None:
-    """Every field of a runtime changes the hash."""
+    """Every field of a runtime changes the hash, except those that are no inputs."""
     assert names.inputs_hash(runtime(**{field: CHANGES[field]})) != names.inputs_hash(runtime())
+
+
+def test_the_end_of_the_measuring_restarts_nothing() -> None:
+    """Whether the controllers report the state of a migration is no input: its end changes no hash."""
+    for made in (runtime(), runtime(static_voters=IDS), runtime(zookeeper=CHANGES["zookeeper"])):
+        assert names.inputs_hash(replace(made, measured=True)) == names.inputs_hash(made)
+
+
+def test_the_address_and_the_secret_of_zookeeper_matter() -> None:
+    """Another ZooKeeper, another Secret or another listener of the brokers restarts the controllers."""
+    beside: BesideZooKeeper = CHANGES["zookeeper"]
+    others = (
+        replace(beside, listener="INTERNAL"),
+        replace(beside, protocol="SSL"),
+        replace(beside, access=ZooKeeperAccess(connect="zk-1:2181/kafka")),
+        replace(beside, access=replace(beside.access, secret_name="zk")),  # noqa: S106 - a name
+    )
+    hashes = {names.inputs_hash(runtime(zookeeper=each)) for each in (beside, *others)}
+    assert len(hashes) == 5
 
 
 def test_no_static_voters_are_no_input() -> None:

@@ -108,6 +108,7 @@ def test_acts_on_the_quorum_and_on_what_holds_its_data_take_a_permit() -> None:
         "DecideRecord",
         "DeleteClaim",
         "DeletePod",
+        "GiveBackNodes",
         "MintIdentity",
         "RemoveRaftVoter",
         "RestartPod",

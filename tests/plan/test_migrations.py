@@ -29,7 +29,17 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, fault_of, with_migration
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.migration import MIGRATIONS, STATIC_TO_DYNAMIC, FoundBy, MigrationKind, Reached, is_known
+from kafka_quorum.model.migration import (
+    MIGRATIONS,
+    ROLLED_BACK,
+    STATIC_TO_DYNAMIC,
+    FoundBy,
+    Keeper,
+    MigrationKind,
+    Overlay,
+    Reached,
+    is_known,
+)
 from kafka_quorum.model.names import inputs_hash, revision_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
@@ -116,22 +126,35 @@ def passed(verdict: Verdict, rule: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.migration.kind.value)
 def test_every_migration_is_complete(way: Way) -> None:
-    """Each has unique stages with sentences, a gate out of each, and a way back wherever it says that there is one."""
+    """Each has unique stages with sentences, a gate out of each, and a way back wherever it says that there is one.
+
+    From the end of a roll back, the way back is the gate onwards: the migration begins again.
+    """
     migration = way.migration
     names = [stage.name for stage in migration.stages]
     assert len(set(names)) == len(names) == len(way.gates)
     assert all(stage.sentence for stage in migration.stages)
-    assert [bool(stage.way_back) for stage in migration.stages] == [back is not None for back in way.backs]
+    ends = [stage.name == ROLLED_BACK for stage in migration.stages]
+    assert [bool(stage.way_back) for stage in migration.stages] == [
+        back is not None or end for back, end in zip(way.backs, ends, strict=True)
+    ]
     assert MIGRATIONS[migration.kind] is migration
     with pytest.raises(ValueError, match=migration.kind.value):
         replace(way, gates=way.gates[1:])
 
 
 def test_a_controller_loses_a_setting_before_the_brokers_do() -> None:
-    """In no stage have brokers less to find the controllers with than the controllers have themselves."""
-    for stage in STATIC_TO_DYNAMIC.stages:
-        assert stage.controllers.found_by is FoundBy.BOOTSTRAP or stage.brokers.found_by is FoundBy.VOTERS
-    assert [field.name for field in fields(STATIC_TO_DYNAMIC.stages[0].controllers)] == ["found_by"]
+    """In no stage have brokers less than the controllers, which lose a setting first.
+
+    Without static voters at the brokers there are none at the controllers; and while a broker uses ZooKeeper beside
+    KRaft controllers that run, these write to ZooKeeper.
+    """
+    for stage in (stage for migration in MIGRATIONS.values() for stage in migration.stages):
+        controllers, brokers = stage.controllers, stage.brokers
+        assert controllers.found_by is FoundBy.BOOTSTRAP or brokers.found_by is FoundBy.VOTERS
+        assert brokers.keeper not in (Keeper.PLAIN, Keeper.MIGRATES) or controllers.keeper is Keeper.MIGRATES
+        assert (brokers.stopped, brokers.measured) == (False, False)
+    assert [field.name for field in fields(Overlay)] == ["found_by", "keeper", "stopped", "measured"]
 
 
 def test_only_known_stages_are_known() -> None:

@@ -82,6 +82,7 @@ def test_documentation_shows_the_table() -> None:
             one.repairing.value,
             one.voter_change.value,
             one.feature_step.value,
+            one.stopped.value,
         )
         for one in CONCERNS
     ]

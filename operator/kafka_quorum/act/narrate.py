@@ -131,7 +131,7 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.GiveBackNodes():
             return (
                 "ZooKeeperGivenBack",
-                "ZooKeeper has /controller and /migration no more: a broker leads now",
+                "what the migration left in ZooKeeper (/migration, and /controller of a KRaft controller) is deleted",
             )
 
 

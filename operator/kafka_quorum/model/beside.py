@@ -25,10 +25,9 @@ STATES: Final = {
 
 
 def is_from_zookeeper(situation: Situation) -> bool:
-    """Whether this quorum began beside ZooKeeper, and its migration has neither ended nor been forgotten."""
+    """Whether this quorum migrates from ZooKeeper, or goes back to it, or has gone back."""
     reached = situation.record.migration
-    kinds = (MigrationKind.ZOOKEEPER_TO_KRAFT, MigrationKind.BACK_TO_ZOOKEEPER)
-    return reached is not None and reached.kind in kinds
+    return reached is not None and reached.kind is not MigrationKind.STATIC_TO_DYNAMIC
 
 
 def began_beside(situation: Situation) -> bool:

@@ -3,7 +3,7 @@
 There are three copies: an owner-less ConfigMap, the resource's status, and annotations of the claims. The ConfigMap
 decides and is written first, by compare-and-swap. This module holds the value and its only transitions, as pure
 functions. Nothing here may lead back from `STARTED`: after the barrier no initial format exists any more (rule 1). The
-one exception is `attempted_again`: a quorum whose cluster went back to ZooKeeper holds nothing any more (KIP-866).
+one exception is in `attempts`: a quorum whose cluster went back to ZooKeeper holds nothing any more (KIP-866).
 """
 
 from collections.abc import Iterable
@@ -224,7 +224,7 @@ def mint(
         cluster_id=cluster_id,
         phase=BootstrapPhase.FORMATTING,
         format=format_,
-        migration=_from_zookeeper(format_.release) if format_.mode is BootstrapMode.ZOOKEEPER else None,
+        migration=from_zookeeper(format_.release) if format_.mode is BootstrapMode.ZOOKEEPER else None,
         static=mode in _TOLD_LATER,
         initial=keys,
         nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
@@ -234,43 +234,10 @@ def mint(
     )
 
 
-def _from_zookeeper(release: str) -> Reached:
+def from_zookeeper(release: str) -> Reached:
     """A quorum beside ZooKeeper is born in the first stage of its migration."""
     first = ZOOKEEPER_TO_KRAFT.stages[0].name
     return Reached(kind=MigrationKind.ZOOKEEPER_TO_KRAFT, stage=first, release=release, image="")
-
-
-def attempted_again(record: IdentityRecord) -> IdentityRecord:
-    """The record before another attempt, after the cluster went back to ZooKeeper: new volumes, and new directory ids.
-
-    ValueError if it did not go back: its controllers would lose what only they hold.
-    """
-    if not record.has_ended:
-        raise ValueError("the quorum has not gone back to ZooKeeper: its disks hold its metadata")
-    nodes = tuple(
-        replace(
-            node,
-            generation=node.generation + 1,
-            claim_uid=None,
-            directory_id=None,
-            mode=FormatMode.STATIC,
-            formatted=False,
-            retired=(*node.retired, *(() if node.directory_id is None else (node.directory_id,))),
-            revision=None,
-        )
-        for node in record.nodes
-    )
-    return replace(
-        record,
-        phase=BootstrapPhase.FORMATTING,
-        initial=tuple(node.key for node in nodes),
-        nodes=nodes,
-        applied_revision=None,
-        had_leader=False,
-        static=True,
-        levels=(),
-        migration=_from_zookeeper(record.format.release),
-    )
 
 
 def with_nodes(record: IdentityRecord, added: Iterable[NodeID]) -> IdentityRecord:

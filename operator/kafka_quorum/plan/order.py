@@ -67,7 +67,7 @@ class Runs(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One row: a subject of the planner, its stage, and whether it runs in four special states of a quorum.
+    """One row: a subject of the planner, its stage, and whether it runs in five special states of a quorum.
 
     A row whose concern tests more than the state itself, or leaves it to a guard, has `ACTS`.
     """

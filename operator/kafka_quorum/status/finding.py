@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
@@ -33,6 +34,15 @@ class Pass:
     def situation(self) -> Situation | None:
         """What the pass decided by; None without a valid identity record."""
         return None if self.observed.record is None else self.plan.situation
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is waited for and every voter is caught up: only then are objects worth remembering."""
+        match self.observed.quorum:
+            case Known(value=view):
+                return not self.plan.waits and view.voters <= view.caught_up
+            case Unknown():
+                return False
 
     def first(self, severity: Severity) -> Wait | None:
         """The first wait of this severity."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.actions import GiveBackNodes, RecordChange
+from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.beside import is_led_by_kraft, keeper, to_give_back, to_save, why_behind, why_not_dual
-from kafka_quorum.model.identity import IdentityRecord, attempted_again, with_migration
+from kafka_quorum.model.identity import IdentityRecord, with_migration
 from kafka_quorum.model.migration import (
     BACK_TO_ZOOKEEPER,
     LEFT_ZOOKEEPER_ALONE,
