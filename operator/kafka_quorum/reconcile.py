@@ -16,7 +16,7 @@ from kafka_quorum.act.leased import leased_controllers, leased_zookeepers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.actions import BeginOperation, TakeToken, one_object
+from kafka_quorum.model.actions import BeginOperation, GiveBackNodes, TakeToken, one_object
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -270,6 +270,8 @@ class Reconciler:
         if any(isinstance(action, TakeToken) for action in planned.actions):  # its answer may be lost: read it again
             self._memories[key] = replace(self._memories.get(key, Memory()), holder=None)
         outcomes = await self._executor.execute(planned, context)
+        if any(isinstance(outcome.action, GiveBackNodes) for outcome in outcomes):  # whatever its answer: read again
+            self._keepers.outdated(key)
         if outcomes:
             failed = (one_object(outcome.action) for outcome in outcomes if not outcome.done and not outcome.held)
             self._failed[key] = frozenset(filter(None, failed))

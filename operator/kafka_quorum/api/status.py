@@ -43,9 +43,10 @@ class InitialControllerStatus(Model):
 class BootstrapStatus(Model):
     """How far the bootstrap got."""
 
-    phase: Literal["Formatting", "Started"] | None = Field(
+    phase: Literal["Formatting", "Started", "RolledBack"] | None = Field(
         default=None,
-        description="Formatting: no controller has ever run. Started: one may have; no initial format any more.",
+        description="Formatting: no controller has ever run. Started: one may have; no initial format any more. "
+        "RolledBack: the cluster went back to ZooKeeper, and the quorum has ended.",
     )
     mode: str | None = Field(default=None, description="The bootstrap mode that was used.")
     initial_controllers: list[InitialControllerStatus] | None = Field(

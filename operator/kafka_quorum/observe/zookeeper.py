@@ -78,6 +78,13 @@ class KeeperReads:
         if task is not None:
             task.cancel()
 
+    def outdated(self, key: ObjectKey) -> None:
+        """ZooKeeper was written to: what was read before is no answer any more."""
+        self._last.pop(key, None)
+        self._begun_s.pop(key, None)
+        if (task := self._tasks.pop(key, None)) is not None:
+            task.cancel()
+
     async def look(self, key: ObjectKey, desired: Desired, observed: Observed, port: int) -> Observed:
         """The look with what is known of the migration; unchanged for a quorum that does not migrate."""
         migrate = desired.migrate
