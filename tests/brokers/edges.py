@@ -189,15 +189,15 @@ def contract_of(contract: Contract = REACHED) -> Json:
     return _stored(contract_object(of, contract))
 
 
-def api_server(spec: Json | None = None, of: PoolRecord | None = None) -> RecordingKube:
+def api_server(spec: Json | None = None, of: PoolRecord | None = None, contract: Contract = REACHED) -> RecordingKube:
     """A pool of three brokers at rest, as the API server stores it."""
-    wanted = desired(spec)
+    wanted = desired(spec, contract)
     known = of or ran(record(volumes=len(wanted.volumes)), wanted)
     revision = revision_of(wanted)
     whole = resource(spec)
     kube = RecordingKube()
     kube.put(POOLS, whole)
-    kube.put(CONFIG_MAPS, contract_of())
+    kube.put(CONFIG_MAPS, contract_of(contract))
     accepted = accepted_text(whole["spec"])
     kube.put(CONFIG_MAPS, _stored(record_object(wanted, replace(known, resource_version="5"), accepted)))
     kube.put(REVISIONS, _stored(revision_object(wanted, revision, whole["spec"])))

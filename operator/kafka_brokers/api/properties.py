@@ -37,6 +37,17 @@ OWNED: Final = (
 OWNED_PREFIXES: Final = (*controllers.OWNED_PREFIXES, "controller.", "listener.name.")
 
 
+STATIC_BEFORE_4: Final = frozenset(
+    {
+        "remote.list.offsets.request.timeout.ms",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.reader.threads",
+    }
+)
+"""Properties of the table that brokers of 3.9.2 read at their start only (its `DynamicBrokerConfig`)."""
+
+
 def owned(key: str) -> str | None:
     """Why the spec may not set this property, as a clause that follows its name; None if it may."""
     if key in CLUSTER_WIDE:
@@ -61,9 +72,9 @@ def dynamic_names() -> frozenset[str]:
     return _table("properties")
 
 
-def is_dynamic(key: str) -> bool:
-    """Whether a running broker changes this property without a restart."""
-    return key in dynamic_names()
+def is_dynamic(key: str, release: str = "") -> bool:
+    """Whether a running broker of this release changes this property without a restart; by default of any since 4.0."""
+    return key in dynamic_names() and not (key in STATIC_BEFORE_4 and release.startswith("3."))
 
 
 def thread_counts() -> frozenset[str]:

@@ -115,7 +115,7 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: C
         unavailable=Unavailable(spec.roll.unavailable_partitions),
         drain=Drain(spec.drain),
         throttle_bytes_per_s=spec.throttle_bytes_per_second,
-        dynamic=tuple((key, value) for key, value in properties if is_dynamic(key)),
+        dynamic=tuple((key, value) for key, value in properties if is_dynamic(key, contract.release)),
         runtime=_runtime(spec, contract, restarts.restarted_at(metadata)),
         adopt=spec.adopt,
     )
@@ -130,7 +130,7 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
         config=tuple(
             (key, value)
             for key, value in sorted(spec.config.items())
-            if not is_dynamic(key) and not (key in checks.REPLACED and contract.setting(key) is not None)
+            if not is_dynamic(key, contract.release) and key not in _replaced(contract)
         ),
         listeners=tuple(
             BrokerListener(
@@ -154,6 +154,11 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
         zookeeper=contract.zookeeper,
         directories=_directories(spec),
     )
+
+
+def _replaced(contract: Contract) -> frozenset[str]:
+    """The properties of which the contract has another value, which counts."""
+    return frozenset(key for key in checks.REPLACED if contract.setting(key) is not None)
 
 
 def _directories(spec: KafkaBrokerPoolSpec) -> tuple[str, ...]:

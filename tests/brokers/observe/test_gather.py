@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.brokers.edges import AnsweringBrokers, api_server, pod_name, quorum, unreachable
+from tests.brokers.edges import REACHED, AnsweringBrokers, api_server, contract_of, pod_name, quorum, unreachable
 from tests.brokers.looks import edited, partition, ran, registered
 from tests.brokers.values import CLUSTER, NAMESPACE, POOL, desired, record
 from tests.clocks import MovingClock
@@ -15,9 +15,11 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe.gather import CONFIGS_S, observe
 from kafka_brokers.observe.snapshot import snapshot
 from kafka_brokers.plan.facts import CHANGED, CORDON
+from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_quorum.model.brokers import BrokersAnswer, ConfigEntry
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kit.errors import KubeUnavailable
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, NODES, VOLUMES
 
@@ -219,3 +221,27 @@ async def test_the_memory_is_that_of_this_look() -> None:
     assert second.memory.node_down_for_s(NodeID(1)) == pytest.approx(10.0, abs=0.01)
     assert (second.memory.looked_s, replace(second.memory).configs_s) == (110.0, 100.0)
     assert isinstance((await looked(kube, AnsweringBrokers(quorums={3000: quorum([])}))).cluster, Unknown)
+
+
+async def test_brokers_with_zookeeper_are_asked_for_their_caches() -> None:
+    """The contract decides: without a KRaft leader, a look of every cache shows all that a stop depends on."""
+    brokers = AnsweringBrokers(quorums={})
+    contract = replace(REACHED, release="3.9.2", zookeeper=ZooKeeperAccess(connect="zoo:2181"))
+    kube = api_server(contract=contract)
+    seen = await looked(kube, brokers, by=desired(contract=contract))
+    assert isinstance(seen.leader, Known)
+    assert isinstance(seen.cluster, Known)
+    assert brokers.asked_for("metadata") == [0, 1, 2]
+    assert {"describe_quorum", "describe_partitions", "describe_brokers"}.isdisjoint(
+        {name for name, _ in brokers.asked}
+    )
+    assert may_stop(desired(), seen, (NodeID(0),)).allowed
+
+
+async def test_brokers_of_3_9_are_asked_for_their_caches_until_none_runs() -> None:
+    """After the release rose, pods of the earlier one are not asked what they cannot answer."""
+    brokers, kube = AnsweringBrokers(), api_server(contract=replace(REACHED, release="3.9.2"))
+    kube.put(CONFIG_MAPS, contract_of(REACHED))
+    await looked(kube, brokers)
+    assert brokers.asked_for("metadata") == [0, 1, 2]
+    assert brokers.asked_for("describe_quorum") == [3000, 3001, 3002]

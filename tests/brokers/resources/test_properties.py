@@ -96,6 +96,15 @@ def test_a_broker_that_uses_zookeeper() -> None:
     assert high["reserved.broker.max.id"] == "20000"
 
 
+def test_what_is_dynamic_since_4_0_is_in_the_file_of_3_9() -> None:
+    """A 3.9 broker reads some settings at its start only that later ones change while they run."""
+    spec = {"config": {"remote.log.reader.threads": "4", "num.io.threads": "4"}}
+    of = desired(spec, replace(CONTRACT, release="3.9.2"))
+    assert of.runtime.config == (("remote.log.reader.threads", "4"),)
+    assert of.dynamic == (("num.io.threads", "4"),)
+    assert desired(spec).runtime.config == ()
+
+
 def test_the_name_of_a_log_directory() -> None:
     """Adopted volumes may have another name for it, with the node id in it."""
     spec = {"storage": [{"size": "1Gi", "directory": "kafka-log{id}"}, {"size": "1Gi"}]}

@@ -147,7 +147,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "10, leaves",
         ("pool-shrinks-empty", "pool-shrinks"),
         ("_stop", "if pod is not None:\n    ...", ""),
-        ("_after_its_stop", "row is not None and not row.fenced", "False"),
+        ("_after_its_stop", "view.in_contact(node_id)", "False"),
     ),
     pool_mutant(
         "the-present-volume-is-deleted",
