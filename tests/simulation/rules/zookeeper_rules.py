@@ -33,6 +33,10 @@ ASKED_S: Final = 50.0
 _RECORD_SUFFIX: Final = "-identity"
 _STOPPED: Final = frozenset({"ControllersStop", "ZooKeeperLeads", "BrokersLeave", "RolledBack"})
 _KINDS: Final = frozenset({"ZooKeeperToKRaft", "BackToZooKeeper", "LeftZooKeeperAlone"})
+_STALE: Final = "/migration exists"
+_LED: Final = "a KRaft controller leads"
+_OURS: Final = frozenset({_STALE, _LED})
+"""What is in the way of another quorum, and is our own once the controllers run."""
 _OLD: Final = frozenset({"3.9", "3.9-IV0"})
 
 
@@ -46,6 +50,8 @@ class ZooKeeperRules:
         """When the spec last said each of these."""
         self._since_s: dict[str, float] = {}
         """Since when each of these is in the way of a migration."""
+        self._ready_s = 0.0
+        """When every controller last ran with the settings of the migration."""
         world.kube.watchers.append(self.written)
 
     def look(self) -> None:
@@ -56,6 +62,8 @@ class ZooKeeperRules:
         spec = (resource_of(self._world, NAME).get("spec") or {}).get("zookeeper") or {}
         self._asked_s |= {name: now_s for name in ("finalize", "rollBack", "dryRun") if spec.get(name)}
         self._asked_s |= {f"not {name}": now_s for name in ("finalize", "rollBack", "dryRun") if not spec.get(name)}
+        if self._all_ready():
+            self._ready_s = now_s
         found = self._in_the_way()
         self._since_s = {what: self._since_s.get(what, now_s) for what in found}
         for rule, text in self._model.broken:
@@ -86,10 +94,7 @@ class ZooKeeperRules:
         if after["phase"] != "Started" or before is None:
             return
         now_s = self._world.clock.elapsed_s
-        for what, since_s in self._since_s.items():
-            limit_s = ASKED_S if what.startswith("broker") else READ_S
-            if now_s - since_s > limit_s:
-                self._fail(BARRIER, f"the controllers may start, and for {now_s - since_s:.0f} s {what}")
+        self._clear()
         for name in ("rollBack", "dryRun"):
             if now_s - self._asked_s.get(f"not {name}", -RECENT_S) > RECENT_S:
                 self._fail(BARRIER, f"the controllers may start, and spec.zookeeper.{name} is true")
@@ -103,8 +108,10 @@ class ZooKeeperRules:
                 self._finalizes(brokers)
             case (("ZooKeeperToKRaft", "Brokers"), (_, "DualWrite")) if state is not DriverState.MIGRATION:
                 self._fail(MODES, f"brokers become KRaft brokers, and Kafka's migration is in state {state}")
-            case (("ZooKeeperToKRaft", "Finalize"), ("", "")) if state is not DriverState.POST_MIGRATION:
-                self._fail(GIVEN_UP, f"the migration ends, and Kafka's migration is in state {state}")
+            case (("ZooKeeperToKRaft", "Controllers"), (_, "Brokers")):
+                self._brokers_begin(state)
+            case (("ZooKeeperToKRaft", "Finalize"), ("", "")):
+                self._ends(state)
             case (("ZooKeeperToKRaft", "Controllers" | "Brokers" | "DualWrite"), ("", "")):
                 self._fail(GIVEN_UP, f"the migration ends at {before}")
             case (_, (_, "ControllersStop")) if before[1] != "ControllersStop":
@@ -117,6 +124,28 @@ class ZooKeeperRules:
                 pass
         if after[0] in {"BackToZooKeeper", "LeftZooKeeperAlone"} and before[0] == "ZooKeeperToKRaft":
             self._turns(state)
+
+    def _brokers_begin(self, state: DriverState | None) -> None:
+        """The first change of brokers: every controller is ready, and nothing is in the way."""
+        if state is not DriverState.PRE_MIGRATION:
+            self._fail(MODES, f"brokers go into migration mode, and Kafka's migration is in state {state}")
+        if self._world.clock.elapsed_s - self._ready_s > RECENT_S:
+            self._fail(MODES, "brokers go into migration mode, and not every controller is ready")
+        self._clear(_OURS)
+
+    def _ends(self, state: DriverState | None) -> None:
+        if state is not DriverState.POST_MIGRATION:
+            self._fail(GIVEN_UP, f"the migration ends, and Kafka's migration is in state {state}")
+        if left := [str(one.key) for one in self._model.controllers() if one.migrates]:
+            self._fail(GIVEN_UP, f"the migration ends, and controllers {', '.join(left)} still write to ZooKeeper")
+
+    def _clear(self, ours: frozenset[str] = frozenset()) -> None:
+        """Nothing that the operator can have seen is in the way."""
+        now_s = self._world.clock.elapsed_s
+        for what, since_s in self._since_s.items():
+            limit_s = ASKED_S if "broker" in what else READ_S
+            if what not in ours and now_s - since_s > limit_s:
+                self._fail(BARRIER, f"the migration goes on, and for {now_s - since_s:.0f} s {what}")
 
     def _finalizes(self, brokers: set[Mode]) -> None:
         if self._world.clock.elapsed_s - self._asked_s.get("finalize", -RECENT_S) > RECENT_S:
@@ -152,7 +181,12 @@ class ZooKeeperRules:
         keeper = self._model.kraft
         if keeper is not None and keeper.state is DriverState.POST_MIGRATION:
             self._fail(GIVEN_UP, "the znodes are deleted after the migration was finalized")
-        del event
+        ours = {node["node_id"] for node in (self._record() or {}).get("nodes", ())}
+        leads, left = event.what.controller, event.what.migration
+        if leads is not None and leads.node_id not in ours:
+            self._fail(GIVEN_BACK, f"controller {leads.node_id} is deleted in ZooKeeper, and is not of this quorum")
+        if left is not None and left.fault:
+            self._fail(GIVEN_BACK, "/migration is deleted, and nobody knows what it says")
 
     def formatted(self, event: Formatted) -> None:
         """A disk is formatted with static voters: no metadata log may be needed, and ZooKeeper must lead."""
@@ -222,6 +256,12 @@ class ZooKeeperRules:
         if left := [str(one.node_id) for one in self._model.brokers if one.mode is Mode.KRAFT and one.runs]:
             self._fail(MODES, f"the controllers stop, and brokers {', '.join(left)} are KRaft brokers")
 
+    def _all_ready(self) -> bool:
+        """Whether every controller of the record runs with the settings of the migration."""
+        wanted = {node["node_id"] for node in (self._record() or {}).get("nodes", ())}
+        ready = {one.meta.node_id for one in self._model.controllers() if one.migrates and self._world.kraft.is_up(one)}
+        return bool(wanted) and wanted <= ready
+
     def _in_the_way(self) -> list[str]:
         """What is in the way of a migration, by ground truth."""
         model, now = self._model, []
@@ -229,9 +269,9 @@ class ZooKeeperRules:
         if gone := sorted(model.assigned - there):
             now.append(f"assigned broker {gone[0]} does not run")
         if model.migration is not None:
-            now.append("/migration exists")
+            now.append(_STALE)
         if model.controller is not None and model.controller.kraft_epoch is not None:
-            now.append("a KRaft controller leads")
+            now.append(_LED)
         if model.extras.denied or model.extras.encoded or model.extras.reassigning:
             now.append("ZooKeeper has something that cannot be migrated")
         if model.state_epoch > model.epoch.epoch:

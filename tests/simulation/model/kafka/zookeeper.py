@@ -218,7 +218,7 @@ class ZooKeeperModel:
             self._register(leader)
         if not self.away:
             self._recover()
-            if leader is not None and leader.high_watermark >= 0 and leader.migrates:
+            if leader is not None and leader.high_watermark >= 0 and leader.migrates and not self.lags:
                 self._drive(leader)
         if self._steps % _WRITE_STEPS == 0:
             self._write(leader)
@@ -287,7 +287,7 @@ class ZooKeeperModel:
         if self._claimed != epoch:
             self._claim(leader)
         mine = self.controller is not None and self.controller.kraft_epoch == epoch
-        if not mine or self.lags:
+        if not mine:
             return
         if gone := self.records - keeper.records:
             self._break("7, records", f"the driver deletes records in ZooKeeper that KRaft never had: {_first(gone)}")
@@ -351,6 +351,16 @@ class ZooKeeperModel:
         if (rule, text[:40]) not in self._told:
             self._told.add((rule, text[:40]))
             self.broken.append((rule, text))
+
+    def claim_by(self, node_id: int, kraft_epoch: int) -> None:
+        """A KRaft controller of another quorum claims the cluster."""
+        self.touch()
+        self.controller = _claim(NodeID(node_id), kraft_epoch, self.epoch)
+
+    def free(self, node_id: int) -> None:
+        """A person removes the claim of this controller, if it is there."""
+        if self.controller is not None and self.controller.node_id == node_id:
+            self.controller, self._free_s = None, self._clock.elapsed_s
 
     def forget_quorum(self) -> None:
         """The quorum has ended: another attempt begins with a new metadata log."""

@@ -162,6 +162,12 @@ def waits_before(world: World) -> str:
     return "" if record(world).get("phase") == "Formatting" else f"the record is at {stage(world)}"
 
 
+def needs_help(world: World) -> str:
+    """The operator says that it does not know how far it was, and a person has to decide."""
+    said = reason(world, "Degraded")
+    return "" if said == "IdentityLost" else f"Degraded says {said}"
+
+
 def either(*endings: Callable[[World], str]) -> Callable[[World], str]:
     """One of these endings."""
     return lambda world: (
@@ -238,6 +244,28 @@ def formats(world: World) -> bool:
 def is_copied(world: World) -> bool:
     """Once KRaft leads."""
     return world.zookeeper.kraft_leads is not None
+
+
+def another_claims(steps: int) -> Act:
+    """A controller of another quorum claims the cluster; after this number of steps a person removes that claim."""
+
+    def act(world: World, _: Checker) -> None:
+        world.zookeeper.claim_by(9000, 70)
+        world.later(steps, lambda: world.zookeeper.free(9000))
+
+    return act
+
+
+def breaks_migration(steps: int) -> Act:
+    """Somebody writes nonsense into `/migration`; after this number of steps a person deletes it."""
+
+    def act(world: World, checker: Checker) -> None:
+        before = world.zookeeper.migration
+        version = 0 if before is None else before.version + 1
+        world.zookeeper.migration = MigrationNode(version=version, raw="{", fault="it is no JSON object")
+        world.later(steps, lambda: _cleaned(world, checker))
+
+    return act
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

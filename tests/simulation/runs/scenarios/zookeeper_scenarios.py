@@ -16,8 +16,9 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     HINDRANCES,
     ROLLS_BACK,
     KeeperScenario,
+    another_claims,
     at,
-    beside,
+    breaks_migration,
     broker_stops,
     either,
     finalized,
@@ -26,6 +27,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     is_copied,
     is_parked,
     keeper_spec,
+    needs_help,
     owner_holds,
     owner_sleeps,
     parked,
@@ -46,6 +48,7 @@ BACK: Final = "BackToZooKeeper"
 ALONE: Final = "LeftZooKeeperAlone"
 _SPEC: Final = keeper_spec()
 _OTHER_HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
+_OFF: Final = GOES_ON
 Holds = Callable[[World], str]
 
 
@@ -153,6 +156,23 @@ def _at(kind: str, stage: str, name: str, act: Act) -> KeeperScenario:
     )
 
 
+def _in_the_middle(name: str) -> KeeperScenario:
+    """Something comes in the way as soon as the controllers may run: no broker changes before it is gone."""
+    act = HINDRANCES[name].for_(160)
+    turns = (turn("is in the way", at(THERE, "Controllers"), act),)
+    return KeeperScenario(name=f"zookeeper-before-the-brokers-{name}", spec=_SPEC, turns=turns, holds=parked)
+
+
+def _forgets(stage: str) -> KeeperScenario:
+    """In a roll back the request is taken away, and then the record is lost."""
+    turns = (
+        turn("rolls back", is_parked, ROLLS_BACK),
+        turn("forgets", at(BACK, stage), both(_OFF, later(3, loses_record))),
+    )
+    name = f"zookeeper-{stage.lower()}-forgotten"
+    return KeeperScenario(name=name, spec=_SPEC, turns=turns, ends="", holds=either(parked, needs_help))
+
+
 def _blocked(name: str) -> tuple[KeeperScenario, ...]:
     """Something is in the way: from the beginning, between the preflight and the start, or when the controllers run."""
     found = HINDRANCES[name]
@@ -181,7 +201,6 @@ AT_STAGES: Final = tuple(
     for name, act in _BEYOND.items()
 )
 BLOCKED: Final = tuple(one for name in HINDRANCES for one in _blocked(name))
-_OFF: Final = applies(beside())
 AT_MOMENTS: Final = (
     *(
         KeeperScenario(
@@ -236,6 +255,28 @@ _MORE: Final = (
         ),
         ends="RolledBack",
         holds=rolled_back,
+    ),
+    *(_forgets(stage.name) for stage in BACK_TO_ZOOKEEPER.stages),
+    *(_in_the_middle(name) for name in HINDRANCES if name != "a-stale-migration"),
+    KeeperScenario(
+        name="zookeeper-a-late-controller",
+        spec=_SPEC,
+        turns=(turn("a machine is off", at(THERE, "Controllers"), loses(Loss.NODE_OFF, "first")),),
+        holds=parked,
+    ),
+    *(
+        KeeperScenario(
+            name=f"zookeeper-back-{name}",
+            spec=_SPEC,
+            turns=(turn("rolls back", is_parked, ROLLS_BACK), turn(name, at(BACK, stage), act)),
+            ends="RolledBack",
+            holds=rolled_back,
+        )
+        for name, stage, act in (
+            ("with-a-long-lag", "BrokersReturn", zookeeper_lags(300)),
+            ("with-a-foreign-claim", "ControllersStop", another_claims(120)),
+            ("with-a-broken-znode", "ControllersStop", breaks_migration(120)),
+        )
     ),
     *(_again(name, when, ends=True) for name, when in MOMENTS.items() if name != "from-dual-write"),
 )
