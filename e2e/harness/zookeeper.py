@@ -44,7 +44,6 @@ printf '%s' "$JAVA_SECURITY" > /data/java.security
 printf '%s' "$SETTINGS" > /data/zoo.cfg
 exec /opt/kafka/bin/kafka-run-class.sh org.apache.zookeeper.server.quorum.QuorumPeerMain /data/zoo.cfg
 """
-_PROBE = "exec 3<>/dev/tcp/127.0.0.1/2181; echo srvr >&3; grep -q ^Mode: <&3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +234,7 @@ class Ensemble:
             "imagePullPolicy": "IfNotPresent",
             "command": ["sh", "-c", _SCRIPT],
             "env": env,
-            "readinessProbe": {"exec": {"command": ["bash", "-c", _PROBE]}, "periodSeconds": 2, "timeoutSeconds": 3},
+            "readinessProbe": {"tcpSocket": {"port": 2181}, "periodSeconds": 2},
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
             "securityContext": pods.CONTAINER_SECURITY,
         }

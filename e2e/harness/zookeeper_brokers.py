@@ -22,6 +22,7 @@ VERSION: Final = "3.9.2"
 NODE_IDS: Final = (1, 2, 3)
 PORT: Final = 9092
 SASL_PORT: Final = 9094
+REPLICATION_PORT: Final = 9091
 LABEL: Final = "zookeeper-broker"
 ROLES: Final = "process.roles"
 ZOOKEEPER_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
@@ -94,6 +95,8 @@ class ZooKeeperBrokers:
     own: Mapping[str, str] = field(default_factory=dict)
     page: str = ""
     cluster_id: str = ""
+    replication: bool = False
+    """Whether they speak to each other at a listener REPLICATION, as the brokers of a pool that adopts them."""
     _addresses: dict[int, str] = field(default_factory=dict)
 
     # --- acts of the owner --------------------------------------------------------------------------------------------
@@ -131,6 +134,22 @@ class ZooKeeperBrokers:
     def start_again(self, node_id: int) -> None:
         """Start a broker that was shut down; does not wait."""
         self._create(self._pod(node_id, forget=False))
+
+    def hand_over(self, node_id: int, claim: Json, selector: Json) -> None:
+        """Give a broker's volume to this claim, and its address to the pods of this selector; its pod is gone then.
+
+        The owner stops the broker, keeps its volume, and binds the new claim to it.
+        """
+        name = self.pod_name(node_id)
+        volume = get(self.namespace, "pvc", name)["spec"]["volumeName"]
+        kubectl("patch", "pv", volume, "--type=merge", "-p", '{"spec": {"persistentVolumeReclaimPolicy": "Retain"}}')
+        self.shut_down(node_id)
+        self._kubectl("delete", "pvc", name)
+        kubectl("patch", "pv", volume, "--type=json", "-p", '[{"op": "remove", "path": "/spec/claimRef"}]')
+        body = {**claim, "spec": {**claim["spec"], "volumeName": volume}}
+        self._create(body)
+        patch = json.dumps([{"op": "replace", "path": "/spec/selector", "value": selector}])
+        self._kubectl("patch", "service", name, "--type=json", "-p", patch)
 
     def stop(self) -> None:
         """Delete all of them at once, with their disks."""
@@ -249,7 +268,18 @@ class ZooKeeperBrokers:
             "offsets.topic.replication.factor": "3",
             "transaction.state.log.num.partitions": "5",
             "transaction.state.log.replication.factor": "3",
+            **(self._replication(address) if self.replication else {}),
             **self.own,
+        }
+
+    def _replication(self, address: str) -> dict[str, str]:
+        names = (("PLAINTEXT", PORT), ("SASL_PLAINTEXT", SASL_PORT), ("REPLICATION", REPLICATION_PORT))
+        protocols = {"REPLICATION": "PLAINTEXT"}
+        return {
+            "listeners": ",".join(f"{name}://:{port}" for name, port in names),
+            "advertised.listeners": ",".join(f"{name}://{address}:{port}" for name, port in names),
+            "listener.security.protocol.map": ",".join(f"{name}:{protocols.get(name, name)}" for name, _ in names),
+            "inter.broker.listener.name": "REPLICATION",
         }
 
     def _pod(self, node_id: int, *, forget: bool) -> Json:
@@ -287,6 +317,7 @@ class ZooKeeperBrokers:
     def _make_disk_and_address(self, node_id: int) -> None:
         """The claim and the service of a broker."""
         ports = [{"name": "plain", "port": PORT}, {"name": "sasl", "port": SASL_PORT}]
+        ports.append({"name": "replication", "port": REPLICATION_PORT})
         spec = {"selector": {LABEL: str(node_id)}, "ports": ports, "publishNotReadyAddresses": True}
         metadata = self._metadata(node_id)
         self._create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})

@@ -3,13 +3,16 @@
 The owner of the brokers reads the published page only: ConfigMap `NAME-brokers`.
 """
 
+import random
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from harness.nodes import kill_container
 from harness.quorum import Quorum
 from harness.shell import Json, get, wait_until
+from scenarios.rolls import operator_killed_at_random
 from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(3600)]
@@ -121,3 +124,33 @@ def roll_back(quorum: Quorum, world: ZooKeeperWorld) -> None:
     quorum.wait_condition("MigratedFromZooKeeper", "False", "RolledBack", _STAGE_TIMEOUT_S)
     print(quorum.status()["migration"], flush=True)
     wait_until("the claims are released", lambda: not quorum.claims(), 120.0)
+
+
+def test_killed_all_along(quorum: Quorum, world: ZooKeeperWorld, randomly_seed: int) -> None:
+    """The operator is killed again and again, ZooKeeper's leader, a broker and the active controller once each."""
+    dice = random.Random(randomly_seed)  # noqa: S311 - no secret
+    print(f"seed {randomly_seed}", flush=True)
+    with operator_killed_at_random(dice, 10.0, 60.0):
+        quorum.apply(spec(world))
+        reach(quorum, "Brokers", 2 * _STAGE_TIMEOUT_S)
+        print(f"ZooKeeper's leader {world.ensemble.kill_leader()} is killed", flush=True)
+        world.brokers.follow(page(quorum))
+        reach(quorum, "DualWrite", 2 * _STAGE_TIMEOUT_S)
+        kill(world, dice.choice(world.brokers.node_ids))
+        world.brokers.follow(page(quorum))
+        quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", 2 * _STAGE_TIMEOUT_S)
+        leads = int(str(quorum.status()["migration"]["zookeeperController"]).split()[0])
+        quorum.delete_pod(quorum.pods()[leads]["metadata"]["name"])
+        print(f"ZooKeeper's leader {world.ensemble.kill_leader()} and controller {leads} are killed", flush=True)
+        quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", 2 * _STAGE_TIMEOUT_S)
+        quorum.patch({"zookeeper": {"finalize": True}})
+        quorum.wait_condition("MigratedFromZooKeeper", "True", "Finalized", 2 * _STAGE_TIMEOUT_S)
+    world.assert_unchanged()
+    world.assert_nothing_lost()
+
+
+def kill(world: ZooKeeperWorld, node_id: int) -> None:
+    """End a broker's process at once; Kubernetes starts its container again."""
+    kill_container(world.brokers.pod(node_id), "kafka")
+    world.brokers.wait_back(node_id)
+    print(f"broker {node_id} was killed, and is back", flush=True)

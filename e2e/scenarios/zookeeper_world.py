@@ -75,7 +75,9 @@ class ZooKeeperWorld:
 
 
 @contextmanager
-def zookeeper_world(namespace: str, image: str, topics: int = TOPICS, size: int = 3) -> Iterator[ZooKeeperWorld]:
+def zookeeper_world(
+    namespace: str, image: str, topics: int = TOPICS, size: int = 3, *, replication: bool = False
+) -> Iterator[ZooKeeperWorld]:
     """Make all of it in a namespace that exists; at the end everything is deleted.
 
     `image` is that of the clients (`harness.clients.image()`), `size` that of the ensemble. Kafka 3.9.2's image must be
@@ -84,7 +86,7 @@ def zookeeper_world(namespace: str, image: str, topics: int = TOPICS, size: int 
     with ExitStack() as stack:
         ensemble = make_ensemble(namespace, size=size)
         stack.callback(ensemble.stop)
-        brokers = ZooKeeperBrokers(namespace=namespace, connect=ensemble.connect)
+        brokers = ZooKeeperBrokers(namespace=namespace, connect=ensemble.connect, replication=replication)
         stack.callback(brokers.stop)
         brokers.start()
         filled = fill(brokers, topics)

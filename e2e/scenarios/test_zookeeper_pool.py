@@ -1,0 +1,91 @@
+"""From ZooKeeper to KRaft with brokers of ours: a pool adopts the brokers of before, and takes every turn."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness.pool import Pool
+from harness.quorum import GROUP, Quorum
+from harness.shell import Json, wait_until
+from scenarios.test_zookeeper import TOPICS, VERSION, reach, spec
+from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(5400)]
+
+_STAGE_TIMEOUT_S = 900.0
+_LISTENER: Json = {"name": "REPLICATION", "protocol": "PLAINTEXT"}
+
+
+@pytest.fixture
+def world(quorum: Quorum, client_image: str, kafka_everywhere: None, older_kafka: None) -> Iterator[ZooKeeperWorld]:  # noqa: ARG001 - an order, not a value
+    """A cluster of ZooKeeper whose brokers speak to each other at the listener of pools."""
+    with zookeeper_world(quorum.namespace, client_image, topics=TOPICS, replication=True) as made:
+        yield made
+
+
+def adopted(world: ZooKeeperWorld, pool: Pool, node_id: int) -> None:
+    """The owner hands one broker over, and the pool starts it."""
+    labels = {f"{GROUP}/pool": pool.name, f"{GROUP}/node-id": str(node_id), f"{GROUP}/disk": "0"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"{pool.name}-{node_id}-d0-g1", "labels": labels},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    selector = {f"{GROUP}/pool": pool.name, f"{GROUP}/node-id": str(node_id)}
+    world.brokers.hand_over(node_id, claim, selector)
+    world.brokers.wait_back(node_id, 600.0)
+    print(f"broker {node_id} is adopted", flush=True)
+
+
+def differences(world: ZooKeeperWorld) -> list[str]:
+    """What of the metadata is different. A pool owns the dynamic settings of its brokers, so those are left out."""
+    return [row for row in world.differences() if not row.startswith("broker ")]
+
+
+def test_brokers_of_before_are_adopted_and_migrated(
+    quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld
+) -> None:
+    """Nobody restarts a broker by hand after the adoption; nothing is lost or different, to 4.1 and dynamic."""
+    pool = pools("brokers")
+    beside = spec(world)
+    beside["zookeeper"]["interBrokerListener"] = _LISTENER
+    quorum.apply(beside)
+    wait_until("the contract is published", lambda: quorum.status().get("brokerContract"), 180.0)
+    pool.apply(
+        {
+            "adopt": True,
+            "nodeIDs": [1, 2, 3],
+            "storage": [{"size": "1Gi", "directory": "log"}],
+            "listeners": [{"name": "PLAINTEXT", "port": 9092}],
+            "jvm": {"heap": "384Mi"},
+            "config": {
+                "auto.create.topics.enable": "false",
+                "default.replication.factor": "3",
+                "min.insync.replicas": "2",
+                "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+                "super.users": "User:ANONYMOUS;User:admin",
+            },
+        }
+    )
+    for node_id in (1, 2, 3):
+        adopted(world, pool, node_id)
+    reach(quorum, "Brokers", _STAGE_TIMEOUT_S)
+    reach(quorum, "DualWrite", _STAGE_TIMEOUT_S)
+    quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", _STAGE_TIMEOUT_S)
+    assert not (found := differences(world)), "\n".join(found)
+    quorum.patch({"zookeeper": {"finalize": True}})
+    quorum.wait_condition("MigratedFromZooKeeper", "True", "Finalized", _STAGE_TIMEOUT_S)
+    world.ensemble.stop()
+    pool.patch({"adopt": False})
+    quorum.patch({"kafka": {"version": "4.1.2"}})
+    pool.patch({"config": {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}})
+    wait_until("4.1.2 everywhere", lambda: quorum.status().get("brokerContract", {}).get("release") == "4.1.2", 900.0)
+    pool.wait_ready(900.0)
+    quorum.wait_ready(300.0)
+    quorum.patch({"kafka": {"features": {"levels": [{"name": "kraft.version", "level": 1}], "soakSeconds": 0}}})
+    quorum.wait_condition("FeaturesSettled", "True", None, 900.0)
+    pool.wait_ready(900.0)
+    assert not (found := differences(world)), "\n".join(found)
+    world.assert_nothing_lost()
+    print(f"began with Kafka {VERSION}", flush=True)
