@@ -156,6 +156,8 @@ def _told(migration: Migration, to: int) -> str:
 def _reverting(situation: Situation, way: Way, index: int, back: Gate) -> Part:
     """Back to the stage before this one, or to where the migration began. If that is refused, it goes on."""
     verdict = back.judge(situation)
+    if isinstance(verdict, Refusal) and way.turns is not None:  # it does not go on: a person wants to go back
+        return Part(verdicts=(verdict,), waits=(_wait(HELD, verdict.reason, Severity.HELD),))
     if isinstance(verdict, Refusal):
         part = _through(situation, way, way.gates[index], index + 1)
         return replace(part, verdicts=(verdict, *part.verdicts))
