@@ -6,6 +6,7 @@ down: so no broker is ever newer than a controller.
 
 from dataclasses import replace
 
+from kafka_quorum.model.beside import began_beside
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known
@@ -43,7 +44,7 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
         controller_ids=record.node_ids,
         next_step=_next_step(situation, made_from[0]),
         base=addresses,
-        young=not record.had_leader,
+        young=not record.had_leader and not began_beside(situation),  # a cluster of ZooKeeper has brokers
         zookeeper=_zookeeper(situation),
     )
     if old is None:
@@ -86,7 +87,8 @@ def _settings(situation: Situation) -> tuple[Setting, ...]:
     """The settings of brokers: of KRaft, or of a stage of the migration from ZooKeeper."""
     match overlay_of_brokers(situation).keeper:
         case Keeper.NONE:
-            return _of_kraft(situation)
+            # A broker whose owner still has ZooKeeper's authorizer in its settings would not start.
+            return (*(_authorizer(situation) if began_beside(situation) else ()), *_of_kraft(situation))
         case Keeper.PLAIN:
             return (
                 _OLD_LEVEL,
