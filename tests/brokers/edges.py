@@ -128,14 +128,15 @@ class AnsweringBrokers:
         self._ask("describe_partitions", endpoint)
         return self.partitions
 
-    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
         """The test's answer of this broker; by default what `cluster` and `partitions` say, with broker 0 leading."""
-        self._ask("metadata", endpoint)
+        self._ask("metadata" if partitions else "metadata of brokers", endpoint)
         rows = tuple(row for row in self.cluster.brokers if not row.fenced)
         default = MetadataAnswer(
             cluster_id=self.cluster.cluster_id, controller=NodeID(0), brokers=rows, partitions=self.partitions
         )
-        return self.caches.get(endpoint.node_id, default)
+        found = self.caches.get(endpoint.node_id, default)
+        return found if partitions else replace(found, partitions=())
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The test's answer about these topics."""

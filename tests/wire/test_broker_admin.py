@@ -203,6 +203,8 @@ async def test_what_a_broker_has_in_its_cache() -> None:
     assert [row.leader for row in found.partitions] == [1, None, None, 1]
     assert (found.partitions[1].isr, found.partitions[1].offline) == ((2,), (1,))
     assert all((row.elr, row.last_elr) == ((), ()) for row in found.partitions)
+    brief = await asked(lambda brokers, at: brokers.metadata(at.endpoint, partitions=False), made.cache())
+    assert (len(brief.brokers), brief.partitions) == (3, ())
     nobody = await asked(METADATA, made.cache(controller_id=-1))
     assert (nobody.controller, nobody.partitions) == (None, ())
 

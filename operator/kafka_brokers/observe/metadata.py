@@ -1,7 +1,9 @@
 """Brokers and partitions of a cluster with brokers of Kafka 3.9, put together from the Metadata that each one answers.
 
 A 3.9 broker lists no fenced brokers, and in ZooKeeper mode it has no metadata log whose leader could show how far it
-has read: its cache may be old. So every broker of the cluster is asked, and the worst counts. A broker is in the ISR of
+has read: its cache may be old. So every broker of the cluster is asked, and the worst counts. Of a large cluster only
+`WHOLE_MAX` brokers, the controller first, are asked for partitions: every cache has all of them, and to read them takes
+time in which the look grows old. A broker is in the ISR of
 a partition only if every cache that has the partition says so. A broker that some caches list and others do not is
 `doubtful`. A broker that does not list itself is not in yet, and its cache counts for nothing.
 
@@ -11,6 +13,7 @@ In contact, in place of those that fetch the metadata log, are the brokers that 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from kafka_brokers.model.observed import ClusterView, Leader, Revision
@@ -32,6 +35,8 @@ _PATIENCE_S: Final = 1.0
 """How long the other brokers may take after one has answered."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
+WHOLE_MAX: Final = 5
+"""So many brokers are asked for partitions."""
 _SOURCES: Final = 2
 _ZOOKEEPERS_EPOCH: Final = -1
 T = TypeVar("T")
@@ -62,7 +67,7 @@ async def ask(
     at_s = clock.monotonic()
     quorum = asyncio.ensure_future(quorum_answers(brokers, {} if zookeeper_leads else controllers))
     try:
-        caches, endpoints, fault = await _caches(brokers, servers, cluster_id)
+        caches, whole, endpoints, fault = await _caches(brokers, servers, cluster_id)
     except BaseException:
         quorum.cancel()
         raise
@@ -73,25 +78,27 @@ async def ask(
         return Asked(leader=leader, cluster=unknown, at_s=at_s)
     leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader_of(answers, controllers)
     leader = _with_contact(leader, caches)
-    view = await _view(brokers, caches, endpoints, at_s)
+    view = await _view(brokers, caches, whole, endpoints, at_s)
     return Asked(leader=leader, cluster=view, at_s=at_s)
 
 
 async def _caches(
     brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID
-) -> tuple[dict[NodeID, MetadataAnswer], dict[NodeID, Endpoint], str]:
-    """The caches that count, where each of these brokers is, and why there is none; empty if there is one."""
+) -> tuple[dict[NodeID, MetadataAnswer], frozenset[NodeID], dict[NodeID, Endpoint], str]:
+    """The caches that count, whose have partitions, where each broker is, and why there is none; else an empty text."""
+    none: frozenset[NodeID] = frozenset()
     if not servers:
-        return {}, {}, "no broker runs yet"
-    first = await _each(brokers.metadata, servers)
+        return {}, none, {}, "no broker runs yet"
+    few = len(servers) <= WHOLE_MAX
+    first = await _each(partial(brokers.metadata, partitions=few), servers)
     caches = _counting(first)
     if not caches:
         said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
-        return {}, {}, f"no broker can be asked for the partitions ({said})"
+        return {}, none, {}, f"no broker can be asked for the partitions ({said})"
     wrong = next((node for node, answer in caches.items() if answer.cluster_id != cluster_id), None)
     if wrong is not None:
         both = f"its cluster id is {caches[wrong].cluster_id}, not {cluster_id}"
-        return {}, {}, f"broker {servers[wrong]} is of another cluster: {both}"
+        return {}, none, {}, f"broker {servers[wrong]} is of another cluster: {both}"
     listed = {row.node_id: row for answer in caches.values() for row in answer.brokers}
     others = {
         node: Endpoint(node_id=node, host=row.host, port=row.port)
@@ -99,9 +106,22 @@ async def _caches(
         if node not in servers and row.host and row.port > 0
     }
     asked = dict(list(others.items())[:_OTHERS_MAX])
-    found = _counting(await _each(brokers.metadata, asked))
-    caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
-    return caches, {**others, **servers}, ""
+    still_few = len(servers) + len(asked) <= WHOLE_MAX
+    found = _counting(await _each(partial(brokers.metadata, partitions=still_few), asked))
+    found = {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
+    whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
+    caches, endpoints = caches | found, {**others, **servers}
+    if not few:
+        chosen = _by_weight(caches)[:WHOLE_MAX]
+        read = _counting(await _each(brokers.metadata, {node: endpoints[node] for node in chosen}))
+        whole, caches = frozenset(read), caches | read
+    return caches, whole, endpoints, "" if whole else "no broker answers which partitions there are"
+
+
+def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
+    """The brokers that are named as the controller, whose caches are the newest; then the others."""
+    named = {answer.controller for answer in caches.values()}
+    return sorted(caches, key=lambda node: (node not in named, node))
 
 
 async def _each(
@@ -178,11 +198,15 @@ def _with_contact(leader: Knowable[Leader], caches: Mapping[NodeID, MetadataAnsw
 
 
 async def _view(
-    brokers: Brokers, caches: Mapping[NodeID, MetadataAnswer], endpoints: Mapping[NodeID, Endpoint], at_s: float
+    brokers: Brokers,
+    caches: Mapping[NodeID, MetadataAnswer],
+    whole: frozenset[NodeID],
+    endpoints: Mapping[NodeID, Endpoint],
+    at_s: float,
 ) -> Knowable[ClusterView]:
-    """All of it, or why a part is not known."""
-    order = sorted(caches, key=lambda node: (node not in {answer.controller for answer in caches.values()}, node))
-    partitions = merged(caches.values())
+    """All of it, or why a part is not known. The caches of `whole` have partitions."""
+    order = _by_weight(caches)
+    partitions = merged(caches[node] for node in sorted(whole))
     topics = sorted({partition.at.topic for partition in partitions})
     moving = await _first(brokers.reassignments, [endpoints[node] for node in order])
     if isinstance(moving, Unknown):

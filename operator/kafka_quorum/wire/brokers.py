@@ -36,8 +36,8 @@ class Brokers(Protocol):
     async def describe_partitions(self, endpoint: Endpoint) -> tuple[Partition, ...]:
         """Every partition as this broker knows it (DescribeTopicPartitions, in pages): all of them, or an error."""
 
-    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
-        """Brokers and partitions as this broker has them in its cache, which may be old (Metadata 12, Kafka 3.9)."""
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+        """Brokers, and `partitions`, as this broker has them in its cache, which may be old (Metadata 12)."""
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """The effective `min.insync.replicas` of each of these topics; a topic that is gone meanwhile is absent."""

@@ -150,6 +150,26 @@ async def test_brokers_of_others_are_asked_too() -> None:
     assert seen(found).in_contact(NodeID(7))
 
 
+async def test_of_many_brokers_five_are_asked_for_partitions() -> None:
+    """All are asked who they list, so all are in contact; the controller's cache is among those that are read whole."""
+    ids = tuple(map(NodeID, range(8)))
+    servers = {node: endpoint_of(node, f"10.0.1.{node + 1}") for node in ids}
+    brokers = AnsweringBrokers(caches={int(node): cache(ids=ids, controller=7) for node in ids})
+    found = await asked(brokers, servers)
+    assert brokers.asked_for("metadata of brokers") == list(ids)
+    assert brokers.asked_for("metadata") == [7, 0, 1, 2, 3]
+    assert seen(found).partitions == ORDERS
+    assert led(found).observers_caught_up == frozenset(ids)
+    brokers.errors = {("metadata", int(node)): unreachable() for node in ids}
+    found = await asked(brokers, servers)
+    assert isinstance(found.cluster, Unknown)
+    some = {node: servers[node] for node in ids[:3]}
+    brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
+    assert led(await asked(brokers, some)).observers_caught_up == frozenset(ids)
+    assert brokers.asked_for("metadata") == [0, 1, 2]
+    assert brokers.asked_for("metadata of brokers") == [3, 4, 5, 6, 7]
+
+
 async def test_a_broker_of_another_cluster_makes_all_of_it_unknown() -> None:
     """An address may belong to another cluster by now."""
     brokers = AnsweringBrokers(caches={1: cache(cluster_id=OTHER_CLUSTER)})

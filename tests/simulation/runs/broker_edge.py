@@ -63,9 +63,10 @@ class BrokerEdge(Edge):
         """DescribeTopicPartitions."""
         return await self._read(apis.PARTITIONS, endpoint, lambda: self._model.partitions(endpoint))
 
-    async def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
         """Metadata."""
-        return await self._read(apis.METADATA, endpoint, lambda: self._model.metadata(endpoint))
+        act = partial(self._model.metadata, endpoint, partitions=partitions)
+        return await self._read(apis.METADATA, endpoint, act, about=partitions)
 
     async def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
         """DescribeConfigs of topics."""

@@ -47,9 +47,10 @@ _LEADERLESS: Final = frozenset({ErrorCode.leader_not_available, ErrorCode.listen
 _WELL: Final = frozenset({ErrorCode.none, ErrorCode.replica_not_available})
 
 
-def request() -> Request[MetadataAnswer]:
-    """Every broker and every partition that this broker lists; no topic is created by the question."""
-    sent = MetadataRequest(topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+def request(*, partitions: bool) -> Request[MetadataAnswer]:
+    """Every broker that this broker lists, and with `partitions` all of those too. The question creates no topic."""
+    topics = None if partitions else ()
+    sent = MetadataRequest(topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
     return Request(api=API, build=lambda _: sent, read=_read)
 
 

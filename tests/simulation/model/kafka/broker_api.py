@@ -105,15 +105,15 @@ class ModelBrokers:
         image = self._broker(endpoint, PARTITIONS).image
         return tuple(_shown(image, row) for _, row in sorted(image.partitions.items()))
 
-    def metadata(self, endpoint: Endpoint) -> MetadataAnswer:
-        """The brokers that are not fenced and every partition, as this broker has read them."""
+    def metadata(self, endpoint: Endpoint, *, partitions: bool) -> MetadataAnswer:
+        """The brokers that are not fenced, and every partition if asked for, as this broker has read them."""
         answer = self.brokers(endpoint)
         rows = tuple(row for row in answer.brokers if not row.fenced)
         return MetadataAnswer(
             cluster_id=answer.cluster_id,
             controller=rows[0].node_id if rows else None,
             brokers=rows,
-            partitions=tuple(replace(row, elr=(), last_elr=()) for row in self.partitions(endpoint)),
+            partitions=tuple(replace(row, elr=(), last_elr=()) for row in self.partitions(endpoint) if partitions),
         )
 
     def min_isr(self, endpoint: Endpoint, topics: Sequence[str]) -> dict[str, int]:
