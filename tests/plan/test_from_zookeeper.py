@@ -53,6 +53,7 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
+from kafka_quorum.model.conformance import differs
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.known import Known
@@ -454,6 +455,16 @@ def test_the_revision_goes_up_when_brokers_must_change() -> None:
     assert revisions(DUAL, *BACKWARD) == [1, 2, 2, 2, 3, 3]
     assert revisions(MIGRATES, *BACKWARD) == [1, 1, 1, 1, 2, 2]
     assert revisions(STARTS, *ASIDE) == [1, 1, 1, 1]
+
+
+def test_no_broker_changes_after_the_end() -> None:
+    """When the migration has ended, less is required, and the revision stays: a broker that follows it needs nothing."""
+    look = look_at(FINAL, wanted(finalize=True))
+    record = moved(look, wanted(finalize=True)).record
+    after = published(replace(look, record=record), wanted(finalize=True))
+    assert contract_of(after).revision == contract_of(look).revision
+    assert contract_of(after) != contract_of(look)
+    assert all(not differs(each, follows(contract_of(look))) for each in contract_of(after).settings)
 
 
 def test_the_contract_is_published_after_the_controllers_stopped() -> None:
