@@ -65,7 +65,8 @@ def properties_text(quorum: str, contract: Contract) -> str:
 def _mode_lines(contract: Contract) -> Iterator[str]:
     """How a broker stores metadata: in KRaft, or in ZooKeeper, where it has `broker.id` instead of `node.id`."""
     if contract.zookeeper is None:
-        yield "process.roles=broker"
+        if contract.setting("process.roles") is None:  # else it is among the settings
+            yield "process.roles=broker"
         return
     yield "# A broker uses ZooKeeper now: it has broker.id, and neither node.id nor process.roles"
     yield "# process.roles must not be set"

@@ -103,7 +103,7 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
     initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
     verdict = may_format_initial(situation, node) if initial else may_format_newcomer(situation, node)
     if isinstance(verdict, Refusal):
-        return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
+        return Part(verdicts=(verdict,), waits=(_format_wait(situation, node, verdict),))
     if not is_mirrored(situation, node):
         first = "the operator has to copy its directory id into the status and its claim first"
         message = f"Waiting to format controller {node.node_id}: {first}"
@@ -122,8 +122,10 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
     return Part(actions=(action,), verdicts=(verdict,))
 
 
-def _format_wait(observed: Observed, node: NodeIdentity, verdict: Verdict) -> Wait:
-    lost = _votes_still(observed, node)
+def _format_wait(situation: Situation, node: NodeIdentity, verdict: Verdict) -> Wait:
+    """Before the barrier no disk was lost: one of an earlier attempt was retired on purpose."""
+    started = situation.record.phase is BootstrapPhase.STARTED
+    lost = started and _votes_still(situation.observed, node)
     severity = Severity.DEGRADED if lost else Severity.PROGRESS
     reason = "LostDisk" if lost else "Formatting"
     text = f"controller {node.node_id} lost its disk. {verdict.reason}" if lost else verdict.reason

@@ -181,12 +181,15 @@ def _numbers(pair: tuple[str, str]) -> tuple[int, ...]:
 
 
 def _must_follow(old: Contract, due: Contract) -> bool:
-    """Whether a running broker that follows the old contract has to be changed to follow the new one."""
+    """Whether a running broker that follows the old contract has to be changed to follow the new one.
+
+    A setting that is not required any more may stay.
+    """
     exact = [{one for one in each.settings if one.match is not Match.SOME} for each in (old, due)]
     first_contacts = [{one.key for one in each.settings if one.match is Match.SOME} for each in (old, due)]
     unknown = not set(old.base or old.controllers) & set(due.controllers)
     other = old.cluster_id != due.cluster_id or (old.zookeeper is None) != (due.zookeeper is None)
-    return other or exact[0] != exact[1] or first_contacts[0] != first_contacts[1] or unknown
+    return other or not exact[1] <= exact[0] or first_contacts[0] != first_contacts[1] or unknown
 
 
 def _next_step(situation: Situation, release: str) -> str:

@@ -100,7 +100,7 @@ def why_brokers_left(situation: Situation) -> str:
         return why
     left = brokers_in_migration(situation)
     if left is None:
-        return str(driver(situation))
+        return _why_no_count(situation)
     return f"{left} brokers are still registered in migration mode" if left else ""
 
 
@@ -229,10 +229,12 @@ def may_attempt_again(situation: Situation) -> Answer:
         return no(f"{first}: {seen}")
     used = ", ".join(claim.name for claim in observed.claims if claim.phase != RETIRED and not claim.deleting)
     pods = ", ".join(sorted(pod.name for pod in observed.pods))
+    migrate = situation.desired.migrate
     return unless(
         (
             (not situation.record.has_ended, f"{first}: the roll back is not complete"),
-            (migrate is None or migrate.roll_back, f"{first}: spec.zookeeper.rollBack is true"),
+            (migrate is None or migrate.roll_back, f"{first}: spec.zookeeper.rollBack is true. {_ENDED}"),
+            (migrate is not None and migrate.dry_run, f"{first}: spec.zookeeper.dryRun is true"),
             (bool(pods), f"{first}: pods {pods} still exist"),
             (bool(used), f"{first}: claims {used} are not marked as retired yet"),
             (observed.status.phase is BootstrapPhase.STARTED, f"{first}: the status has the phase Started"),
@@ -241,6 +243,9 @@ def may_attempt_again(situation: Situation) -> Answer:
         ),
         "the roll back is complete, and nothing of the earlier quorum is left",
     )
+
+
+_ENDED = "The cluster uses ZooKeeper as before. Set it to false to migrate again, or delete the KafkaQuorum"
 
 
 def _why_controllers(situation: Situation) -> str:
@@ -275,11 +280,17 @@ def _why_not_all_migrate(situation: Situation, seen: ZooKeeperSeen) -> str:
     """Why not every broker is registered with the controllers as one that migrates."""
     count, wanted = brokers_in_migration(situation), len(seen.expected)
     if count is None:
-        return str(driver(situation))
+        return _why_no_count(situation)
     dead = sorted(seen.expected - seen.registered)
     if dead:
         return f"brokers {_ids(dead)} have replicas, and do not run"
     return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode"
+
+
+def _why_no_count(situation: Situation) -> str:
+    """Why it is not known how many brokers are registered in migration mode."""
+    said = driver(situation)
+    return said if isinstance(said, str) else f"controller {said.node_id} does not report how many brokers migrate"
 
 
 def _ids(ids: object) -> str:

@@ -96,7 +96,9 @@ def _begun_again(situation: Situation, _: Reached | None) -> IdentityRecord:
 
 def _rests(situation: Situation) -> str:
     """Rolled back, and nobody asks for another attempt."""
-    return "" if _goes_on(situation) else ROLLED_BACK
+    migrate = situation.desired.migrate
+    again = migrate is not None and not migrate.roll_back and not migrate.dry_run
+    return "" if again else ROLLED_BACK
 
 
 _BACK: Final = Gate(judge=may_roll_back, change=RecordChange.ROLL_BACK)

@@ -40,7 +40,8 @@ def _formatter(pod: Pod) -> Part:
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
     text = f"formatter {pod.name} is removed: the controllers stop"
-    return Part(actions=(DeletePod(pod=pod, reason="FormatterDone", message=text, permit=verdict),))
+    delete = DeletePod(pod=pod, reason="FormatterDone", message=text, permit=verdict)
+    return Part(actions=(delete,), verdicts=(verdict,))
 
 
 def _stop(situation: Situation, pod: Pod) -> Part:
