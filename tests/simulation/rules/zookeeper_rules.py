@@ -182,10 +182,10 @@ class ZooKeeperRules:
         if keeper is not None and keeper.state is DriverState.POST_MIGRATION:
             self._fail(GIVEN_UP, "the znodes are deleted after the migration was finalized")
         ours = {node["node_id"] for node in (self._record() or {}).get("nodes", ())}
-        leads, left = event.what.controller, event.what.migration
+        leads, said = event.what.controller, event.what.migration
         if leads is not None and leads.node_id not in ours:
             self._fail(GIVEN_BACK, f"controller {leads.node_id} is deleted in ZooKeeper, and is not of this quorum")
-        if left is not None and left.fault:
+        if said is not None and said.fault:
             self._fail(GIVEN_BACK, "/migration is deleted, and nobody knows what it says")
 
     def formatted(self, event: Formatted) -> None:

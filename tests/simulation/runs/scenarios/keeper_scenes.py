@@ -256,6 +256,16 @@ def another_claims(steps: int) -> Act:
     return act
 
 
+def elects_again(times: int) -> Act:
+    """The metadata log has seen this many elections, before anything is copied: only its own epoch grows."""
+
+    def act(world: World, _: Checker) -> None:
+        for process in world.zookeeper.controllers():
+            process.disk.epoch += times
+
+    return act
+
+
 def breaks_migration(steps: int) -> Act:
     """Somebody writes nonsense into `/migration`; after this number of steps a person deletes it."""
 

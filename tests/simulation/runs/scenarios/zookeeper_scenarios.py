@@ -21,6 +21,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     breaks_migration,
     broker_stops,
     either,
+    elects_again,
     finalized,
     formats,
     is_back,
@@ -39,7 +40,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     zookeeper_lags,
 )
 from tests.simulation.runs.scenarios.release_scenes import both, later, loses_record, pauses_for
-from tests.simulation.runs.scenarios.scenes import Act, When, after, applies, erases_status, loses, says, turn
+from tests.simulation.runs.scenarios.scenes import Act, Turn, When, after, applies, erases_status, loses, says, turn
 
 from kafka_quorum.model.migration import BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE, ZOOKEEPER_TO_KRAFT
 
@@ -60,7 +61,7 @@ def _turns_back(name: str, when: When, holds: Holds = rolled_back) -> KeeperScen
 
 def _again(name: str, when: When, *, ends: bool) -> KeeperScenario:
     """It is rolled back at this moment, and begun again when that has ended."""
-    turns = (turn("rolls back", when, ROLLS_BACK), turn("begins again", is_back, GOES_ON))
+    turns: tuple[Turn, ...] = (turn("rolls back", when, ROLLS_BACK), turn("begins again", is_back, GOES_ON))
     if ends:
         turns += (turn("finalizes", is_parked, FINALIZES),)
     return KeeperScenario(name=f"zookeeper-again-{name}", spec=_SPEC, turns=turns, holds=finalized if ends else parked)
@@ -142,7 +143,7 @@ _BEYOND: Final[dict[str, Act]] = {
 
 def _at(kind: str, stage: str, name: str, act: Act) -> KeeperScenario:
     """Something happens at this stage; then it goes on to where it was asked to go."""
-    turns = (turn(name, at(kind, stage), act),)
+    turns: tuple[Turn, ...] = (turn(name, at(kind, stage), act),)
     ends, holds = "Ready", parked
     if stage == "Finalize":
         turns, holds = (turn("finalizes", is_parked, FINALIZES), *turns), finalized
@@ -277,6 +278,16 @@ _MORE: Final = (
             ("with-a-foreign-claim", "ControllersStop", another_claims(120)),
             ("with-a-broken-znode", "ControllersStop", breaks_migration(120)),
         )
+    ),
+    KeeperScenario(
+        name="zookeeper-back-after-elections",
+        spec=_SPEC,
+        turns=(
+            turn("the leader ends again and again", at(THERE, "Controllers"), elects_again(12)),
+            turn("rolls back", is_parked, ROLLS_BACK),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
     ),
     *(_again(name, when, ends=True) for name, when in MOMENTS.items() if name != "from-dual-write"),
 )
