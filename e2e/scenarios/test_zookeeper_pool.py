@@ -62,7 +62,6 @@ def test_brokers_of_before_are_adopted_and_migrated(
             "config": {
                 "auto.create.topics.enable": "false",
                 "default.replication.factor": "3",
-                "min.insync.replicas": "2",
                 "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
                 "super.users": "User:ANONYMOUS;User:admin",
             },

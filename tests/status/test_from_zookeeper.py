@@ -149,7 +149,7 @@ def test_a_pod_that_cannot_end_is_degraded() -> None:
     """A pod on a lost machine makes a roll back Degraded: a person has to decide."""
     look = look_at(STOP, TURNS)
     pods = tuple(replace(pod, deleting=True) for pod in look.pods)
-    nodes = tuple((name, replace(said, value=replace(said.value, ready=False))) for name, said in look.kube_nodes)  # type: ignore[type-var, union-attr]  # all are known
+    nodes = tuple((name, replace(said, value=replace(said.value, ready=False))) for name, said in look.kube_nodes)  # all are known
     found = done(replace(look, pods=pods, kube_nodes=nodes), TURNS)
     assert (degraded(found).truth, degraded(found).reason) == (Truth.TRUE, "ControllersStop")
 
