@@ -221,6 +221,7 @@ def may_end_quorum(situation: Situation) -> Answer:
 def may_attempt_again(situation: Situation) -> Answer:
     """Rules 1 and 7: a rolled-back quorum is made again if every trace of the earlier one is retired."""
     first, observed, seen = "Did not begin the migration again", situation.observed, keeper(situation)
+    migrate = situation.desired.migrate
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     used = ", ".join(claim.name for claim in observed.claims if claim.phase != RETIRED and not claim.deleting)
@@ -228,6 +229,7 @@ def may_attempt_again(situation: Situation) -> Answer:
     return unless(
         (
             (not situation.record.has_ended, f"{first}: the roll back is not complete"),
+            (migrate is None or migrate.roll_back, f"{first}: spec.zookeeper.rollBack is true"),
             (bool(pods), f"{first}: pods {pods} still exist"),
             (bool(used), f"{first}: claims {used} are not marked as retired yet"),
             (observed.status.phase is BootstrapPhase.STARTED, f"{first}: the status has the phase Started"),
