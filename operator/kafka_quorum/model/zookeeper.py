@@ -180,7 +180,8 @@ class GiveBack:
     """The one write to ZooKeeper: both nodes are deleted, and the epoch is raised, all of it or nothing.
 
     Each with its version: what has changed since the look fails the whole transaction. None for a node that is not
-    there. `epoch` is the new controller epoch, None to leave it as it is.
+    there; `controller` is None as well if a broker leads, which stays. `epoch` is the new controller epoch, None to
+    leave it as it is.
     """
 
     controller: ControllerNode | None

@@ -39,7 +39,7 @@ def give_back(session: Session, what: GiveBack) -> SavedNodes:
         )
     found = Reader(session).claims()
     for path, seen, now in zip(_CLAIMS, (what.controller, what.controller_epoch, what.migration), found, strict=True):
-        if seen != now:
+        if seen != now and not _stays(seen, now):
             raise _changed(session, path, f"it was {_shown(seen)}, and is {_shown(now)}")
     if not session.in_time():
         raise ZooKeeperUnreachable(
@@ -65,6 +65,11 @@ def give_back(session: Session, what: GiveBack) -> SavedNodes:
         controller_epoch="" if epoch is None else str(epoch.epoch),
         migration="" if migration is None else migration.raw,
     )
+
+
+def _stays(seen: object, now: object) -> bool:
+    """Whether a broker leads, which is not to be deleted. One that was elected since the look has raised the epoch."""
+    return seen is None and isinstance(now, ControllerNode) and now.kraft_epoch is None
 
 
 _CLAIMS: Final = ("/controller", "/controller_epoch", "/migration")
