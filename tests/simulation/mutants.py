@@ -33,6 +33,7 @@ from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
 from tests.simulation.mutations.tokens import TOKEN_MUTANTS
+from tests.simulation.mutations.zookeeper import ZOOKEEPER_MUTANTS
 from tests.simulation.runs.driver import Run
 from tests.simulation.runs.explore import any_replay, runs_of
 from tests.simulation.runs.weather import Weathered
@@ -49,6 +50,7 @@ ALL: Final = (
     *MIGRATION_MUTANTS,
     *EVIDENCE_MUTANTS,
     *POOL_MUTANTS,
+    *ZOOKEEPER_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -11,12 +11,15 @@ from typing import Any, Final, TypeAlias
 Json: TypeAlias = dict[str, Any]
 
 TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount")
+OF_ONE_MODE: Final = frozenset({"MigratedFromZooKeeper"})
+"""Conditions that only some quorums have: those of one bootstrap mode."""
 BLIND: Final = "CannotLook"
 """The reason of every condition while passes end in errors: it has priority over all others."""
 _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 _NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
+    | {"DualWrite"}
 )
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"
@@ -40,7 +43,7 @@ def contradictions(status: Json, *, generation: int | None = None) -> list[str]:
 
 
 def _form(rows: list[Json], status: Json, generation: int | None) -> Iterator[str]:
-    types = [row.get("type") for row in rows]
+    types = [row.get("type") for row in rows if row.get("type") not in OF_ONE_MODE]
     if types != list(TYPES):
         yield f"the conditions are {types}"
         return

@@ -7,10 +7,12 @@ from typing import TypeAlias
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.disk import Disk, Meta
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.zookeeper_broker import KeeperBroker
 
 from kafka_quorum.model.brokers import Move, TopicPartition
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
+from kafka_quorum.model.zookeeper import GiveBack
 from kit.kube.protocol import Json
 
 
@@ -151,6 +153,20 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GaveBack:
+    """The operator's transaction on ZooKeeper has its effect now."""
+
+    what: GiveBack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperBrokerStarted:
+    """The owner of a broker that migrates from ZooKeeper started it."""
+
+    broker: KeeperBroker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """The operator sends AlterPartitionReassignments."""
 
@@ -201,11 +217,13 @@ class BrokerStop:
 
 OfBrokers: TypeAlias = Moved | Unregistered | BrokerFormatted | BrokerStarted | BrokerStop
 """What happens to pools; rules of pools judge it."""
+OfKeepers: TypeAlias = GaveBack | KeeperBrokerStarted
+"""What happens to a cluster that migrates from ZooKeeper."""
 Asked: TypeAlias = (
     ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 )
 """What the operator asked for."""
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers
 
 Fail: TypeAlias = Callable[[str, str], None]
 """The receiver of a broken rule and of what happened."""

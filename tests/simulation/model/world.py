@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tests.simulation.model.clock import VirtualClock
-from tests.simulation.model.happened import Happened
+from tests.simulation.model.happened import Happened, KeeperBrokerStarted
 from tests.simulation.model.kafka.broker_model import BrokerModel
 from tests.simulation.model.kafka.brokers import Brokers
 from tests.simulation.model.kafka.kraft_model import KraftModel
+from tests.simulation.model.kafka.zookeeper import ZooKeeperModel
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.kubelet import Kubelet
 from tests.simulation.model.kubernetes.machines import NAMES, Machines
@@ -19,6 +20,7 @@ from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.kubernetes.services import Services
 from tests.simulation.model.kubernetes.volumes import Volumes
+from tests.simulation.model.zookeeper_owner import ZooKeeperOwner
 
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
 
@@ -53,6 +55,9 @@ class World:
         self.pools = BrokerModel(self.kraft, self.clock)
         pods = PoolPods(self.kube, self.pools, self.clock, self.volumes, self.tell)
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines, pods)
+        self.zookeeper = ZooKeeperModel(self.kraft, self.brokers, self.clock)
+        self.zookeeper.started = lambda broker: self.tell(KeeperBrokerStarted(broker=broker))
+        self.owner = ZooKeeperOwner(self.zookeeper, self.kube, self.clock)
         self.full = False
         """Whether no machine has room for another pod without a fixed machine."""
         self.steps = 0
@@ -83,6 +88,8 @@ class World:
         self.volumes.sweep()
         self.kraft.step()
         self.pools.step()
+        self.owner.step()
+        self.zookeeper.step()
         for look in self.lookers:
             look()
 
@@ -97,7 +104,7 @@ class World:
             for one in self.kraft.processes
         )
         features = tuple((one.release, one.disk.image.levels) for one in self.kraft.processes)
-        return len(self.kube.writes), disks, processes, features
+        return len(self.kube.writes), disks, processes, features, self.zookeeper.digest()
 
     def machine_of(self, namespace: str, quorum: str, node_id: int) -> str:
         """The machine of a controller: its pod's, else its volume's; empty if it has none."""
@@ -131,8 +138,8 @@ class World:
 
     @property
     def pending(self) -> bool:
-        """Whether a request is still under way."""
-        return bool(self._later)
+        """Whether a request is still under way, or a broker is being changed by its owner."""
+        return bool(self._later) or self.owner.busy
 
     def tell(self, event: Happened) -> None:
         """Something happened: the listeners judge it at once."""

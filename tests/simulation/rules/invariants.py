@@ -20,8 +20,10 @@ from tests.simulation.model.happened import (
     Created,
     DiskLost,
     Formatted,
+    GaveBack,
     GhostCured,
     Happened,
+    KeeperBrokerStarted,
     Moved,
     PodDeleted,
     RemoveSent,
@@ -45,6 +47,7 @@ from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, 
 from tests.simulation.rules.migration_rules import MigrationRules
 from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
+from tests.simulation.rules.zookeeper_rules import ZooKeeperRules
 from tests.status.contradictions import contradictions
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -110,6 +113,8 @@ class Lineage:
     """Directory ids that the record retires, and since when: no pod that is created later ever runs one."""
     given_up: frozenset[DirectoryID] = frozenset()
     """Directory ids that were retired with their machine, which may return. No other disk with data is retired."""
+    record: Json | None = None
+    """The record as the operator wrote it last."""
     static: set[NodeID] = field(default_factory=set)
     """The controllers that were formatted for a static quorum."""
 
@@ -143,6 +148,7 @@ class Checker:
         self._committed = CommittedRules(world, self._glances, self.fail)
         self._pools = PoolRules(world, self.fail)
         self._migrations = MigrationRules(world, self.fail)
+        self._zookeeper = ZooKeeperRules(world, self.fail)
         self.planned = self._committed.planned
         self.led_looks_s = self._committed.led_looks_s
         world.witness = self._committed
@@ -172,6 +178,7 @@ class Checker:
         self._rolls.look()
         self._kept.look()
         self._pools.look()
+        self._zookeeper.look()
         running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
@@ -195,17 +202,18 @@ class Checker:
                 self._revision_deleted(event)
             case Moved() | Unregistered() | BrokerFormatted() | BrokerStarted() | BrokerStop():
                 self._pools.hear(event)
+            case GaveBack():
+                self._zookeeper.gave_back(event)
+            case KeeperBrokerStarted(broker=broker):
+                self._zookeeper.broker_started(broker)
             case _:
                 self._asked(event)
 
     def _asked(self, event: Asked) -> None:
         """A request of the operator."""
         match event:
-            case ClaimDeleted(disk=disk):
-                if disk is not None:
-                    self._released.add(disk.serial)
-                self._pools.claim_deleted(event.name, disk)
-                self._membership.claim_deleted(event)
+            case ClaimDeleted():
+                self._claim_deleted(event)
             case StopSent() | PodDeleted():
                 self._stopped(event)
             case AddSent():
@@ -225,8 +233,18 @@ class Checker:
             case Created():
                 self._created(event)
 
+    def _claim_deleted(self, event: ClaimDeleted) -> None:
+        if event.disk is not None:
+            self._released.add(event.disk.serial)
+        self._pools.claim_deleted(event.name, event.disk)
+        if not self._zookeeper.has_gone_back():
+            self._membership.claim_deleted(event)
+
     def _stopped(self, event: StopSent | PodDeleted) -> None:
         stop = event.stop if isinstance(event, StopSent) else event
+        if self._zookeeper.is_going_back():
+            self._zookeeper.pod_deleted(stop)
+            return
         retired = self.lineage(stop.namespace, stop.quorum).retired.keys()
         if isinstance(event, StopSent):
             self._membership.stop_sent(stop, retired)
@@ -268,6 +286,7 @@ class Checker:
         lineage = self.lineage(event.namespace, event.quorum)
         self._formatted_on[event.key.directory_id or DirectoryID("")] = event.serial
         lineage.formatted.add(event.cluster_id)
+        self._zookeeper.formatted(event)
         if len(lineage.formatted) > 1:
             self.fail("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
         if any(event.cluster_id in ended.formatted for ended in self._ended):
@@ -379,6 +398,19 @@ class Checker:
         if body["status"]["observedGeneration"] > body["metadata"]["generation"]:
             self.fail("conditions", "the status is of a later generation than the spec")
 
+    def _begun_before(self, lineage: Lineage, before: Json | None, *, started: bool) -> Json | None:
+        """The record before; None if the cluster went back to ZooKeeper, and another attempt begins.
+
+        What was retired stays so.
+        """
+        last = lineage.record
+        if last is None or started or last["phase"] != "Started" or self._zookeeper.may_begin_again(last):
+            return before
+        lineage.phase_started = lineage.ran = False
+        lineage.static.clear()
+        self._world.zookeeper.forget_quorum()
+        return None
+
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
         if plural == "kafkaquorums" and written.by_operator:
@@ -397,6 +429,8 @@ class Checker:
         lineage.recorded.add(cluster_id)
         if len(lineage.recorded) > 1:
             self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
+        before = self._begun_before(lineage, before, started=started)
+        lineage.record = record
         if lineage.phase_started and not started:
             self.fail("1", "the record goes back from Started to Formatting")
         if before is not None and _changed(before["initial"], record["initial"]):

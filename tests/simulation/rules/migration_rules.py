@@ -19,6 +19,7 @@ from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 MIGRATION: Final = "7, migration"
 VOTERS: Final = "controller.quorum.voters"
+STATIC_TO_DYNAMIC: Final = "StaticToDynamic"
 _RECORD_SUFFIX: Final = "-identity"
 _CONTRACT_SUFFIX: Final = "-brokers"
 _KAFKA: Final = PodRole.KAFKA.value
@@ -44,7 +45,7 @@ class MigrationRules:
         if name.endswith(_CONTRACT_SUFFIX) and (contract := _stored(loaded(written.after), "contract.json")):
             record = self._record(namespace, name.removesuffix(_CONTRACT_SUFFIX))
             rows = {row["key"]: row for row in contract["settings"]}
-            if record and not rows[VOTERS]["value"]:
+            if record and not rows[VOTERS]["value"] and not _beside(record):
                 self._without_voters(record)
 
     def created(self, event: Created) -> None:
@@ -83,8 +84,8 @@ class MigrationRules:
         if was and is_ and len(set(map(frozenset, ids))) > 1:
             self._fail(MIGRATION, "the controllers of the record change during a migration")
         stages = [one and one["stage"] for one in (was, is_)]
-        if stages[0] == stages[1]:
-            return
+        if stages[0] == stages[1] or _beside(before) or _beside(after):
+            return  # `zookeeper_rules` judges a migration from ZooKeeper
         if is_ and stages[1] == "RaiseLevel":
             self._rolled(after)
         if is_ and stages[1] == "Brokers":
@@ -132,6 +133,11 @@ class MigrationRules:
 
     def _record(self, namespace: str, quorum: str) -> Json | None:
         return _stored(self._world.kube.view(CONFIG_MAPS, namespace, f"{quorum}{_RECORD_SUFFIX}"), "record.json")
+
+
+def _beside(record: Json) -> bool:
+    """Whether the migration is one from ZooKeeper, or back."""
+    return bool((record.get("migration") or {}).get("kind", STATIC_TO_DYNAMIC) != STATIC_TO_DYNAMIC)
 
 
 def _stored(body: Json | None, key: str) -> Json | None:

@@ -32,6 +32,7 @@ from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges
 from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
@@ -84,11 +85,22 @@ def real(
     *,
     may_act: Callable[[], bool] = lambda: True,
     brokers: BrokerEdges = NO_BROKERS,
+    keepers: KeeperEdges = NO_KEEPERS,
 ) -> Operator:
-    """The operator's own reconcile code. `may_act` is whether it holds the lease, `brokers` where it asks brokers."""
+    """The operator's own reconcile code. `may_act` is whether it holds the lease, `brokers` where it asks brokers.
+
+    `keepers` is where it reads the state of a migration from ZooKeeper.
+    """
     settings = Settings(holder="simulation")
     made = Watched(
-        kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act, brokers=brokers
+        kube=kube,
+        controllers=controllers,
+        clock=clock,
+        ids=ids,
+        settings=settings,
+        may_act=may_act,
+        brokers=brokers,
+        keepers=keepers,
     )
     made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
     return made

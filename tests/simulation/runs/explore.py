@@ -28,6 +28,7 @@ from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
+from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
 from tests.simulation.runs.storm import Storm
 from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
@@ -41,7 +42,7 @@ _STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, P
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in (*ALL, *POOL_SCENARIOS, *WITH_POOLS) if one.name == name)
+    return next(one for one in (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *BESIDE_STAGES) if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:

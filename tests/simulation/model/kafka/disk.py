@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final
 
 from tests.simulation.model.kafka.cluster_image import NO_CLUSTER, ClusterImage
+from tests.simulation.model.kafka.keeper_image import NO_KEEPER, KeeperImage
 from tests.simulation.model.kafka.releases import Levels
 from tests.simulation.model.kafka.replica_log import ReplicaLog
 
@@ -45,6 +46,8 @@ class Image:
     registered: tuple[Registration, ...] = ()
     cluster: ClusterImage = NO_CLUSTER
     """Brokers and partitions."""
+    keeper: KeeperImage = NO_KEEPER
+    """The migration from ZooKeeper."""
 
 
 NOTHING: Final = Image()

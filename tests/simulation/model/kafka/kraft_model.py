@@ -13,6 +13,7 @@ from typing import Final
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kafka.cluster_image import ClusterImage
 from tests.simulation.model.kafka.disk import Disk, Entry, Registration
+from tests.simulation.model.kafka.keeper_image import KeeperImage
 from tests.simulation.model.kafka.process import CONTROLLER, Process, Software
 from tests.simulation.model.kafka.releases import Levels, defaults, supported, why_not
 
@@ -85,6 +86,7 @@ class KraftModel:
             static=frozenset(ReplicaKey(node_id=one, directory_id=None) for one in as_.static),
             broker=as_.broker,
             registers=as_.registers,
+            migrates=as_.migrates,
             incarnation=f"process {self._started}",
             started_s=now_s,
             up_s=now_s + pace.startup_s,
@@ -356,6 +358,7 @@ class KraftModel:
         levels: Levels | None = None,
         registered: tuple[Registration, ...] | None = None,
         cluster: ClusterImage | None = None,
+        keeper: KeeperImage | None = None,
     ) -> None:
         """Write one record; its change holds from this record on, before it is committed."""
         log, image = leader.disk.log, leader.disk.image
@@ -367,6 +370,8 @@ class KraftModel:
             image = replace(image, registered=registered)
         if cluster is not None:
             image = replace(image, cluster=cluster)
+        if keeper is not None:
+            image = replace(image, keeper=keeper)
         log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
 
     def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:

@@ -38,6 +38,8 @@ class Software:
     """Whether it registers as soon as it follows; a broker of a pool registers by itself."""
     fetch_timeout_s: float = FETCH_TIMEOUT_S
     pace: Pace = INSTANT
+    migrates: bool = False
+    """A controller with `zookeeper.metadata.migration.enable`."""
     addressed_s: float | None = None
     """When its pod got its address; None if that was at the start."""
 
@@ -63,6 +65,7 @@ class Process:
     static: frozenset[ReplicaKey] = frozenset()
     broker: bool = False
     registers: bool = True
+    migrates: bool = False
     incarnation: str = ""
     started_s: float = 0.0
     up_s: float = 0.0

@@ -13,6 +13,7 @@ from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kit.kube.protocol import Json
 
 VOTERS_SETTING: Final = "controller.quorum.voters"
+MIGRATES_SETTING: Final = "zookeeper.metadata.migration.enable"
 FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
 INITIAL: Final = "--initial-controllers"
 _FLAGS: Final = frozenset({INITIAL, "--no-initial-controllers", "--standalone"})
@@ -85,6 +86,13 @@ def fetch_timeout_in(properties: str) -> float:
         if name.strip() == FETCH_TIMEOUT:
             return int(value) / 1000
     return FETCH_TIMEOUT_S
+
+
+def migrates_in(properties: str) -> bool:
+    """Whether a properties file lets a controller write to ZooKeeper as well."""
+    lines = (line.partition("=") for line in properties.splitlines())
+    found = {name.strip(): value for name, _, value in lines}
+    return found.get(MIGRATES_SETTING) == "true" and bool(found.get("zookeeper.connect"))
 
 
 def config_maps_of(pod: Json) -> list[str]:

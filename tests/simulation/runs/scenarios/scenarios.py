@@ -66,6 +66,7 @@ from tests.simulation.runs.scenarios.standing_scenarios import STANDING
 from tests.simulation.runs.scenarios.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.runs.scenarios.time_scenarios import TIMES
 from tests.simulation.runs.scenarios.token_scenarios import TOKENS
+from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE
 
 from kit.kube.protocol import Json
 
@@ -537,4 +538,5 @@ ALL: Final = (
     *CLAIM_SCENARIOS,
     *LATER_SCENARIOS,
     *EVIDENCE_SCENARIOS,
+    *BESIDE,
 )

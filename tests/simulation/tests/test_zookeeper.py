@@ -1,0 +1,39 @@
+"""Migrations from ZooKeeper at each stage and moment: a seeded share of the scenarios, and of single faults.
+
+The whole way, and the roll back from each stage, are among the scenarios of `test_exhaustive`.
+"""
+
+import random
+import sys
+from typing import Final
+
+import pytest
+from tests.simulation.runs.explore import explore
+from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES, EXHAUSTIVE
+
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
+ONE_IN: Final = 1500
+SCENARIOS: Final = 20
+"""How many of those without a fault; `make soak` performs all of them."""
+
+
+def test_what_may_happen_at_a_stage(request: pytest.FixtureRequest) -> None:
+    """Whatever happens at whichever stage: no rule is broken, and each migration ends where it was asked to."""
+    plain = [one.name for one in BESIDE_STAGES if not one.exhaustive]
+    chosen = random.Random("zookeeper").sample(plain, SCENARIOS)
+    tally = explore(chosen)
+    _print(request, f"\n{', '.join(chosen)}\n{tally.report()}\n")
+    assert not tally.failures, "\n".join(tally.failures[:10])
+
+
+def test_single_faults(request: pytest.FixtureRequest) -> None:
+    """A share of all single faults, there and back: crashes at call boundaries, late and lost answers, losses."""
+    tally = explore([one.name for one in EXHAUSTIVE], one_in=ONE_IN)
+    _print(request, f"\n{tally.report()}\n")
+    assert not tally.failures, "\n".join(tally.failures[:10])
+
+
+def _print(request: pytest.FixtureRequest, text: str) -> None:
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        sys.stdout.write(text)
