@@ -24,6 +24,7 @@ from kafka_quorum.errors import (
     ZooKeeperUnreachable,
     ZooKeeperUnusable,
 )
+from kafka_quorum.model.beside import to_give_back
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.zookeeper import (
     ControllerNode,
@@ -332,6 +333,16 @@ async def test_what_changed_since_the_look_is_not_given_back(world: World, chang
         await give_back(world.access, all_of(seen))
     assert not failure.value.outcome_unknown
     assert world.tree() == before
+
+
+async def test_a_broker_that_leads_stays(world: World) -> None:
+    """Before a KRaft controller claimed the cluster, only `/migration` is deleted: the broker's claim stays."""
+    world.client.delete(f"{world.chroot}/controller")
+    world.put("controller", {**CONTROLLER, "brokerid": 1, "kraftControllerEpoch": -1})
+    seen = await look(world.access)
+    await give_back(world.access, to_give_back(seen))
+    assert world.held("migration") is None
+    assert world.held("controller") is not None
 
 
 async def test_what_appears_is_not_overwritten(world: World) -> None:

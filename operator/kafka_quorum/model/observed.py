@@ -123,6 +123,10 @@ class RecordedStatus:
     soak: Soak | None = None
     contract_revision: int = 0
     """The revision of the broker contract as it was reported last; 0 if there was none."""
+    migration: str = ""
+    """The kind of the migration that was under way as it was reported last; empty if there was none."""
+    ended: bool = False
+    """Whether it says that the cluster went back to ZooKeeper, and the quorum has ended."""
 
     @property
     def operation(self) -> VoterOperation | None:

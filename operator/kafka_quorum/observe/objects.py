@@ -8,6 +8,7 @@ from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, Member, NodeID
 from kafka_quorum.model.memory import Soak
+from kafka_quorum.model.migration import ROLLED_BACK, MigrationKind
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Terminated
 from kafka_quorum.resources.intent import operation_from
@@ -144,6 +145,8 @@ def status_from(resource: Json) -> RecordedStatus:
         open=operation_from(status.get("operation")),
         soak=_soak(status.get("soak")),
         contract_revision=_revision(object_of(status.get("brokerContract")).get("revision")),
+        migration=_kind(object_of(status.get("migration")).get("kind")),
+        ended=bootstrap.get("phase") == ROLLED_BACK,
     )
 
 
@@ -174,6 +177,10 @@ def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - any JSON that the status h
     if type(epoch) is not int or type(seconds) is not int or not 0 <= seconds <= INT32_MAX:
         return None
     return Soak(epoch=epoch, healthy_s=float(seconds))
+
+
+def _kind(found: object) -> str:
+    return found if any(found == kind.value for kind in MigrationKind) and isinstance(found, str) else ""
 
 
 def _revision(found: object) -> int:

@@ -190,7 +190,14 @@ ZOOKEEPER_MUTANTS: Final = (
             "zookeeper-backtozookeeper-brokersreturn-the-record-lost",
             "zookeeper-controllersstop-forgotten",
         ),
-        ("rebuilt_migration", "0 if runs else 1", "0"),
+        ("_by_contract", "0 if runs else 1", "0"),
+    ),
+    mutant(
+        "a-lost-record-starts-controllers-that-a-roll-back-stopped",
+        "7, records",
+        ("zookeeper-brokersleave-forgotten-by-all", "zookeeper-brokersleave-forgotten"),
+        ("_by_contract", "not (turned or runs)", "False"),
+        ("_turned", "asked or observed.status.migration in ...", "asked"),
     ),
     mutant(
         "a-lost-record-forgets-the-migration",
@@ -202,7 +209,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "a-lost-record-gives-zookeeper-up",
         "7, given up",
         ("zookeeper-zookeepertokraft-dualwrite-the-record-lost",),
-        ("rebuilt_migration", "_at(ZOOKEEPER_TO_KRAFT, 2, release)", "_at(ZOOKEEPER_TO_KRAFT, 3, release)"),
+        ("_by_contract", "_at(ZOOKEEPER_TO_KRAFT, 2, release)", "_at(ZOOKEEPER_TO_KRAFT, 3, release)"),
     ),
     mutant(
         "a-lost-record-lets-brokers-go-on",
@@ -211,6 +218,6 @@ ZOOKEEPER_MUTANTS: Final = (
             "zookeeper-zookeepertokraft-brokers-the-record-lost",
             "zookeeper-zookeepertokraft-controllers-the-record-lost",
         ),
-        ("rebuilt_migration", "_at(ZOOKEEPER_TO_KRAFT, 1, release)", "_at(ZOOKEEPER_TO_KRAFT, 2, release)"),
+        ("_by_contract", "_at(ZOOKEEPER_TO_KRAFT, 1, release)", "_at(ZOOKEEPER_TO_KRAFT, 2, release)"),
     ),
 )

@@ -113,6 +113,8 @@ class Lineage:
     """Directory ids that the record retires, and since when: no pod that is created later ever runs one."""
     given_up: frozenset[DirectoryID] = frozenset()
     """Directory ids that were retired with their machine, which may return. No other disk with data is retired."""
+    record: Json | None = None
+    """The record as the operator wrote it last."""
     static: set[NodeID] = field(default_factory=set)
     """The controllers that were formatted for a static quorum."""
 
@@ -401,7 +403,8 @@ class Checker:
 
         What was retired stays so.
         """
-        if before is None or started or before["phase"] != "Started" or self._zookeeper.may_begin_again(before):
+        last = lineage.record
+        if last is None or started or last["phase"] != "Started" or self._zookeeper.may_begin_again(last):
             return before
         lineage.phase_started = lineage.ran = False
         lineage.static.clear()
@@ -427,6 +430,7 @@ class Checker:
         if len(lineage.recorded) > 1:
             self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
         before = self._begun_before(lineage, before, started=started)
+        lineage.record = record
         if lineage.phase_started and not started:
             self.fail("1", "the record goes back from Started to Formatting")
         if before is not None and _changed(before["initial"], record["initial"]):

@@ -26,7 +26,7 @@ MODES: Final = "7, modes"
 AGAIN: Final = "7, again"
 RECENT_S: Final = 6.0
 """The greatest age of what the operator has read of the spec when a write of it is done."""
-READ_S: Final = 15.0
+READ_S: Final = 8.0
 """The greatest age of what it has read of ZooKeeper, if no read failed: one every 5 s."""
 ASKED_S: Final = 50.0
 """The greatest age of what it has read of brokers, if no read failed: one every 30 s."""
@@ -35,8 +35,9 @@ _STOPPED: Final = frozenset({"ControllersStop", "ZooKeeperLeads", "BrokersLeave"
 _KINDS: Final = frozenset({"ZooKeeperToKRaft", "BackToZooKeeper", "LeftZooKeeperAlone"})
 _STALE: Final = "/migration exists"
 _LED: Final = "a KRaft controller leads"
-_OURS: Final = frozenset({_STALE, _LED})
-"""What is in the way of another quorum, and is our own once the controllers run."""
+_EPOCH: Final = "a partition has a higher epoch than /controller_epoch"
+_OURS: Final = frozenset({_STALE, _LED, _EPOCH})
+"""What is in the way of another quorum, and is our own once the controllers run; or is not read any more."""
 _OLD: Final = frozenset({"3.9", "3.9-IV0"})
 
 
@@ -225,7 +226,8 @@ class ZooKeeperRules:
             return "it was not rolled back"
         if model.controllers():
             return "a controller runs"
-        if model.migration is not None or not model.leads:
+        held = model.controller
+        if model.migration is not None or (held is not None and held.kraft_epoch is not None):
             return "ZooKeeper does not lead"
         return "ZooKeeper lacks records" if model.acknowledged - model.records else ""
 
@@ -275,7 +277,7 @@ class ZooKeeperRules:
         if model.extras.denied or model.extras.encoded or model.extras.reassigning:
             now.append("ZooKeeper has something that cannot be migrated")
         if model.state_epoch > model.epoch.epoch:
-            now.append("a partition has a higher epoch than /controller_epoch")
+            now.append(_EPOCH)
         return [*now, *(text for one in model.brokers for text in _of_broker(one))]
 
     def _record(self) -> Json | None:

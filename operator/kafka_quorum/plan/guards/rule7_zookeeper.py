@@ -224,11 +224,11 @@ def may_end_quorum(situation: Situation) -> Answer:
 def may_attempt_again(situation: Situation) -> Answer:
     """Rules 1 and 7: a rolled-back quorum is made again if every trace of the earlier one is retired."""
     first, observed, seen = "Did not begin the migration again", situation.observed, keeper(situation)
+    migrate = situation.desired.migrate
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     used = ", ".join(claim.name for claim in observed.claims if claim.phase != RETIRED and not claim.deleting)
     pods = ", ".join(sorted(pod.name for pod in observed.pods))
-    migrate = situation.desired.migrate
     return unless(
         (
             (not situation.record.has_ended, f"{first}: the roll back is not complete"),

@@ -39,7 +39,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
         return nodes
     ids = {node.node_id for node in nodes}
     initial = _rebuilt_initial(observed, nodes)
-    started = somebody_started(observed) or not initial
+    started = somebody_started(observed) or not initial or observed.status.ended
     migration = rebuilt_migration(desired, observed, _rebuilt_revision(observed), started=started)
     if isinstance(migration, str):
         return migration

@@ -5,6 +5,7 @@ follows from the broker contract, which is a step ahead of the brokers, and from
 What cannot be known is not guessed: the record is not rebuilt then.
 """
 
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.migration import (
@@ -29,6 +30,8 @@ def rebuilt_migration(  # noqa: PLR0911 - one answer for each stage
     if desired.bootstrap is not BootstrapMode.ZOOKEEPER:
         return None
     release = desired.runtime.release
+    if observed.status.ended:
+        return _at(BACK_TO_ZOOKEEPER, -1, release)
     if not started:
         return _at(ZOOKEEPER_TO_KRAFT, 0, release)
     applied = observed.revision(revision)
@@ -40,17 +43,34 @@ def rebuilt_migration(  # noqa: PLR0911 - one answer for each stage
     published = observed.contract
     if isinstance(published, Unknown) or published.value is None:
         return "the stage of the migration from ZooKeeper is not known without the broker contract. Restore both"
-    contract = published.value.contract
-    turned = desired.migrate is not None and desired.migrate.roll_back
-    runs = any(pod.role is PodRole.KAFKA for pod in observed.pods)
+    return _by_contract(published.value.contract, release, turned=_turned(desired, observed), runs=_runs(observed))
+
+
+def _by_contract(contract: Contract, release: str, *, turned: bool, runs: bool) -> Reached | str:
+    """The stage while the controllers write to ZooKeeper. `turned`: back to it. `runs`: a controller has a pod."""
     if contract.zookeeper is None:
         return _at(ZOOKEEPER_TO_KRAFT, 2, release)
+    if not (turned or runs):
+        return (
+            "no controller runs, and a roll back may have stopped them: then none may start again. Restore it from a "
+            "backup, or set spec.zookeeper.rollBack to true to go back to ZooKeeper"
+        )
     migrates = (setting := contract.setting(MIGRATION)) is not None and setting.value == "true"
     if not migrates:
         return _at(LEFT_ZOOKEEPER_ALONE, 0, release) if turned and not runs else _at(ZOOKEEPER_TO_KRAFT, 0, release)
     if turned:
         return _at(BACK_TO_ZOOKEEPER, 0 if runs else 1, release)
     return _at(ZOOKEEPER_TO_KRAFT, 1, release)
+
+
+def _runs(observed: Observed) -> bool:
+    return any(pod.role is PodRole.KAFKA for pod in observed.pods)
+
+
+def _turned(desired: Desired, observed: Observed) -> bool:
+    """Whether the migration goes back: the spec asks for it, or asked for it before, as the status says."""
+    asked = desired.migrate is not None and desired.migrate.roll_back
+    return asked or observed.status.migration in {each.kind.value for each in (BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE)}
 
 
 def _at(migration: Migration, stage: int, release: str) -> Reached:

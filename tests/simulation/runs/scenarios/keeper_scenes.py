@@ -10,7 +10,17 @@ from tests.simulation.model.kafka.zookeeper_broker import CONNECT, Mode
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.scenarios.scenes import Act, Scenario, When, applies, does_nothing, resource, rests, spec_of
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    When,
+    applies,
+    does_nothing,
+    has_copies,
+    resource,
+    rests,
+    spec_of,
+)
 
 from kafka_quorum.model.zookeeper import DriverState, MigrationNode
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
@@ -239,6 +249,20 @@ def some(mode: Mode) -> When:
 def formats(world: World) -> bool:
     """Once there is an identity, and no controller may start yet."""
     return record(world).get("phase") == "Formatting"
+
+
+def has_begun(world: World) -> bool:
+    """Once the controllers may run, as the status says, too."""
+    return (
+        stage(world) == ("ZooKeeperToKRaft", "Controllers")
+        and record(world)["phase"] == "Started"
+        and has_copies(world)
+    )
+
+
+def runs_one(world: World) -> bool:
+    """Once a controller runs."""
+    return bool(world.zookeeper.controllers())
 
 
 def is_copied(world: World) -> bool:

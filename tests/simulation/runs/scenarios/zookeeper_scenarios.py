@@ -24,6 +24,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     elects_again,
     finalized,
     formats,
+    has_begun,
     is_back,
     is_copied,
     is_parked,
@@ -33,6 +34,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     owner_sleeps,
     parked,
     rolled_back,
+    runs_one,
     some,
     untouched,
     waits_before,
@@ -143,34 +145,40 @@ _BEYOND: Final[dict[str, Act]] = {
 
 def _at(kind: str, stage: str, name: str, act: Act) -> KeeperScenario:
     """Something happens at this stage; then it goes on to where it was asked to go."""
-    turns: tuple[Turn, ...] = (turn(name, at(kind, stage), act),)
+    first = (kind, stage) == (THERE, "Controllers")  # until the status repeats it, the record cannot be made again
+    turns: tuple[Turn, ...] = (turn(name, has_begun if first else at(kind, stage), act),)
     ends, holds = "Ready", parked
     if stage == "Finalize":
         turns, holds = (turn("finalizes", is_parked, FINALIZES), *turns), finalized
     if kind == BACK:
         turns, ends, holds = (turn("rolls back", is_parked, ROLLS_BACK), *turns), "RolledBack", rolled_back
     if kind == ALONE:
-        first = turn("rolls back", at(THERE, "Controllers"), ROLLS_BACK)
-        turns, ends, holds = (first, *turns), "RolledBack", rolled_back
+        asks = turn("rolls back", at(THERE, "Controllers"), ROLLS_BACK)
+        turns, ends, holds = (asks, *turns), "RolledBack", rolled_back
     return KeeperScenario(
         name=f"zookeeper-{kind}-{stage}-{name}".lower(), spec=_SPEC, turns=turns, ends=ends, holds=holds
     )
 
 
+_BEFORE: Final = frozenset({"a-stale-migration", "a-high-epoch", "a-missing-right"})
+"""What only counts, or is only read, until the controllers run."""
+
+
 def _in_the_middle(name: str) -> KeeperScenario:
-    """Something comes in the way as soon as the controllers may run: no broker changes before it is gone."""
-    act = HINDRANCES[name].for_(160)
-    turns = (turn("is in the way", at(THERE, "Controllers"), act),)
+    """Something comes in the way as soon as a controller runs, one of which is late: no broker changes before."""
+    act = both(HINDRANCES[name].for_(160), loses(Loss.NODE_OFF, "first"))
+    turns = (turn("is in the way", runs_one, act),)
     return KeeperScenario(name=f"zookeeper-before-the-brokers-{name}", spec=_SPEC, turns=turns, holds=parked)
 
 
-def _forgets(stage: str) -> KeeperScenario:
-    """In a roll back the request is taken away, and then the record is lost."""
+def _forgets(stage: str, everything: bool) -> KeeperScenario:  # noqa: FBT001 - of this table
+    """In a roll back the request is taken away, and then the record is lost, perhaps with the status."""
+    loss = both(erases_status, loses_record) if everything else loses_record
     turns = (
         turn("rolls back", is_parked, ROLLS_BACK),
-        turn("forgets", at(BACK, stage), both(_OFF, later(3, loses_record))),
+        turn("forgets", at(BACK, stage), both(_OFF, later(3, loss))),
     )
-    name = f"zookeeper-{stage.lower()}-forgotten"
+    name = f"zookeeper-{stage.lower()}-forgotten{'-by-all' if everything else ''}"
     return KeeperScenario(name=name, spec=_SPEC, turns=turns, ends="", holds=either(parked, needs_help))
 
 
@@ -257,12 +265,12 @@ _MORE: Final = (
         ends="RolledBack",
         holds=rolled_back,
     ),
-    *(_forgets(stage.name) for stage in BACK_TO_ZOOKEEPER.stages),
-    *(_in_the_middle(name) for name in HINDRANCES if name != "a-stale-migration"),
+    *(_forgets(stage.name, also) for stage in BACK_TO_ZOOKEEPER.stages for also in (False, True)),
+    *(_in_the_middle(name) for name in HINDRANCES if name not in _BEFORE),
     KeeperScenario(
         name="zookeeper-a-late-controller",
         spec=_SPEC,
-        turns=(turn("a machine is off", at(THERE, "Controllers"), loses(Loss.NODE_OFF, "first")),),
+        turns=(turn("a machine is off", runs_one, loses(Loss.NODE_OFF, "first")),),
         holds=parked,
     ),
     *(
