@@ -31,9 +31,7 @@ from kafka_quorum.wire.zookeeper import ZooKeepers
 from kit.errors import Fault, NotActing
 from kit.kube.secrets import SECRETS
 
-WHAT = GiveBack(
-    controller=KRAFT_LEADS, migration=COPIED, controller_epoch=EpochNode(epoch=9, version=9), epoch=13
-)
+WHAT = GiveBack(controller=KRAFT_LEADS, migration=COPIED, controller_epoch=EpochNode(epoch=9, version=9), epoch=13)
 OPEN = ZooKeeperAccess(connect="zk-0:2181")
 SECURED = replace(OPEN, secret_name="zk-client")  # noqa: S106 - a name
 
@@ -69,7 +67,11 @@ def act(access: ZooKeeperAccess = OPEN) -> GiveBackNodes:
 
 
 async def carried_out(
-    keepers: ZooKeepers | None, access: ZooKeeperAccess = OPEN, *, age_s: float = 2.0, secret: dict[str, Any] | None = None
+    keepers: ZooKeepers | None,
+    access: ZooKeeperAccess = OPEN,
+    *,
+    age_s: float = 2.0,
+    secret: dict[str, Any] | None = None,
 ) -> Outcome:
     """The outcome of the write, on a look of this age."""
     api = RecordingKube()
@@ -131,7 +133,7 @@ def failing(kind: type[KafkaError], *, unknown: bool) -> KafkaError:
     ],
 )
 async def test_a_write_that_fails(error: KafkaError, *, held: bool, unknown: bool) -> None:
-    """What has changed since the look is held, and looked at again; a lost answer is unknown; a refusal is a failure."""
+    """What has changed since the look is held; a lost answer is unknown; a refusal is a failure."""
     outcome = await carried_out(Keepers(error))
     assert (outcome.done, outcome.held, outcome.unknown) == (False, held, unknown)
     assert "words" in outcome.message

@@ -116,7 +116,12 @@ def plain(at: At) -> Observed:
 
 def failing() -> KafkaError:
     """ZooKeeper refuses the client."""
-    return ZooKeeperDenied("zk-0 refused the user", fault=Fault.THEIRS if hasattr(Fault, "THEIRS") else Fault.PATH, retry_safe=True, outcome_unknown=False)
+    return ZooKeeperDenied(
+        "zk-0 refused the user",
+        fault=Fault.THEIRS,
+        retry_safe=True,
+        outcome_unknown=False,
+    )
 
 
 async def test_nothing_is_read_for_another_quorum() -> None:
@@ -146,7 +151,7 @@ async def test_the_first_look_waits_for_no_read() -> None:
     [(None, True, True), (STARTS, False, False), (DUAL, False, False), (RETURN, False, False), (LEADS, False, True)],
 )
 async def test_what_is_asked(at: At | None, *, rights: bool, states: bool) -> None:
-    """Rights are proved before the start only; states are read then, and when a roll back has stopped the controllers."""
+    """Rights are proved before the start only; states are read then, and after a roll back stopped the controllers."""
     bench = Bench()
     await bench.look(nothing() if at is None else plain(at))
     assert bench.sources.asked == [(ACCESS, ZooKeeperSecret(), rights, states)]
@@ -230,7 +235,9 @@ async def test_the_secret() -> None:
     assert isinstance(seen.zookeeper, Unknown)
     assert "zk" in seen.zookeeper.reason
     data = {"username": base64.b64encode(b"ada").decode(), "password": base64.b64encode(b"p").decode()}
-    bench.model.seed((SECRETS.plural, NAMESPACE, "zk"), {"metadata": {"name": "zk", "namespace": NAMESPACE}, "data": data})
+    bench.model.seed(
+        (SECRETS.plural, NAMESPACE, "zk"), {"metadata": {"name": "zk", "namespace": NAMESPACE}, "data": data}
+    )
     bench.clock.advance(EVERY_S)
     await bench.look(nothing(), spec)
     assert bench.sources.asked[-1][1] == ZooKeeperSecret(username="ada", password="p")  # noqa: S106 - a sample
@@ -254,7 +261,12 @@ async def test_log_directories() -> None:
     bench.brokers.directories = {1: (well, bad)}
     unreachable = KafkaUnreachable("gone", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
     bench.brokers.errors[("describe_log_dirs", 2)] = unreachable
-    listeners = {1: ("SSL://b:1", "PLAINTEXT://b:2"), 2: ("PLAINTEXT://[::1]:9092",), 3: ("SSL://b:1",), 4: ("PLAINTEXT://b:x",)}
+    listeners = {
+        1: ("SSL://b:1", "PLAINTEXT://b:2"),
+        2: ("PLAINTEXT://[::1]:9092",),
+        3: ("SSL://b:1",),
+        4: ("PLAINTEXT://b:x",),
+    }
     brokers = tuple(ZooKeeperBroker(node_id=NodeID(id_), listeners=each) for id_, each in listeners.items())
     bench.sources.found = replace(bench.sources.found, brokers=brokers)
     seen = await bench.second(plain(STARTS))

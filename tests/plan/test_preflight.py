@@ -1,11 +1,13 @@
 """The preflight of a migration from ZooKeeper: every blocker is found, named with its value, and has a way out."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.golden.facts import mentions
-from tests.model.values import NO_STATUS, nothing, runtime
+from tests.model.values import NO_STATUS, nothing, runtime, situation
 from tests.plan.beside import (
     BESIDE,
     BROKERS,
@@ -14,8 +16,8 @@ from tests.plan.beside import (
     KRAFT_LEADS,
     STARTS,
     confirming,
-    follows,
     contract_of,
+    follows,
     judged,
     keeper_of,
     look_at,
@@ -140,7 +142,10 @@ CASES: dict[str, tuple[Observed, Desired, str, str, tuple[object, ...]]] = {
         ("3", "4", "KAFKA-20488", "zookeeper-shell.sh"),
     ),
     "an offline directory": (
-        replace(fresh(), log_dirs=Known(value={**dict.fromkeys(BROKERS, Known(value=())), BROKERS[1]: Known(value=("/d2 (x)",))})),
+        replace(
+            fresh(),
+            log_dirs=Known(value={**dict.fromkeys(BROKERS, Known(value=())), BROKERS[1]: Known(value=("/d2 (x)",))}),
+        ),
         wanted(),
         "OfflineDirectory",
         "broker 2",
@@ -162,7 +167,9 @@ def test_a_blocker(case: str) -> None:
     look, spec, code, object_, words = CASES[case]
     one = the_one(look, spec)
     assert (one.code, one.object, one.unknown) == (code, object_, False)
-    assert all(mentions(f"{one.found} {one.way_out}", word) if word != "chroot" else "chroot" in one.way_out for word in words), one
+    assert all(
+        mentions(f"{one.found} {one.way_out}", word) if word != "chroot" else "chroot" in one.way_out for word in words
+    ), one
 
 
 def test_an_authorizer_that_no_broker_has() -> None:
@@ -170,7 +177,7 @@ def test_an_authorizer_that_no_broker_has() -> None:
     look, spec, code, _, _ = CASES["an authorizer that no broker has"]
     several = found(look, spec)
     assert {one.code for one in several} == {code}
-    assert ["broker 1", "broker 2", "broker 3"] == [one.found.split("and ")[1].split(" has")[0] for one in several]
+    assert [one.found.split("and ")[1].split(" has")[0] for one in several] == ["broker 1", "broker 2", "broker 3"]
 
 
 @pytest.mark.parametrize(
@@ -378,18 +385,12 @@ def test_why_controllers_beside_zookeeper_do_not_start() -> None:
     assert "rollBack" in why_not_beside(judged(look, wanted(roll_back=True)))
     assert "connect" in why_not_beside(judged(look, wanted(migrate=None)))
     assert "no broker is the controller" in why_not_beside(judged(with_keeper(look, controller=None)))
-    from tests.model.values import situation  # noqa: PLC0415 - the plain one
-
     assert why_not_beside(situation()) == ""
 
 
 def test_every_code_is_documented() -> None:
     """docs/zookeeper.md has a row for every code, with its way out."""
-    source = (preflight.__file__ or "").replace(".pyc", ".py")
-    import re  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
-
-    text = Path(source).read_text()
+    text = Path(preflight.__file__).read_text()
     codes = {*re.findall(r'code="([A-Za-z]+)"', text), *re.findall(r'one\("([A-Za-z]+)"', text)}
     codes |= set(re.findall(r'one\(\n\s+"([A-Za-z]+)"', text))
     rows = set(re.findall(r"^\| `([A-Za-z]+)` \|", document("zookeeper.md"), flags=re.MULTILINE))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import NO_STATUS, at_rest, nothing
+from tests.model.values import NO_STATUS, at_rest, kube_nodes, nothing
 from tests.plan.beside import (
     ALONE,
     ALONE_STOP,
@@ -149,8 +149,8 @@ def test_a_pod_that_cannot_end_is_degraded() -> None:
     """A pod on a lost machine makes a roll back Degraded: a person has to decide."""
     look = look_at(STOP, TURNS)
     pods = tuple(replace(pod, deleting=True) for pod in look.pods)
-    nodes = tuple((name, replace(said, value=replace(said.value, ready=False))) for name, said in look.kube_nodes)  # type: ignore[type-var, union-attr]  # all are known
-    found = done(replace(look, pods=pods, kube_nodes=nodes), TURNS)
+    down = kube_nodes((pod.node_name for pod in pods), ready=False)
+    found = done(replace(look, pods=pods, kube_nodes=down), TURNS)
     assert (degraded(found).truth, degraded(found).reason) == (Truth.TRUE, "ControllersStop")
 
 
@@ -188,11 +188,18 @@ def test_a_dry_run_with_blockers() -> None:
 def test_blockers_before_the_start() -> None:
     """Volumes that are formatted wait for the preflight, and the condition names what is in the way."""
     record = new_record()
-    nodes = tuple(replace(node, formatted=True, directory_id=record_at(STARTS).nodes[at].directory_id) for at, node in enumerate(record.nodes))
+    nodes = tuple(
+        replace(node, formatted=True, directory_id=record_at(STARTS).nodes[at].directory_id)
+        for at, node in enumerate(record.nodes)
+    )
     keys = tuple(node.key for node in nodes)
     record = replace(record, nodes=nodes, initial=keys)
     look = with_keeper(replace(look_at(STARTS), record=record, pods=()), migration=None, controller=None)
-    look = replace(look, status=replace(look.status, phase=record.phase), claims=tuple(replace(claim, phase="Formatting") for claim in look.claims))
+    look = replace(
+        look,
+        status=replace(look.status, phase=record.phase),
+        claims=tuple(replace(claim, phase="Formatting") for claim in look.claims),
+    )
     found = done(look, wanted())
     assert condition(found).reason == "Preflight"
     assert "no broker is the controller" in condition(found).message
