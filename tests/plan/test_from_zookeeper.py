@@ -74,6 +74,8 @@ from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
+from kafka_quorum.plan.releases.token import token_given_back
+from kit.token import Token
 
 BACKWARD_SPEC = wanted(roll_back=True)
 KEEPS = wanted(storage=storage(when_scaled=VolumeFate.RETAIN))
@@ -265,6 +267,18 @@ def test_no_pod_is_made_for_a_controller_that_ended() -> None:
         said = planned(replace(look, claims=look.claims[1:]), BACKWARD_SPEC)
         kinds = {type(action).__name__ for action in said.actions}
         assert kinds <= {"DecideRecord", "AnnotateClaim", "DeleteClaim", "ApplyContract", "GiveBackNodes"}, at_name(at)
+
+
+@pytest.mark.parametrize("at", [STOP, LEADS, LEAVE, BACK], ids=at_name)
+def test_the_token_is_given_back(at: At) -> None:
+    """A quorum that had the disruption token when its controllers ended gives it back: brokers need it to leave."""
+    ours = Token(holder="quorum/alpha", since="", resource_version="7")
+    look = replace(stopped(look_at(at)), token=Known(value=ours))
+    assert token_given_back(situation(BACKWARD_SPEC, look)).exclusive is not None
+    others = replace(look, token=Known(value=replace(ours, holder="pool/brokers")))
+    assert token_given_back(situation(BACKWARD_SPEC, others)).exclusive is None
+    silent = replace(look_at(DUAL), quorum=SILENT, token=look.token)
+    assert token_given_back(situation(BACKWARD_SPEC, silent)).exclusive is None
 
 
 def test_a_pod_on_a_lost_node_is_named() -> None:
