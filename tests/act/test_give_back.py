@@ -133,7 +133,7 @@ def failing(kind: type[KafkaError], *, unknown: bool) -> KafkaError:
     ],
 )
 async def test_a_write_that_fails(error: KafkaError, *, held: bool, unknown: bool) -> None:
-    """What has changed since the look is held, and looked at again; a lost answer is unknown; a refusal is a failure."""
+    """What has changed since the look is held; a lost answer is unknown; a refusal is a failure."""
     outcome = await carried_out(Keepers(error))
     assert (outcome.done, outcome.held, outcome.unknown) == (False, held, unknown)
     assert "words" in outcome.message

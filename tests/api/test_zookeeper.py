@@ -21,7 +21,7 @@ def spec(zookeeper: dict[str, Any] | None = None, mode: str = "ZooKeeper") -> di
 
 
 def test_what_it_becomes() -> None:
-    """The address, the Secret, the listener of the brokers and the three switches; the defaults are PLAINTEXT and off."""
+    """The address, the Secret, the brokers' listener and the three switches; the defaults are PLAINTEXT and off."""
     made = validate(spec())
     assert isinstance(made, Desired)
     assert made.bootstrap is BootstrapMode.ZOOKEEPER

@@ -118,7 +118,7 @@ def failing() -> KafkaError:
     """ZooKeeper refuses the client."""
     return ZooKeeperDenied(
         "zk-0 refused the user",
-        fault=Fault.THEIRS if hasattr(Fault, "THEIRS") else Fault.PATH,
+        fault=Fault.THEIRS,
         retry_safe=True,
         outcome_unknown=False,
     )
@@ -151,7 +151,7 @@ async def test_the_first_look_waits_for_no_read() -> None:
     [(None, True, True), (STARTS, False, False), (DUAL, False, False), (RETURN, False, False), (LEADS, False, True)],
 )
 async def test_what_is_asked(at: At | None, *, rights: bool, states: bool) -> None:
-    """Rights are proved before the start only; states are read then, and when a roll back has stopped the controllers."""
+    """Rights are proved before the start only; states are read then, and after a roll back stopped the controllers."""
     bench = Bench()
     await bench.look(nothing() if at is None else plain(at))
     assert bench.sources.asked == [(ACCESS, ZooKeeperSecret(), rights, states)]

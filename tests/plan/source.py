@@ -9,7 +9,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 OPERATOR: Final = ROOT / "operator" / "kafka_quorum"
-READ: Final = ("docs/architecture.md", "docs/operations.md", "docs/safety.md", "operator/kafka_quorum", "operator/kit")
+READ: Final = (
+    *("docs/architecture.md", "docs/operations.md", "docs/safety.md", "docs/zookeeper.md"),
+    *("operator/kafka_quorum", "operator/kit"),
+)
 """All files that are read. A mutant runs with these files unchanged, because only imported modules are mutated."""
 
 

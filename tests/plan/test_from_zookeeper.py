@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.model.values import SILENT, directory, formatter, pod, situation, storage, with_pod, with_the_claim
+from tests.model.values import (
+    SILENT,
+    directory,
+    formatter,
+    kube_nodes,
+    pod,
+    situation,
+    storage,
+    with_pod,
+    with_the_claim,
+)
 from tests.plan.beside import (
     ALONE,
     ALONE_LEADS,
@@ -31,6 +41,7 @@ from tests.plan.beside import (
     contract_of,
     follows,
     look_at,
+    new_record,
     published,
     record_at,
     settled,
@@ -53,6 +64,7 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
+from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.conformance import differs
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
@@ -62,6 +74,8 @@ from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
+from kafka_quorum.plan.releases.token import token_given_back
+from kit.token import Token
 
 BACKWARD_SPEC = wanted(roll_back=True)
 KEEPS = wanted(storage=storage(when_scaled=VolumeFate.RETAIN))
@@ -180,7 +194,7 @@ def test_back_from_the_first_stage_if_something_was_copied() -> None:
 
 
 def test_the_rest_of_the_way_back() -> None:
-    """When the controllers are gone: ZooKeeper is saved and given back, leads, the brokers leave, the volumes retire."""
+    """When the controllers are gone: ZooKeeper is given back and leads, the brokers leave, volumes retire."""
     look = stopped(look_at(STOP, BACKWARD_SPEC))
     saved = moved(look, BACKWARD_SPEC)
     assert (saved.change, where(saved.record)) == (RecordChange.GIVE_BACK, LEADS)
@@ -255,15 +269,24 @@ def test_no_pod_is_made_for_a_controller_that_ended() -> None:
         assert kinds <= {"DecideRecord", "AnnotateClaim", "DeleteClaim", "ApplyContract", "GiveBackNodes"}, at_name(at)
 
 
+@pytest.mark.parametrize("at", [STOP, LEADS, LEAVE, BACK], ids=at_name)
+def test_the_token_is_given_back(at: At) -> None:
+    """A quorum that had the disruption token when its controllers ended gives it back: brokers need it to leave."""
+    ours = Token(holder="quorum/alpha", since="", resource_version="7")
+    look = replace(stopped(look_at(at)), token=Known(value=ours))
+    assert token_given_back(situation(BACKWARD_SPEC, look)).exclusive is not None
+    others = replace(look, token=Known(value=replace(ours, holder="pool/brokers")))
+    assert token_given_back(situation(BACKWARD_SPEC, others)).exclusive is None
+    silent = replace(look_at(DUAL), quorum=SILENT, token=look.token)
+    assert token_given_back(situation(BACKWARD_SPEC, silent)).exclusive is None
+
+
 def test_a_pod_on_a_lost_node_is_named() -> None:
     """A pod that cannot terminate holds the roll back, with the command that a person runs if the machine is gone."""
     look = stopped(look_at(STOP, BACKWARD_SPEC))
     assert look.record is not None
     left = replace(pod(look.record, look.record.nodes[0]), deleting=True)
-    down = tuple(
-        (name, Known(value=replace(found.value, ready=False)) if isinstance(found, Known) else found)
-        for name, found in look.kube_nodes
-    )
+    down = kube_nodes([left.node_name], ready=False)
     said = planned(replace(look, pods=(left,), kube_nodes=down), BACKWARD_SPEC)
     held = wait(said, "ControllersStop")
     assert held.severity is Severity.DEGRADED
@@ -367,8 +390,6 @@ def test_nobody_asks_for_another_attempt(spec: Desired) -> None:
 
 def test_no_attempt_before_the_end() -> None:
     """A record that has not gone back is never made again: its disks hold metadata."""
-    from kafka_quorum.model.attempts import attempted_again  # noqa: PLC0415 - only here
-
     for at in set(EVERY) - {BACK, ALONE}:
         with pytest.raises(ValueError, match="has not gone back"):
             attempted_again(record_at(at))
@@ -458,7 +479,7 @@ def test_the_revision_goes_up_when_brokers_must_change() -> None:
 
 
 def test_no_broker_changes_after_the_end() -> None:
-    """When the migration has ended, less is required, and the revision stays: a broker that follows it needs nothing."""
+    """When the migration has ended, less is required, and the revision stays: no broker has to change."""
     look = look_at(FINAL, wanted(finalize=True))
     record = moved(look, wanted(finalize=True)).record
     after = published(replace(look, record=record), wanted(finalize=True))
@@ -515,8 +536,6 @@ def test_a_controller_that_lags_holds_the_gate() -> None:
 
 def test_the_first_stage_is_the_one_that_is_minted() -> None:
     """A quorum beside ZooKeeper is born in the first stage of its migration."""
-    from tests.plan.beside import new_record  # noqa: PLC0415 - only here
-
     made = new_record()
     assert made.migration is not None
     assert (made.migration.kind, made.migration.stage) == (ZOOKEEPER_TO_KRAFT.kind, STARTS[1])

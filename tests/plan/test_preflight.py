@@ -1,11 +1,12 @@
 """The preflight of a migration from ZooKeeper: every blocker is found, named with its value, and has a way out."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.golden.facts import mentions
-from tests.model.values import NO_STATUS, nothing, runtime
+from tests.model.values import NO_STATUS, nothing, runtime, situation
 from tests.plan.beside import (
     BESIDE,
     BROKERS,
@@ -26,7 +27,7 @@ from tests.plan.beside import (
     with_keeper,
 )
 from tests.plan.reading import every, only, planned, wait
-from tests.plan.source import document
+from tests.plan.source import OPERATOR, document
 
 from kafka_quorum.model.actions import MintIdentity
 from kafka_quorum.model.desired import Desired
@@ -36,7 +37,6 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Blocker, Severity
 from kafka_quorum.model.zookeeper import EpochNode, MigrationNode
-from kafka_quorum.plan.facts import preflight
 from kafka_quorum.plan.facts.preflight import ACL, STANDARD, blockers, listed, why_not_beside, why_preflight
 
 BEFORE = look_at(STARTS)
@@ -383,18 +383,12 @@ def test_why_controllers_beside_zookeeper_do_not_start() -> None:
     assert "rollBack" in why_not_beside(judged(look, wanted(roll_back=True)))
     assert "connect" in why_not_beside(judged(look, wanted(migrate=None)))
     assert "no broker is the controller" in why_not_beside(judged(with_keeper(look, controller=None)))
-    from tests.model.values import situation  # noqa: PLC0415 - the plain one
-
     assert why_not_beside(situation()) == ""
 
 
 def test_every_code_is_documented() -> None:
     """docs/zookeeper.md has a row for every code, with its way out."""
-    source = (preflight.__file__ or "").replace(".pyc", ".py")
-    import re  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
-
-    text = Path(source).read_text()
+    text = (OPERATOR / "plan" / "facts" / "preflight.py").read_text()
     codes = {*re.findall(r'code="([A-Za-z]+)"', text), *re.findall(r'one\("([A-Za-z]+)"', text)}
     codes |= set(re.findall(r'one\(\n\s+"([A-Za-z]+)"', text))
     rows = set(re.findall(r"^\| `([A-Za-z]+)` \|", document("zookeeper.md"), flags=re.MULTILINE))

@@ -73,7 +73,19 @@ from kafka_quorum.plan.guards.rule7_migrations import (
     may_revert_level,
 )
 from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_lower, may_raise, may_run_image
-from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
+from kafka_quorum.plan.guards.rule7_zookeeper import (
+    may_attempt_again,
+    may_be_finalized,
+    may_copy_metadata,
+    may_end_quorum,
+    may_finalize,
+    may_give_back,
+    may_leave_zookeeper,
+    may_let_zookeeper_lead,
+    may_roll_back,
+    may_stop_controllers,
+)
+from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint, may_mint_beside
 
 Asked: TypeAlias = Callable[[], Verdict]
 """A guard's verdict, judged when the test asks for it."""
@@ -589,6 +601,12 @@ def test_every_guard_is_listed() -> None:
         may_end_at_brokers(situation(observed=at_rest(), record=record)),
         may_revert_level(situation(observed=at_rest(), record=record)),
     )
+    of_zookeeper = (
+        *(may_copy_metadata, may_leave_zookeeper, may_finalize, may_be_finalized, may_roll_back),
+        *(may_stop_controllers, may_give_back, may_let_zookeeper_lead, may_end_quorum, may_attempt_again),
+    )
+    said += tuple(gate(situation(observed=at_rest(), record=record)) for gate in of_zookeeper)
+    said += (may_mint_beside(desired(), nothing()),)
     assert {verdict.rule for verdict in said} == set(GUARDS)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import NO_STATUS, at_rest, nothing
+from tests.model.values import NO_STATUS, at_rest, kube_nodes, nothing
 from tests.plan.beside import (
     ALONE,
     ALONE_STOP,
@@ -149,8 +149,8 @@ def test_a_pod_that_cannot_end_is_degraded() -> None:
     """A pod on a lost machine makes a roll back Degraded: a person has to decide."""
     look = look_at(STOP, TURNS)
     pods = tuple(replace(pod, deleting=True) for pod in look.pods)
-    nodes = tuple((name, replace(said, value=replace(said.value, ready=False))) for name, said in look.kube_nodes)  # all are known
-    found = done(replace(look, pods=pods, kube_nodes=nodes), TURNS)
+    down = kube_nodes((pod.node_name for pod in pods), ready=False)
+    found = done(replace(look, pods=pods, kube_nodes=down), TURNS)
     assert (degraded(found).truth, degraded(found).reason) == (Truth.TRUE, "ControllersStop")
 
 

@@ -28,7 +28,7 @@ MIGRATION_MUTANTS: Final = (
         "another-release-in-a-migration",
         "7",
         ("migration-controllers-another-release", "migration-brokers-another-release"),
-        ("target_runtime", "(reached := record.migration) is not None and runtime.release != reached.release", "False"),
+        ("target_runtime", "(reached := begun) is not None and runtime.release != reached.release", "False"),
     ),
     mutant(
         "other-voters-in-a-migration",

@@ -12,9 +12,12 @@ from kafka_quorum.plan.part import Part
 
 
 def token_given_back(situation: Situation) -> Part:
-    """Give it back if this quorum has it, and nothing that it stopped is still away."""
-    token = situation.observed.token
-    if not isinstance(token, Known) or not holds_token(situation) or not _all_serve(situation):
+    """Give it back if this quorum has it, and nothing that it stopped is still away.
+
+    Controllers that a roll back to ZooKeeper has stopped do not come back: brokers need the token then.
+    """
+    token, ended = situation.observed.token, situation.record.overlay.stopped
+    if not isinstance(token, Known) or not holds_token(situation) or not (ended or _all_serve(situation)):
         return Part()
     return Part(exclusive=GiveToken(seen=token.value))
 
