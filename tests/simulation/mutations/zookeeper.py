@@ -113,7 +113,7 @@ ZOOKEEPER_MUTANTS: Final = (
     mutant(
         "the-znodes-are-deleted-under-controllers",
         "7, given back",
-        ("zookeeper-back-from-dual-write",),
+        ("zookeeper-back-with-a-silent-node", "zookeeper-back-from-dual-write"),
         ("may_give_back", "bool(pods)", "False"),
     ),
     mutant(
@@ -196,7 +196,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "a-lost-record-starts-controllers-that-a-roll-back-stopped",
         "7, records",
         ("zookeeper-brokersleave-forgotten-by-all", "zookeeper-brokersleave-forgotten"),
-        ("_by_contract", "not (turned or runs)", "False"),
+        ("rebuilt_migration", "not (turned or runs or observed.status.migration)", "False"),
         ("_turned", "asked or observed.status.migration in ...", "asked"),
     ),
     mutant(

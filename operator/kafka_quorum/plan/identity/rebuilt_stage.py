@@ -43,18 +43,19 @@ def rebuilt_migration(  # noqa: PLR0911 - one answer for each stage
     published = observed.contract
     if isinstance(published, Unknown) or published.value is None:
         return "the stage of the migration from ZooKeeper is not known without the broker contract. Restore both"
-    return _by_contract(published.value.contract, release, turned=_turned(desired, observed), runs=_runs(observed))
+    turned, runs = _turned(desired, observed), _runs(observed)
+    if published.value.contract.zookeeper is not None and not (turned or runs or observed.status.migration):
+        return (
+            "no controller runs, and a roll back may have stopped them: then none may start again. Restore it from a "
+            "backup, or set spec.zookeeper.rollBack to true to go back to ZooKeeper"
+        )
+    return _by_contract(published.value.contract, release, turned=turned, runs=runs)
 
 
 def _by_contract(contract: Contract, release: str, *, turned: bool, runs: bool) -> Reached | str:
     """The stage while the controllers write to ZooKeeper. `turned`: back to it. `runs`: a controller has a pod."""
     if contract.zookeeper is None:
         return _at(ZOOKEEPER_TO_KRAFT, 2, release)
-    if not (turned or runs):
-        return (
-            "no controller runs, and a roll back may have stopped them: then none may start again. Restore it from a "
-            "backup, or set spec.zookeeper.rollBack to true to go back to ZooKeeper"
-        )
     migrates = (setting := contract.setting(MIGRATION)) is not None and setting.value == "true"
     if not migrates:
         return _at(LEFT_ZOOKEEPER_ALONE, 0, release) if turned and not runs else _at(ZOOKEEPER_TO_KRAFT, 0, release)

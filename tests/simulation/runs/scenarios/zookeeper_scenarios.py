@@ -120,7 +120,7 @@ BESIDE: Final = (
 _BEYOND: Final[dict[str, Act]] = {
     "the-record-lost": loses_record,
     "the-status-lost": erases_status,
-    "both-lost": both(erases_status, loses_record),
+    "both-lost": both(erases_status, later(12, loses_record)),
     "a-pause": pauses_for(60),
     "a-lost-disk": loses(Loss.EMPTIED_AND_KILLED, "follower"),
     "a-lost-claim": loses(Loss.CLAIM_DELETED, "follower"),
@@ -284,6 +284,7 @@ _MORE: Final = (
         for name, stage, act in (
             ("with-a-long-lag", "BrokersReturn", zookeeper_lags(300)),
             ("with-a-foreign-claim", "ControllersStop", another_claims(120)),
+            ("with-a-silent-node", "ControllersStop", loses(Loss.NODE_SILENT, "leader")),
             ("with-a-broken-znode", "ControllersStop", breaks_migration(120)),
         )
     ),
