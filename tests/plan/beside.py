@@ -147,6 +147,7 @@ def keeper_of(at: At) -> ZooKeeperSeen:
         topics=1,
         partitions=8,
         state_epoch=4,
+        behind={},
     )
 
 

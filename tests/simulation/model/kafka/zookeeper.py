@@ -112,6 +112,7 @@ class ZooKeeperModel:
             topics=1,
             partitions=1,
             state_epoch=self.state_epoch if states else None,
+            behind={} if states else None,
             denied=self.extras.denied if rights else (),
             encoded=self.extras.encoded,
             reassigning=self.extras.reassigning,
