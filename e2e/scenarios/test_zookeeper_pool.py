@@ -34,7 +34,12 @@ def adopted(world: ZooKeeperWorld, pool: Pool, node_id: int) -> None:
     }
     selector = {f"{GROUP}/pool": pool.name, f"{GROUP}/node-id": str(node_id)}
     world.brokers.hand_over(node_id, claim, selector)
-    world.brokers.wait_back(node_id, 600.0)
+    everybody = world.brokers.node_ids
+
+    def in_sync() -> bool:
+        return not any(world.brokers.behind(each, everybody) for each in everybody)
+
+    wait_until(f"broker {node_id} of the pool is in sync", in_sync, 600.0, 1.0)
     print(f"broker {node_id} is adopted", flush=True)
 
 
