@@ -206,8 +206,7 @@ BACK_TO_ZOOKEEPER: Final = Migration(
             name="BrokersReturn",
             controllers=_BESIDE,
             brokers=_BROKERS_MIGRATE,
-            sentence="the brokers restart in migration mode, with ZooKeeper, and without the directory "
-            "__cluster_metadata-0 in their log directories",
+            sentence="the brokers restart in migration mode, with ZooKeeper",
             brokers_next="nothing, until the controllers are stopped",
         ),
         Stage(

@@ -15,6 +15,7 @@ from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Endpoint
@@ -117,12 +118,14 @@ class KeeperReads:
     ) -> None:
         started = record is not None and record.phase is BootstrapPhase.STARTED
         stopped = record is not None and record.overlay.stopped
+        reached = None if record is None else record.migration
+        early = reached is not None and (reached.kind, reached.index) == (MigrationKind.ZOOKEEPER_TO_KRAFT, 0)
         began_s = self._clock.monotonic()
         seen: Knowable[ZooKeeperSeen]
         try:
             secret = await self._secret(desired.namespace, access)
             assert self._edges.zookeepers is not None  # noqa: S101 - `look` has asked
-            found = await self._edges.zookeepers.read(access, secret, rights=not started, states=True)
+            found = await self._edges.zookeepers.read(access, secret, rights=not started or early, states=True)
             seen = Known(value=found)
         except (KubeError, KafkaError, Malformed) as error:
             seen = Unknown(reason=str(error))
