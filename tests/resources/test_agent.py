@@ -24,16 +24,16 @@ def test_the_option_of_java() -> None:
 
 
 def test_the_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The jar is copied whole, readable for everyone, and a second copy replaces it."""
+    """The jar is copied whole, readable for everyone, with its configuration; a second copy replaces it."""
     source, target = tmp_path / "agent.jar", tmp_path / "volume"
     source.write_bytes(b"jar")
     target.mkdir()
     assert agent.main([str(target)], source) == 0
     source.write_bytes(b"newer")
     assert agent.main([str(target)], source) == 0
-    assert [(path.name, path.read_bytes(), path.stat().st_mode & 0o777) for path in target.iterdir()] == [
-        ("agent.jar", b"newer", 0o444)
-    ]
+    found = {path.name: (path.read_bytes(), path.stat().st_mode & 0o777) for path in target.iterdir()}
+    assert found.pop("agent.jar") == (b"newer", 0o444)
+    assert {name: content for name, (content, _) in found.items()} == {"agent.yaml": AGENT_CONFIG.encode()}
     assert capsys.readouterr().err == ""
 
 

@@ -190,7 +190,7 @@ def test_empty_disk(volume: Volume) -> None:
     """An empty disk is formatted once, with the given arguments, and reported."""
     said = volume.format()
     accepted(said)
-    given = f"--cluster-id {CLUSTER} --initial-controllers 3000@host:9093:id"
+    given = f"--cluster-id={CLUSTER} --initial-controllers 3000@host:9093:id"
     assert tool_calls(said) == [f"tool format --config /etc/kafka-quorum/3000.properties {given}"]
     assert volume.intent.read_text() == INTENT
 

@@ -8,13 +8,12 @@ settled, the table is not asked: only the identity is decided then, and nothing 
 from dataclasses import replace
 
 from kafka_quorum.model.actions import stamped
-from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.plan import Blocker, Plan, Severity, Wait
+from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.preflight import blockers
+from kafka_quorum.plan.facts.preflight import in_the_way
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, holds_token
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
@@ -40,16 +39,7 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
         )
     planned = _plan(desired, observed, situation, repair_only=repair_only)
     shown = None if situation is None else migration_plan(situation)
-    return replace(planned, situation=situation, migration=shown, preflight=_preflight(desired, observed))
-
-
-def _preflight(desired: Desired, observed: Observed) -> tuple[Blocker, ...] | None:
-    """What is in the way of a migration from ZooKeeper, until its controllers run; None if there is none to begin."""
-    record = observed.record
-    begins = desired.bootstrap is BootstrapMode.ZOOKEEPER and not observed.record_fault
-    if not begins or (record is not None and record.phase is BootstrapPhase.STARTED):
-        return None
-    return blockers(desired, observed, record)
+    return replace(planned, situation=situation, migration=shown, preflight=in_the_way(desired, observed))
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:

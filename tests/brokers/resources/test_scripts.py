@@ -201,7 +201,7 @@ def test_empty_volumes(volumes: Volumes) -> None:
     """Empty volumes are formatted by one call of Kafka's tool, each with its own intent beside it."""
     said = volumes.format()
     accepted(said)
-    assert said.calls == [f"tool format --config {volumes.config} --cluster-id {CLUSTER} --ignore-formatted"]
+    assert said.calls == [f"tool format --config {volumes.config} --cluster-id={CLUSTER} --ignore-formatted"]
     assert [volumes.intent(index).read_text() for index in (0, 1)] == list(INTENTS)
 
 

@@ -49,6 +49,15 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
     return tuple(found)
 
 
+def in_the_way(desired: Desired, observed: Observed) -> tuple[Blocker, ...] | None:
+    """The blockers until the controllers run; None if there is no migration from ZooKeeper to begin."""
+    record = observed.record
+    begins = desired.bootstrap is BootstrapMode.ZOOKEEPER and not observed.record_fault
+    if not begins or (record is not None and record.phase is BootstrapPhase.STARTED):
+        return None
+    return blockers(desired, observed, record)
+
+
 def why_preflight(situation: Situation) -> str:
     """What the preflight found, in words; empty if nothing is in the way, or the quorum is not beside ZooKeeper."""
     found = blockers(situation.desired, situation.observed, situation.record)
