@@ -40,9 +40,6 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     ids = {node.node_id for node in nodes}
     initial = _rebuilt_initial(observed, nodes)
     started = somebody_started(observed) or not initial or observed.status.ended
-    migration = rebuilt_migration(desired, observed, _rebuilt_revision(observed), started=started)
-    if isinstance(migration, str):
-        return migration
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
         phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
@@ -50,7 +47,6 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
             format_of(desired), mode=_rebuilt_mode(desired, initial), release=_rebuilt_release(desired, observed)
         ),
         static=_rebuilt_static(desired, observed),
-        migration=migration,
         initial=initial,
         nodes=nodes,
         applied_revision=_rebuilt_revision(observed),
@@ -58,6 +54,10 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
         resource_version="",
         former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
+    migration = rebuilt_migration(desired, observed, record.applied_revision, started=started)
+    if isinstance(migration, str):
+        return migration
+    record = replace(record, migration=migration)
     if (fault := fault_of(record)) is not None:
         return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record
