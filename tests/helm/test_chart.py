@@ -227,6 +227,7 @@ def test_values_reach_the_operator() -> None:
     variables = {entry["name"]: entry.get("value") for entry in container["env"]}
     assert variables == {
         "KQ_IMAGE_TEMPLATE": template,
+        "KQ_OPERATOR_IMAGE": "kafka-quorum-operator:1.2.3",  # an agent is copied from it
         "KQ_IMAGE_PULL_POLICY": "Never",
         "KQ_WATCH_NAMESPACES": "a,b",
         "KQ_LOG_LEVEL": "DEBUG",
