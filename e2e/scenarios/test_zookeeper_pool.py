@@ -7,6 +7,8 @@ import pytest
 from harness.pool import Pool
 from harness.quorum import GROUP, Quorum
 from harness.shell import Json, wait_until
+from scenarios.rolls import assert_at_the_top, assert_release, wait_features
+from scenarios.test_static import FOLLOW, LAST
 from scenarios.test_zookeeper import TOPICS, VERSION, reach, spec
 from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
 
@@ -51,7 +53,7 @@ def differences(world: ZooKeeperWorld) -> list[str]:
 def test_brokers_of_before_are_adopted_and_migrated(
     quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld
 ) -> None:
-    """Nobody restarts a broker by hand after the adoption; nothing is lost or different, to 4.1 and dynamic."""
+    """Nobody restarts a broker by hand after the adoption; nothing is lost or different, to 4.4 and dynamic."""
     pool = pools("brokers")
     beside = spec(world)
     beside["zookeeper"]["interBrokerListener"] = _LISTENER
@@ -90,6 +92,13 @@ def test_brokers_of_before_are_adopted_and_migrated(
     quorum.patch({"kafka": {"features": {"levels": [{"name": "kraft.version", "level": 1}], "soakSeconds": 0}}})
     quorum.wait_condition("FeaturesSettled", "True", None, 900.0)
     pool.wait_ready(900.0)
+    quorum.patch({"kafka": {"version": LAST, "features": FOLLOW}})
+    wait_until(f"{LAST} everywhere", lambda: quorum.status().get("brokerContract", {}).get("release") == LAST, 900.0)
+    pool.wait_ready(900.0)
+    wait_features(quorum, "True", "Settled", timeout_s=900.0)
+    quorum.wait_ready(300.0)
+    assert_release(quorum, LAST)
+    assert_at_the_top(quorum)
     assert not (found := differences(world)), "\n".join(found)
     world.assert_nothing_lost()
     print(f"began with Kafka {VERSION}", flush=True)
