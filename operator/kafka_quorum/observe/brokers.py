@@ -213,9 +213,11 @@ def _observers(situation: Asked) -> tuple[NodeID, ...]:
 
 
 def _because(situation: Asked) -> tuple[object, ...]:
+    """The revision, and not the settings: a migration that turns round has those of an earlier stage again."""
     stored = situation.observed.contract
-    contract = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract.settings
-    return _observers(situation), contract, situation.desired.broker_access
+    contract = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract
+    told = None if contract is None else (contract.revision, contract.settings)
+    return _observers(situation), told, situation.desired.broker_access
 
 
 def _combined(situation: Asked, last: _Read | None, unread: str) -> Knowable[tuple[BrokerSeen, ...]]:

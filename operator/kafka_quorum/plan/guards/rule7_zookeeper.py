@@ -149,9 +149,12 @@ def may_stop_controllers(situation: Situation) -> Answer:
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
     behind = "" if early else why_behind(situation, running=True)
+    # What the brokers run with was read up to 90 s ago. How they are registered is what the leader has now.
+    left = "" if early else _why_not_all_migrate(situation, seen)
     return unless(
         (
             (bool(why := why_kraft_brokers(situation)), f"{first}: {why}"),
+            (bool(left), f"{first}: {left}"),
             (bool(dual), f"{first}: {dual}"),
             (bool(behind), f"{first}: {behind}"),
         ),
@@ -286,7 +289,7 @@ def _why_not_all_migrate(situation: Situation, seen: ZooKeeperSeen) -> str:
         return _why_no_count(situation)
     dead = sorted(seen.expected - seen.registered)
     if dead:
-        return f"brokers {_ids(dead)} have replicas, and do not run"
+        return f"brokers {_ids(dead)} have replicas, and are not registered in ZooKeeper: they do not run, or use KRaft"
     return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode"
 
 

@@ -40,6 +40,10 @@ class Brokers:
         if not process.failed:
             self._kraft.stop(process)
 
+    def forget(self, node_id: int) -> None:
+        """Delete the metadata log of a broker that is stopped."""
+        self._disks.pop(node_id, None)
+
     def upgrade(self, node_id: int, release: str) -> Process:
         """Stop a broker, and start it with another release."""
         cluster_id = self.by_id[node_id].cluster_id

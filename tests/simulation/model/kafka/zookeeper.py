@@ -195,9 +195,11 @@ class ZooKeeperModel:
             broker.process = None
 
     def start(self, broker: KeeperBroker, after_s: float) -> None:
-        """A broker starts with its settings."""
+        """A broker starts with its settings. In migration mode it is an observer too, and begins an empty log."""
         broker.runs, broker.up_s = True, self._clock.elapsed_s + after_s
-        if broker.mode is Mode.KRAFT:
+        if broker.mode is Mode.MIGRATES:
+            self._observers.forget(int(broker.node_id))
+        if broker.mode is not Mode.PLAIN:
             broker.process = self._observers.start(int(broker.node_id), RELEASE, self.cluster_id)
         self.started(broker)
 

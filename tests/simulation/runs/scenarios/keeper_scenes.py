@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tests.simulation.model.kafka.zookeeper import BOOTSTRAP
-from tests.simulation.model.kafka.zookeeper_broker import CONNECT, Mode
+from tests.simulation.model.kafka.zookeeper_broker import CONNECT, MIGRATES, ROLES, Mode
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
@@ -237,6 +237,18 @@ def owner_holds(node_id: int, steps: int) -> Act:
     def act(world: World, _: Checker) -> None:
         world.zookeeper.broker(node_id).held = True
         world.later(steps, lambda: setattr(world.zookeeper.broker(node_id), "held", False))
+
+    return act
+
+
+def becomes_kraft(node_id: int) -> Act:
+    """This broker is restarted at once as a KRaft broker: its owner has the page of stage `DualWrite`, or had it."""
+
+    def act(world: World, _: Checker) -> None:
+        broker = world.zookeeper.broker(node_id)
+        world.zookeeper.stop(broker)
+        broker.settings |= {ROLES: "broker", "zookeeper.connect": None, MIGRATES: "false"}
+        world.zookeeper.start(broker, 1.0)
 
     return act
 

@@ -18,6 +18,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     KeeperScenario,
     another_claims,
     at,
+    becomes_kraft,
     breaks_migration,
     broker_stops,
     either,
@@ -87,6 +88,29 @@ BESIDE: Final = (
     ),
     KeeperScenario(name="zookeeper-finalizes-at-once", spec=keeper_spec(finalize=True), holds=finalized),
     *(_turns_back(name, when) for name, when in MOMENTS.items()),
+    KeeperScenario(
+        name="zookeeper-back-from-a-quick-broker",
+        spec=_SPEC,
+        turns=(
+            turn("a broker is quick", at(THERE, "DualWrite"), both(owner_sleeps(60), later(1, becomes_kraft(2)))),
+            turn("rolls back", some(Mode.KRAFT), later(3, ROLLS_BACK)),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
+    ),
+    KeeperScenario(
+        name="zookeeper-back-with-a-broker-of-the-page-before",
+        spec=_SPEC,
+        turns=(
+            turn(
+                "rolls back",
+                at(THERE, "DualWrite"),
+                both(both(owner_sleeps(120), zookeeper_lags(110)), both(ROLLS_BACK, later(102, becomes_kraft(2)))),
+            ),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
+    ),
     _again("from-controllers", MOMENTS["from-controllers"], ends=False),
     _again("from-dual-write", is_parked, ends=True),
     KeeperScenario(
