@@ -65,7 +65,7 @@ def test_the_row_of_a_stage(at: At) -> None:
     assert "state" in row
     assert row["zookeeperController"] in ("3000 (KRaft)", "1 (ZooKeeper)")
     assert row["brokersInZooKeeper"] == len(keeper_of(at).brokers)
-    assert row["rollBackPossible"] is (at != FINAL)
+    assert row["rollBackPossible"] is (at in (STARTS, MIGRATES, DUAL))
 
 
 def test_both_sides() -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.beside import driver, is_from_zookeeper, keeper
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.migration import Keeper
+from kafka_quorum.model.migration import Keeper, MigrationKind
 from kafka_quorum.status.finding import Pass
 
 Json: TypeAlias = dict[str, Any]
@@ -70,7 +70,9 @@ def _from_zookeeper(done: Pass) -> Json:
         return {}
     said, seen, reached = driver(situation), keeper(situation), situation.record.migration
     row: Json = {
-        "rollBackPossible": reached is not None and bool(reached.present.controllers.keeper is not Keeper.NONE)
+        "rollBackPossible": reached is not None
+        and reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT
+        and reached.present.controllers.keeper is not Keeper.NONE
     }
     if isinstance(said, str):
         row |= {"state": f"Unknown: {said}"}
