@@ -208,9 +208,9 @@ def _configs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
     if seen.reassigning:
         yield Blocker(
             code="Reassignment",
-            object="znode /admin/reassign_partitions",
-            found=f"replicas of {len(seen.reassigning)} partitions are being moved (one of {seen.reassigning[0]})",
-            way_out="Wait until it ends",
+            object=f"partition {seen.reassigning[0]}",
+            found=f"replicas of {len(seen.reassigning)} partitions are being moved, {seen.reassigning[0]} among them",
+            way_out="Wait until it ends, or cancel it: kafka-reassign-partitions.sh --cancel",
         )
 
 
