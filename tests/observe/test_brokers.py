@@ -173,6 +173,27 @@ async def test_another_contract_is_another_question() -> None:
     assert isinstance(await bench.look(replace(changed), needed=True), Known)
 
 
+async def test_a_contract_of_before_is_another_question_too() -> None:
+    """A migration that turns round has the settings of an earlier stage: what was read in that stage is no answer."""
+    bench = Bench()
+    bench.pod(1)
+    first, back = (_published(now(1), revision) for revision in (2, 4))
+    await bench.second(first, needed=True)
+    assert isinstance(await bench.look(back, needed=True), Unknown)
+    bench.clock.advance(EVERY_S)
+    assert isinstance(await bench.second(back, needed=True), Known)
+
+
+def _published(of: Situation, revision: int) -> Situation:
+    """The same settings are published under this revision."""
+    stored = of.observed.contract
+    assert isinstance(stored, Known)
+    assert stored.value is not None
+    contract = replace(stored.value.contract, revision=revision)
+    kept = Known(value=replace(stored.value, contract=contract))
+    return replace(of, observed=replace(of.observed, contract=kept))
+
+
 async def test_a_broker_that_did_not_answer_is_asked_again() -> None:
     """Although nothing depends on it: else the status would keep what was true when it restarted."""
     bench = Bench()

@@ -74,6 +74,7 @@ from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
+from kafka_quorum.model.registered import ASKING
 from kafka_quorum.plan.facts.preflight import ACL
 from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import Token
@@ -145,6 +146,16 @@ def test_not_parked_while_something_is_missing() -> None:
     said = planned(late, wanted())
     assert "DualWrite" not in reasons(said)
     assert "broker 2" in wait(said, "MigrationHeld").message
+
+
+def test_a_roll_back_waits_for_owners_of_brokers() -> None:
+    """A KRaft broker holds the controllers until its owner acts; brokers that are only being asked need time."""
+    late = with_broker(look_at(RETURN), 2, {"process.roles": "broker"})
+    held = wait(planned(late, wanted(roll_back=True)), "MigrationHeld")
+    assert "broker 2" in held.message
+    assert "ConfigMap" in held.message
+    asked = with_broker(look_at(RETURN), 2, next(iter(ASKING)))
+    assert wait(planned(asked, wanted(roll_back=True)), "Migrating").severity is Severity.PROGRESS
 
 
 def test_the_end_cannot_be_reverted() -> None:

@@ -190,6 +190,9 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_stop_controllers, RETURN, TURNS, keeper(assigned=MORE_BROKERS), "broker 7"),
     (may_stop_controllers, RETURN, TURNS, lambda look: replace(look, brokers=SILENT), "which brokers"),
     (may_stop_controllers, RETURN, TURNS, driver(lag=1), "1 records"),
+    (may_stop_controllers, RETURN, TURNS, driver(migrating=2), "2 of 3 brokers are registered in migration mode"),
+    (may_stop_controllers, RETURN, TURNS, driver(migrating=None), "does not report how many brokers migrate"),
+    (may_stop_controllers, RETURN, TURNS, without_registration, "brokers 2 have replicas, and are not registered"),
     (may_stop_controllers, RETURN, TURNS, silent_driver, "no metrics"),
     (may_stop_controllers, RETURN, TURNS, driver(state=DriverState.POST_MIGRATION), "POST_MIGRATION"),
     # 7-give-back

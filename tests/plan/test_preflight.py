@@ -128,7 +128,7 @@ CASES: dict[str, tuple[Observed, Desired, str, str, tuple[object, ...]]] = {
         fresh(reassigning=("orders-1", "orders-2")),
         wanted(),
         "Reassignment",
-        "znode /admin/reassign_partitions",
+        "partition orders-1",
         ("2 partitions", "orders-1", "Wait"),
     ),
     "no epoch": (fresh(controller_epoch=None), wanted(), "Epoch", "znode /controller_epoch", ("Repair",)),

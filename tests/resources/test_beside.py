@@ -123,6 +123,7 @@ def test_the_page_before_the_brokers_change() -> None:
     ]
     assert "# process.roles must not be set" in lines
     assert "# controller.quorum.voters must not be set" in lines
+    assert "# controller.listener.names must not be set" in lines  # else Kafka does not start without migration mode
 
 
 def test_the_page_of_migration_mode() -> None:
@@ -140,6 +141,7 @@ def test_the_page_of_kraft() -> None:
     assert "process.roles=broker" in lines
     assert "zookeeper.metadata.migration.enable=false" in lines
     assert not any(line.startswith("zookeeper.connect") for line in lines)
+    assert "# zookeeper.connect must not be set" in lines
     assert lines.count("process.roles=broker") == 1, "the role is one line"
 
 

@@ -29,7 +29,6 @@ from tests.plan.beside import (
 from tests.status.passes import done
 
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.zookeeper import SavedNodes
 from kafka_quorum.status.available import available
 from kafka_quorum.status.build import readable
@@ -66,8 +65,7 @@ def test_the_row_of_a_stage(at: At) -> None:
     assert "state" in row
     assert row["zookeeperController"] in ("3000 (KRaft)", "1 (ZooKeeper)")
     assert row["brokersInZooKeeper"] == len(keeper_of(at).brokers)
-    onward = at[0].kind is MigrationKind.ZOOKEEPER_TO_KRAFT  # a roll back does not ask whether it is possible
-    assert row.get("rollBackPossible") == ((at != FINAL) if onward else None)
+    assert row["rollBackPossible"] is (at in (STARTS, MIGRATES, DUAL))
 
 
 def test_both_sides() -> None:

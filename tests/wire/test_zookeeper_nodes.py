@@ -83,6 +83,8 @@ def test_what_kafka_writes() -> None:
 def test_replicas_that_are_added_count_as_assigned() -> None:
     """Every broker that has a replica, loses one or gets one is in the assignment of the partition."""
     assert nodes.assignment(stored(TOPIC)).partitions == {0: {1, 2}, 12: {1, 3}}
+    assert nodes.assignment(stored(TOPIC)).moving == {0, 12}
+    assert nodes.assignment(stored({**TOPIC, "adding_replicas": {}, "removing_replicas": {}})).moving == frozenset()
     assert nodes.assignment(b'{"version":1,"partitions":{}}').partitions == {}
 
 

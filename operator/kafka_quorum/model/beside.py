@@ -15,7 +15,7 @@ MOST_LAG: Final = 1000
 """How many records ZooKeeper may be behind while the migration goes on. A roll back demands 0."""
 STATES: Final = {
     DriverState.UNLOADED: "not loaded yet",
-    DriverState.NONE: "NONE: the controllers do not migrate",
+    DriverState.NONE: "NONE (the controllers do not migrate)",
     DriverState.PRE_MIGRATION: "PRE_MIGRATION",
     DriverState.MIGRATION: "MIGRATION",
     DriverState.POST_MIGRATION: "POST_MIGRATION",
@@ -128,7 +128,7 @@ def why_behind(situation: Situation, *, running: bool = False) -> str:
         return "the states of the partitions are being read"
     rows = sorted((each, count) for each, count in seen.behind.items() if not running or each in seen.registered)
     told = ", ".join(f"broker {node_id} with {count} of its partitions" for node_id, count in rows)
-    return f"these are not in sync: {told}. Restart one for which that lasts" if told else ""
+    return f"brokers are not in sync: {told}. If that lasts, restart the broker" if told else ""
 
 
 def unknown_brokers(situation: Situation) -> tuple[NodeID, ...]:

@@ -136,7 +136,7 @@ STATIC_TO_DYNAMIC: Final = Migration(
     ),
     way_out=_WAY_OUT,
 )
-_ROLL_BACK: Final = "Set spec.zookeeper.rollBack"
+_ROLL_BACK: Final = "Set spec.zookeeper.rollBack to true"
 ZOOKEEPER_TO_KRAFT: Final = Migration(
     kind=MigrationKind.ZOOKEEPER_TO_KRAFT,
     title="from ZooKeeper to KRaft",

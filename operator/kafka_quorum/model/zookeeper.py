@@ -127,7 +127,7 @@ class ZooKeeperSeen:
     acls: bool = False
     users: bool = False
     reassigning: tuple[str, ...] = ()
-    """Partitions that a reassignment of ZooKeeper's (`/admin/reassign_partitions`) names."""
+    """Partitions that are being moved: by the znodes of their topics (KIP-455), or by `/admin/reassign_partitions`."""
     deleting: tuple[str, ...] = ()
     """Topics that are being deleted (`/admin/delete_topics`)."""
 

@@ -65,8 +65,11 @@ def properties_text(quorum: str, contract: Contract) -> str:
 def _mode_lines(contract: Contract) -> Iterator[str]:
     """How a broker stores metadata: in KRaft, or in ZooKeeper, where it has `broker.id` instead of `node.id`."""
     if contract.zookeeper is None:
-        if contract.setting("process.roles") is None:  # else it is among the settings
+        if contract.setting("process.roles") is None:
             yield "process.roles=broker"
+        else:  # it is among the settings: the broker used ZooKeeper until now
+            yield "# A broker is a KRaft broker now: it has node.id in place of broker.id"
+            yield "# zookeeper.connect must not be set"
         return
     yield "# A broker uses ZooKeeper now: it has broker.id, and neither node.id nor process.roles"
     yield "# process.roles must not be set"

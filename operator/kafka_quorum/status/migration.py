@@ -69,9 +69,11 @@ def _from_zookeeper(done: Pass) -> Json:
     if situation is None or not is_from_zookeeper(situation):
         return {}
     said, seen, reached = driver(situation), keeper(situation), situation.record.migration
-    row: Json = {}
-    if reached is not None and reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT:
-        row["rollBackPossible"] = reached.present.controllers.keeper is not Keeper.NONE
+    row: Json = {
+        "rollBackPossible": reached is not None
+        and reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT
+        and reached.present.controllers.keeper is not Keeper.NONE
+    }
     if isinstance(said, str):
         row |= {"state": f"Unknown: {said}"}
     else:

@@ -57,9 +57,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """A topic's partitions, each with the brokers that have a replica or get one."""
+    """A topic's partitions, each with the brokers that have a replica or get one; `moving` are being reassigned."""
 
     partitions: Mapping[int, frozenset[NodeID]]
+    moving: frozenset[int] = frozenset()
 
 
 def parse_connect(text: str) -> Connect:
@@ -198,6 +199,7 @@ def assignment(data: bytes) -> Assignment:
     if len(partitions) > MAX_PARTITIONS:
         raise Malformed(f"it has {len(partitions)} partitions, at most {MAX_PARTITIONS} are read")
     found = {number(index): _replicas(replicas) for index, replicas in partitions.items()}
+    moving = set[int]()
     for name in ("adding_replicas", "removing_replicas"):
         changing = value.get(name, {})
         if not isinstance(changing, dict):
@@ -207,7 +209,8 @@ def assignment(data: bytes) -> Assignment:
             if place not in found:
                 raise Malformed(f"its {name} name partition {place}, which it does not have")
             found[place] |= _replicas(replicas)
-    return Assignment(partitions=found)
+            moving.add(place)
+    return Assignment(partitions=found, moving=frozenset(moving))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

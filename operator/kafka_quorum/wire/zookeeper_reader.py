@@ -44,7 +44,7 @@ def read_all(session: Session, *, rights: bool, states: bool) -> ZooKeeperSeen:
         encoded=reader.encrypted(),
         acls=reader.any_acl(),
         users=reader.any_user(),
-        reassigning=reader.one("/admin/reassign_partitions", lambda node: nodes.reassigning(node.data)) or (),
+        reassigning=reader.reassigning(topics.moving),
         deleting=reader.names("/admin/delete_topics", nodes.topic_names),
     )
 
@@ -55,6 +55,7 @@ class _Topics:
     topics: int
     partitions: int
     assigned: dict[NodeID, str]
+    moving: frozenset[str]
     state_epoch: int | None
     behind: dict[NodeID, int] | None
 
@@ -109,15 +110,18 @@ class Reader:
         names = self.names("/brokers/topics", nodes.topic_names)
         topics, partitions = 0, 0
         assigned: dict[NodeID, str] = {}
+        moving = set[str]()
         places: dict[str, frozenset[NodeID]] = {}
         for path, node in self.present(f"/brokers/topics/{name}" for name in names):
-            found = self.checked(path, nodes.assignment, node.data).partitions
+            assignment = self.checked(path, nodes.assignment, node.data)
+            found, topic = assignment.partitions, path.rpartition("/")[2]
+            moving.update(f"{topic}-{index}" for index in assignment.moving)
             topics, partitions = topics + 1, partitions + len(found)
             if partitions > MAX_PARTITIONS:
                 raise self.too_much(f"more than {MAX_PARTITIONS} partitions")
             for index, replicas in found.items():
                 for node_id in replicas:
-                    assigned.setdefault(node_id, f"{path.rpartition('/')[2]}-{index}")
+                    assigned.setdefault(node_id, f"{topic}-{index}")
             if len(assigned) > MAX_BROKERS:
                 raise self.too_much(f"replicas on more than {MAX_BROKERS} brokers")
             if states:
@@ -128,9 +132,15 @@ class Reader:
             topics=topics,
             partitions=partitions,
             assigned=assigned,
+            moving=frozenset(moving),
             state_epoch=None if states_ is None else states_[0],
             behind=None if states_ is None else states_[1],
         )
+
+    def reassigning(self, moving: frozenset[str]) -> tuple[str, ...]:
+        """The partitions that are moved: those of the topics' own znodes (KIP-455), and those of the old znode."""
+        old = self.one("/admin/reassign_partitions", lambda node: nodes.reassigning(node.data)) or ()
+        return tuple(sorted(moving.union(old)))
 
     def too_much(self, what: str) -> ZooKeeperError:
         """The error for more topics or partitions than are read."""

@@ -101,6 +101,12 @@ ZOOKEEPER_MUTANTS: Final = (
         ("may_stop_controllers", "why_not_dual(situation, most_lag=0)", "why_not_dual(situation)"),
     ),
     mutant(
+        "controllers-stop-by-what-brokers-said-before",
+        "7, modes",
+        ("zookeeper-back-with-a-broker-of-the-page-before",),
+        ("may_stop_controllers", '"" if early else _why_not_all_migrate(situation, seen)', '""'),
+    ),
+    mutant(
         "the-leader-stops-first",
         "7, records",
         (

@@ -21,6 +21,7 @@ from kit.text import name
 
 BOOTSTRAP = "controller.quorum.bootstrap.servers"
 VOTERS = "controller.quorum.voters"
+LISTENER_NAMES = "controller.listener.names"
 _NOTHING_NEXT = "nothing. A broker that has these settings needs no change"
 
 
@@ -95,6 +96,8 @@ def _settings(situation: Situation) -> tuple[Setting, ...]:
                 _MIGRATES_NOT,
                 *_old_authorizer(situation),
                 Setting(key=VOTERS, value="", match=Match.UNSET),
+                # Without migration mode, a broker of ZooKeeper that has it does not start (KafkaConfig of 3.9).
+                Setting(key=LISTENER_NAMES, value="", match=Match.UNSET),
             )
         case Keeper.MIGRATES:
             migrates = Setting(key=MIGRATION, value="true", match=Match.EQUALS)
@@ -126,7 +129,7 @@ def _of_kraft(situation: Situation) -> tuple[Setting, ...]:
     listener = situation.runtime.listener
     return (
         *_found_by(situation),
-        Setting(key="controller.listener.names", value=listener.name, match=Match.HAS),
+        Setting(key=LISTENER_NAMES, value=listener.name, match=Match.HAS),
         Setting(key="listener.security.protocol.map", value=f"{listener.name}:PLAINTEXT", match=Match.HAS),
     )
 

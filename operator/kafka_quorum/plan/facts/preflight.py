@@ -38,9 +38,9 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
         return ()
     found = [*_release(desired)]
     if isinstance(observed.zookeeper, Unknown):
-        way_out = "Correct spec.zookeeper.connect and the Secret, or repair ZooKeeper"
+        way_out = "If this lasts, correct spec.zookeeper.connect and the Secret, or repair ZooKeeper"
         where = f"ZooKeeper {migrate.beside.access.connect}"
-        why = f"it cannot be read: {observed.zookeeper.reason}"
+        why = f"what it has is not known: {observed.zookeeper.reason}"
         return (*found, Blocker(code="ZooKeeper", object=where, found=why, way_out=way_out, unknown=True))
     seen = observed.zookeeper.value
     found += [*_cluster(desired, record, seen), *_znodes(record, seen), *_ids(desired, record, seen)]
@@ -134,7 +134,7 @@ def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Bloc
             code="NoController",
             object="znode /controller",
             found="it does not exist: no broker is the controller",
-            way_out="Repair the cluster first",
+            way_out="Repair the cluster first: a broker that runs becomes the controller",
         )
     elif leads.kraft_epoch is not None or not leads.ephemeral:
         yield Blocker(
@@ -151,7 +151,7 @@ def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Bloc
             object="znode /migration",
             found=f"{what}. With it, this migration would not copy the metadata, and would then delete it in ZooKeeper",
             way_out="If no other KRaft controllers run, save its text, and delete it: "
-            "zookeeper-shell.sh ADDRESS delete /migration",
+            "zookeeper-shell.sh ADDRESS delete /migration, with the chroot in ADDRESS",
         )
 
 
@@ -208,9 +208,9 @@ def _configs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
     if seen.reassigning:
         yield Blocker(
             code="Reassignment",
-            object="znode /admin/reassign_partitions",
-            found=f"replicas of {len(seen.reassigning)} partitions are being moved (one of {seen.reassigning[0]})",
-            way_out="Wait until it ends",
+            object=f"partition {seen.reassigning[0]}",
+            found=f"replicas of {len(seen.reassigning)} partitions are being moved, {seen.reassigning[0]} among them",
+            way_out="Wait until it ends, or cancel it: kafka-reassign-partitions.sh --cancel",
         )
 
 
@@ -229,7 +229,8 @@ def _epochs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
             object="znode /controller_epoch",
             found=f"it is {epoch.epoch}, and the state of a partition has {highest}: after a roll back its leader "
             "could not be changed (KAFKA-20488)",
-            way_out=f"Set it to {highest} with zookeeper-shell.sh, and let another broker become the controller",
+            way_out=f"Set it to {highest}, and let a broker be elected with a higher one: zookeeper-shell.sh ADDRESS "
+            f"set /controller_epoch {highest}, then delete /controller, with the chroot in ADDRESS",
         )
 
 
@@ -254,7 +255,8 @@ def _not_asked(which: str, why: str) -> Blocker:
         code="BrokerUnknown",
         object=which,
         found=f"the running settings are not known: {why}",
-        way_out="Set spec.brokerAccess.bootstrapServers, and a Secret if they need one",
+        way_out="Set spec.brokerAccess.bootstrapServers, and a Secret if they need one, start the broker, or confirm "
+        "the present contract in spec.brokerAccess.confirmedRevision",
         unknown=True,
     )
 
@@ -275,7 +277,11 @@ def _settings(node_id: NodeID, running: Settings, desired: Desired, beside: Besi
             "ControlPlane", f"control.plane.listener.name is {name}", "Remove it: KRaft controllers cannot use it"
         )
     if running.get("process.roles"):
-        yield one("ProcessRoles", f"process.roles is {running['process.roles']}", "It is no broker of ZooKeeper")
+        yield one(
+            "ProcessRoles",
+            f"process.roles is {running['process.roles']}",
+            "It does not use ZooKeeper: stop it, or correct spec.brokerAccess.bootstrapServers",
+        )
     if running.get("zookeeper.metadata.migration.enable") == "true":
         found = "zookeeper.metadata.migration.enable is true already"
         yield one("MigrationMode", found, "Remove it, and restart the broker: its turn comes later")

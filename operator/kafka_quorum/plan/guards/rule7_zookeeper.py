@@ -62,8 +62,8 @@ def may_leave_zookeeper(situation: Situation) -> Answer:
     return unless(
         (
             (bool(why := _why_brokers(situation)), f"{first}: {why}"),
-            (bool(why := why_not_dual(situation)), f"{first}: {why}"),
             (bool(why := _why_not_all_migrate(situation, seen)), f"{first}: {why}"),
+            (bool(why := why_not_dual(situation)), f"{first}: {why}"),
             (bool(why := _why_controllers(situation)), f"{first}: {why}"),
             (bool(why := why_behind(situation)), f"{first}: {why}"),
         ),
@@ -90,7 +90,7 @@ def may_finalize(situation: Situation) -> Answer:
 
 PARKED = (
     "every broker is a KRaft broker, and ZooKeeper is kept up to date, without a limit of time. Set "
-    "spec.zookeeper.finalize to true to give ZooKeeper up for good, or spec.zookeeper.rollBack to go back to it"
+    "spec.zookeeper.finalize to true to give ZooKeeper up for good, or spec.zookeeper.rollBack to true to go back to it"
 )
 
 
@@ -153,13 +153,18 @@ def may_stop_controllers(situation: Situation) -> Answer:
     left = "" if early else _why_not_all_migrate(situation, seen)
     return unless(
         (
-            (bool(why := why_kraft_brokers(situation)), f"{first}: {why}"),
+            (bool(why := why_kraft_brokers(situation)), f"{first}: {why}. {_return_with(situation)}"),
             (bool(left), f"{first}: {left}"),
             (bool(dual), f"{first}: {dual}"),
             (bool(behind), f"{first}: {behind}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
     )
+
+
+def _return_with(situation: Situation) -> str:
+    """What brokers do that a roll back waits for."""
+    return f"Restart each broker with what ConfigMap {situation.desired.name}-brokers says"
 
 
 @guard(GiveBackZooKeeper)
@@ -171,11 +176,12 @@ def may_give_back(situation: Situation) -> Answer:
     leads, left = seen.controller, seen.migration
     pods = ", ".join(running(situation))
     foreign = leads is not None and leads.kraft_epoch is not None and situation.record.node(leads.node_id) is None
+    named = f"znode /controller names {leads and leads.node_id}, no controller of this quorum"
     faulty = left is not None and bool(left.fault)
     return unless(
         (
             (bool(pods), f"{first}: pods {pods} still exist. {_BY_FORCE}"),
-            (foreign, f"{first}: znode /controller names {leads and leads.node_id}, no controller of this quorum"),
+            (foreign, f"{first}: {named}. {_STRANGER}"),
             (faulty, f"{first}: znode /migration is malformed ({left and left.fault}). Save it, and delete it"),
             (seen.controller_epoch is None, f"{first}: znode /controller_epoch does not exist"),
             (seen.state_epoch is None, f"{first}: the states of the partitions are being read"),
@@ -184,6 +190,7 @@ def may_give_back(situation: Situation) -> Answer:
     )
 
 
+_STRANGER = "If it belongs to another quorum, stop that quorum"
 _BY_FORCE = "If a Kubernetes node is off for good, delete its pod with kubectl delete pod --force"
 
 
@@ -199,7 +206,10 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
             (bool(pods), f"{first}: pods {pods} still exist"),
             (seen.migration is not None, f"{first}: znode /migration still exists"),
             (leads is None, f"{first}: no broker is the controller yet"),
-            (leads is not None and is_led_by_kraft(seen), f"{first}: a KRaft controller leads"),
+            (
+                leads is not None and is_led_by_kraft(seen),
+                f"{first}: KRaft controller {leads and leads.node_id} leads. {_STRANGER}",
+            ),
             (
                 leads is not None and leads.node_id not in seen.registered,
                 f"{first}: controller {leads and leads.node_id} is no registered broker",
@@ -289,8 +299,10 @@ def _why_not_all_migrate(situation: Situation, seen: ZooKeeperSeen) -> str:
         return _why_no_count(situation)
     dead = sorted(seen.expected - seen.registered)
     if dead:
-        return f"brokers {_ids(dead)} have replicas, and are not registered in ZooKeeper: they do not run, or use KRaft"
-    return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode"
+        where = "they do not run, or are KRaft brokers"
+        return f"brokers {_ids(dead)} have replicas, and are not registered in ZooKeeper: {where}"
+    where = "The controllers' log names the others: look at their logs"
+    return "" if count >= wanted else f"{count} of {wanted} brokers are registered in migration mode. {where}"
 
 
 def _why_no_count(situation: Situation) -> str:

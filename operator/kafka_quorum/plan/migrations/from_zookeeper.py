@@ -9,7 +9,16 @@ from typing import Final
 
 from kafka_quorum.model.actions import GiveBackNodes, RecordChange
 from kafka_quorum.model.attempts import attempted_again
-from kafka_quorum.model.beside import is_led_by_kraft, keeper, to_give_back, to_save, why_behind, why_not_dual
+from kafka_quorum.model.beside import (
+    is_led_by_kraft,
+    keeper,
+    to_give_back,
+    to_save,
+    why_behind,
+    why_kraft_brokers,
+    why_not_dual,
+)
+from kafka_quorum.model.conformance import are_being_asked
 from kafka_quorum.model.identity import IdentityRecord, with_migration
 from kafka_quorum.model.migration import (
     BACK_TO_ZOOKEEPER,
@@ -101,6 +110,11 @@ def _rests(situation: Situation) -> str:
     return "" if again else ROLLED_BACK
 
 
+def _away(situation: Situation) -> str:
+    """Which brokers their owner must bring back to ZooKeeper; empty while they are only being asked."""
+    return "" if are_being_asked(situation) else why_kraft_brokers(situation)
+
+
 _BACK: Final = Gate(judge=may_roll_back, change=RecordChange.ROLL_BACK)
 _STOP: Final = Gate(judge=may_give_back, change=RecordChange.GIVE_BACK, makes=_saved)
 _LEADS: Final = Gate(judge=may_let_zookeeper_lead, change=RecordChange.ZOOKEEPER_LEADS, acts=_give_back)
@@ -126,7 +140,7 @@ WAYS: Final = (
         entry=_not_entered,
         asked=lambda _: True,
         gates=(
-            Gate(judge=may_stop_controllers, change=RecordChange.STOP_CONTROLLERS),
+            Gate(judge=may_stop_controllers, change=RecordChange.STOP_CONTROLLERS, lacks=_away),
             _STOP,
             _LEADS,
             _END,
