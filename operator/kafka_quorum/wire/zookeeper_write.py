@@ -50,7 +50,7 @@ def give_back(session: Session, what: GiveBack) -> SavedNodes:
         )
     transaction, paths = steps(session, what)
     try:
-        results = session.answer("/", transaction.commit_async())
+        ((_, results),) = session.transactions([(None, transaction)])
     except ZooKeeperError as error:
         raise ZooKeeperUnreachable(
             f"{session.where} did not answer whether it deleted /controller and /migration, so look again: {error}",
