@@ -58,6 +58,8 @@ class Sources:
         self.found = keeper_of(STARTS)
         self.reports = driver_of(STARTS)
         self.fails: KafkaError | None = None
+        self.held: asyncio.Event | None = None
+        """Until it is set, no read ends."""
         self.asked: list[tuple[ZooKeeperAccess, ZooKeeperSecret, bool, bool]] = []
         self.scraped: list[tuple[str, int, int]] = []
 
@@ -66,6 +68,8 @@ class Sources:
     ) -> ZooKeeperSeen:
         """What was prepared."""
         self.asked.append((access, secret, rights, states))
+        if self.held is not None:
+            await self.held.wait()
         if self.fails is not None:
             raise self.fails
         return self.found
@@ -175,6 +179,26 @@ async def test_how_often() -> None:
     assert len(bench.sources.asked) == 2
     await bench.look(plain(DUAL))
     assert len(bench.sources.asked) == 3
+
+
+async def test_long_reads_follow_each_other() -> None:
+    """However long a read takes, the next one ends before the last one is old: ZooKeeper stays known."""
+    for took_s in (10.0, 20.0, 40.0, 60.0):
+        bench, due_s = Bench(), 0.0
+        bench.sources.held = asyncio.Event()
+        for _ in range(150):
+            running = len(bench.sources.asked)
+            seen = await bench.reads.look(KEY, wanted(), plain(STARTS), 9404)
+            await asyncio.sleep(0)
+            if len(bench.sources.asked) > running:
+                due_s = bench.clock.monotonic() + took_s
+            bench.clock.advance(4.0)
+            if bench.clock.monotonic() >= due_s and bench.sources.held is not None:
+                bench.sources.held.set()
+                await asyncio.gather(*bench.reads._tasks.values())
+                bench.sources.held.clear()
+            assert isinstance(seen.zookeeper, Known) or len(bench.sources.asked) == 1, f"a read of {took_s} s"
+        assert len(bench.sources.asked) > 4
 
 
 async def test_what_was_read_for_another_stage_is_no_answer() -> None:

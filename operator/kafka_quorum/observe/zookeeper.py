@@ -35,6 +35,8 @@ EVERY_S: Final = 5.0
 OLD_S: Final = 90.0
 _SHARE: Final = 5.0
 """A read of many partitions takes seconds of CPU time: it may take a fifth of the time."""
+_PAUSE_S: Final = OLD_S * 2 / 3
+"""The longest time from the begin of one read to that of the next: it must end before the last one is old."""
 _NOT_READ: Final = Unknown(reason="it is being read")
 _NOBODY: Final = Unknown(reason="this operator reads no ZooKeeper")
 _PREFIX: Final = "PLAINTEXT://"
@@ -97,7 +99,7 @@ class KeeperReads:
         because, now_s = _because(observed.record, access), self._clock.monotonic()
         last = self._last.get(key)
         changed = last is None or last.because != because
-        pause_s = 0.0 if last is None or changed else max(EVERY_S, last.took_s * _SHARE)
+        pause_s = 0.0 if last is None or changed else max(EVERY_S, min(last.took_s * _SHARE, _PAUSE_S))
         task = self._tasks.get(key)
         if (task is None or task.done()) and now_s - self._begun_s.get(key, -OLD_S) >= pause_s:
             self._begun_s[key] = now_s
