@@ -258,7 +258,8 @@ async def test_the_secret() -> None:
     seen = await bench.second(nothing(), spec)
     assert isinstance(seen.zookeeper, Unknown)
     assert "zk" in seen.zookeeper.reason
-    data = {"username": base64.b64encode(b"ada").decode(), "password": base64.b64encode(b"p").decode()}
+    texts = {"username": b"ada\n", "password": b"p", "other.jks": b"\xff\xfe"}  # other keys are not looked at
+    data = {key: base64.b64encode(text).decode() for key, text in texts.items()}
     bench.model.seed(
         (SECRETS.plural, NAMESPACE, "zk"), {"metadata": {"name": "zk", "namespace": NAMESPACE}, "data": data}
     )

@@ -20,7 +20,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
-from kafka_quorum.resources.zookeeper import secret_from
+from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.drivers import Drivers
 from kafka_quorum.wire.zookeeper import ZooKeepers
@@ -141,7 +141,8 @@ class KeeperReads:
     async def _secret(self, namespace: str, access: ZooKeeperAccess) -> ZooKeeperSecret:
         if not access.secret_name:
             return ZooKeeperSecret()
-        return secret_from(await read_secret(self._kube, namespace, access.secret_name, "spec.zookeeper"))
+        texts = await read_secret(self._kube, namespace, access.secret_name, "spec.zookeeper", KEYS)
+        return secret_from(texts)
 
     async def _driver(self, observed: Observed, port: int) -> Knowable[DriverSeen]:
         """The metrics of the controller that leads."""
