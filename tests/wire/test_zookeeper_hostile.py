@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
-from kafka_quorum.errors import ZooKeeperError, ZooKeeperMalformed, ZooKeeperUnreachable
+from kafka_quorum.errors import ZooKeeperError, ZooKeeperMalformed, ZooKeeperUnreachable, ZooKeeperUnusable
 from kafka_quorum.model.zookeeper import EpochNode, GiveBack, ZooKeeperAccess, ZooKeeperSecret
 from kafka_quorum.wire.zookeeper import KazooZooKeepers
 
@@ -128,3 +129,12 @@ async def test_a_write_without_its_results(answer: bytes | None) -> None:
         with pytest.raises(ZooKeeperUnreachable) as failure:
             await zookeepers.give_back(access, NONE, RAISE)
     assert failure.value.outcome_unknown
+
+
+async def test_an_epoch_that_no_broker_can_read_is_not_written() -> None:
+    """Kafka's epochs have 32 bits: one more in /controller_epoch, and no broker could be the controller again."""
+    answers = {(GET, "/controller_epoch"): buffer(b"5") + STAT, (TRANSACTION, ""): results(b"")}
+    async with server(answers) as (zookeepers, access):
+        with pytest.raises(ZooKeeperUnusable, match="2147483648, which no broker can read") as failure:
+            await zookeepers.give_back(access, NONE, replace(RAISE, epoch=2**31))
+    assert not failure.value.outcome_unknown
