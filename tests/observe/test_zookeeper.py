@@ -33,6 +33,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import (
     DriverSeen,
     GiveBack,
@@ -42,7 +43,7 @@ from kafka_quorum.model.zookeeper import (
     ZooKeeperSecret,
     ZooKeeperSeen,
 )
-from kafka_quorum.observe.zookeeper import EVERY_S, NO_KEEPERS, OLD_S, KeeperEdges, KeeperReads, migrates
+from kafka_quorum.observe.zookeeper import AT_ONCE, EVERY_S, NO_KEEPERS, OLD_S, KeeperEdges, KeeperReads, migrates
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.secrets import SECRETS
@@ -300,6 +301,31 @@ async def test_log_directories() -> None:
     assert found[NodeID(1)] == Known(value=("/d2 (KAFKA_STORAGE_ERROR)",))
     assert found[NodeID(2)] == Unknown(reason=str(unreachable))
     assert all(isinstance(found[NodeID(id_)], Unknown) for id_ in (3, 4))
+
+
+async def test_many_brokers_are_asked_in_turns() -> None:
+    """Whoever writes to ZooKeeper decides how many brokers there are, not how many connections the operator has."""
+    bench, peak, running = Bench(), 0, 0
+
+    class Slow(AnsweringBrokers):
+        async def describe_log_dirs(self, _: Endpoint) -> tuple[LogDirectory, ...]:
+            nonlocal peak, running
+            running += 1
+            peak = max(peak, running)
+            await asyncio.sleep(0)
+            running -= 1
+            return ()
+
+    registered = tuple(
+        ZooKeeperBroker(node_id=NodeID(at), listeners=(f"PLAINTEXT://broker-{at}:9092",)) for at in range(500)
+    )
+    bench.sources.found = replace(keeper_of(STARTS), brokers=registered)
+    edges = KeeperEdges(zookeepers=bench.sources, drivers=bench.sources, brokers=Slow())
+    bench.reads = KeeperReads(ModelKube(bench.model), bench.clock, edges)
+    seen = await bench.second(plain(STARTS))
+    assert isinstance(seen.log_dirs, Known)
+    assert len(seen.log_dirs.value) == 500
+    assert peak == AT_ONCE
 
 
 async def test_no_directories_after_the_controllers_stopped() -> None:

@@ -37,6 +37,8 @@ _SHARE: Final = 5.0
 """A read of many partitions takes seconds of CPU time: it may take a fifth of the time."""
 _PAUSE_S: Final = OLD_S * 2 / 3
 """The longest time from the begin of one read to that of the next: it must end before the last one is old."""
+AT_ONCE: Final = 64
+"""How many brokers are asked for their log directories at once: each takes a connection of the operator's."""
 _NOT_READ: Final = Unknown(reason="it is being read")
 _NOBODY: Final = Unknown(reason="this operator reads no ZooKeeper")
 _PREFIX: Final = "PLAINTEXT://"
@@ -159,13 +161,15 @@ class KeeperReads:
 
     async def _directories(self, seen: ZooKeeperSeen) -> dict[NodeID, Knowable[tuple[str, ...]]]:
         """The log directories that failed, of every registered broker that has a PLAINTEXT listener."""
+        turns = asyncio.Semaphore(AT_ONCE)
 
         async def one(node_id: NodeID, listeners: tuple[str, ...]) -> Knowable[tuple[str, ...]]:
             endpoint = _plaintext(node_id, listeners)
             if endpoint is None or self._edges.brokers is None:
                 return Unknown(reason="it has no PLAINTEXT listener")
             try:
-                found = await self._edges.brokers.describe_log_dirs(endpoint)
+                async with turns:
+                    found = await self._edges.brokers.describe_log_dirs(endpoint)
             except KafkaError as error:
                 return Unknown(reason=str(error))
             return Known(value=tuple(f"{each.path} ({each.error})" for each in found if each.error))
