@@ -33,6 +33,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import (
     DriverSeen,
     GiveBack,
@@ -42,7 +43,7 @@ from kafka_quorum.model.zookeeper import (
     ZooKeeperSecret,
     ZooKeeperSeen,
 )
-from kafka_quorum.observe.zookeeper import EVERY_S, NO_KEEPERS, OLD_S, KeeperEdges, KeeperReads, migrates
+from kafka_quorum.observe.zookeeper import AT_ONCE, EVERY_S, NO_KEEPERS, OLD_S, KeeperEdges, KeeperReads, migrates
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.secrets import SECRETS
@@ -58,6 +59,8 @@ class Sources:
         self.found = keeper_of(STARTS)
         self.reports = driver_of(STARTS)
         self.fails: KafkaError | None = None
+        self.held: asyncio.Event | None = None
+        """Until it is set, no read ends."""
         self.asked: list[tuple[ZooKeeperAccess, ZooKeeperSecret, bool, bool]] = []
         self.scraped: list[tuple[str, int, int]] = []
 
@@ -66,6 +69,8 @@ class Sources:
     ) -> ZooKeeperSeen:
         """What was prepared."""
         self.asked.append((access, secret, rights, states))
+        if self.held is not None:
+            await self.held.wait()
         if self.fails is not None:
             raise self.fails
         return self.found
@@ -177,6 +182,26 @@ async def test_how_often() -> None:
     assert len(bench.sources.asked) == 3
 
 
+async def test_long_reads_follow_each_other() -> None:
+    """However long a read takes, the next one ends before the last one is old: ZooKeeper stays known."""
+    for took_s in (10.0, 20.0, 40.0, 60.0):
+        bench, due_s = Bench(), 0.0
+        bench.sources.held = asyncio.Event()
+        for _ in range(150):
+            running = len(bench.sources.asked)
+            seen = await bench.reads.look(KEY, wanted(), plain(STARTS), 9404)
+            await asyncio.sleep(0)
+            if len(bench.sources.asked) > running:
+                due_s = bench.clock.monotonic() + took_s
+            bench.clock.advance(4.0)
+            if bench.clock.monotonic() >= due_s and bench.sources.held is not None:
+                bench.sources.held.set()
+                await asyncio.gather(*bench.reads._tasks.values())
+                bench.sources.held.clear()
+            assert isinstance(seen.zookeeper, Known) or len(bench.sources.asked) == 1, f"a read of {took_s} s"
+        assert len(bench.sources.asked) > 4
+
+
 async def test_what_was_read_for_another_stage_is_no_answer() -> None:
     """After a step to another stage the last read counts no more, until the next one is there."""
     bench = Bench()
@@ -234,7 +259,8 @@ async def test_the_secret() -> None:
     seen = await bench.second(nothing(), spec)
     assert isinstance(seen.zookeeper, Unknown)
     assert "zk" in seen.zookeeper.reason
-    data = {"username": base64.b64encode(b"ada").decode(), "password": base64.b64encode(b"p").decode()}
+    texts = {"username": b"ada\n", "password": b"p", "other.jks": b"\xff\xfe"}  # other keys are not looked at
+    data = {key: base64.b64encode(text).decode() for key, text in texts.items()}
     bench.model.seed(
         (SECRETS.plural, NAMESPACE, "zk"), {"metadata": {"name": "zk", "namespace": NAMESPACE}, "data": data}
     )
@@ -275,6 +301,31 @@ async def test_log_directories() -> None:
     assert found[NodeID(1)] == Known(value=("/d2 (KAFKA_STORAGE_ERROR)",))
     assert found[NodeID(2)] == Unknown(reason=str(unreachable))
     assert all(isinstance(found[NodeID(id_)], Unknown) for id_ in (3, 4))
+
+
+async def test_many_brokers_are_asked_in_turns() -> None:
+    """Whoever writes to ZooKeeper decides how many brokers there are, not how many connections the operator has."""
+    bench, peak, running = Bench(), 0, 0
+
+    class Slow(AnsweringBrokers):
+        async def describe_log_dirs(self, _: Endpoint) -> tuple[LogDirectory, ...]:
+            nonlocal peak, running
+            running += 1
+            peak = max(peak, running)
+            await asyncio.sleep(0)
+            running -= 1
+            return ()
+
+    registered = tuple(
+        ZooKeeperBroker(node_id=NodeID(at), listeners=(f"PLAINTEXT://broker-{at}:9092",)) for at in range(500)
+    )
+    bench.sources.found = replace(keeper_of(STARTS), brokers=registered)
+    edges = KeeperEdges(zookeepers=bench.sources, drivers=bench.sources, brokers=Slow())
+    bench.reads = KeeperReads(ModelKube(bench.model), bench.clock, edges)
+    seen = await bench.second(plain(STARTS))
+    assert isinstance(seen.log_dirs, Known)
+    assert len(seen.log_dirs.value) == 500
+    assert peak == AT_ONCE
 
 
 async def test_no_directories_after_the_controllers_stopped() -> None:

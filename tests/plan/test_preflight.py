@@ -219,6 +219,8 @@ def test_a_generated_id() -> None:
     assert "broker.id.generation.enable=false" in one.way_out
     assert found(with_settings(broker_id_generation_enable="false")) == ()
     assert found(with_settings(reserved_broker_max_id="2000")) == ()
+    for text in ("", "²", "①", "9" * 5_000, "-1"):  # any image may answer so: then it counts as not set
+        assert found(with_settings(reserved_broker_max_id=text)) == (one,)
 
 
 def test_the_listener_of_the_spec() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.resources import zookeeper
+from kit.parsing import Malformed
 
 ACCESS: Final = ZooKeeperAccess(connect="zoo:2181/kafka", secret_name="zoo-client")  # noqa: S106 - a name
 OPEN: Final = ZooKeeperAccess(connect="zoo:2181")
@@ -140,6 +141,37 @@ def test_an_incomplete_secret_ends_the_script(container: Container, keys: dict[s
     assert said in done.stderr
     assert done.stdout == ""
     assert "secret" not in done.stderr.replace(str(container.secret), "")
+
+
+REFUSED: Final = (
+    {"username": "ada"},
+    {"password": "secret"},
+    {"username": "ada", "password": "one\ntwo"},
+    {"tls.crt": "C", "tls.key": "K"},
+    {"ca.crt": "A", "tls.crt": "C"},
+    {"ca.crt": "A", "tls.key": "K"},
+)
+
+
+@pytest.mark.parametrize("keys", [*REFUSED, USER | {"password": "secret\r\n"}, USER | {"password": "sec\0ret"}])
+def test_the_operator_refuses_what_controllers_would(keys: dict[str, str]) -> None:
+    """Otherwise the preflight would pass with a Secret with which no controller can start."""
+    with pytest.raises(Malformed) as failure:
+        zookeeper.secret_from(keys)
+    assert "Secret" in str(failure.value)
+    assert "secret" not in str(failure.value)
+
+
+def test_a_line_break_at_the_end_is_no_part_of_a_password(container: Container) -> None:
+    """A Secret made from files has one: the operator and the controllers must prove the same password."""
+    keys = {"username": "ada\n", "password": "secret\n"}
+    container.put(**keys)
+    assert container.run().returncode == 0
+    assert '"ada"' in container.written("jaas.conf")
+    assert '"secret"' in container.written("jaas.conf")
+    found = zookeeper.secret_from(keys)
+    assert (found.username, found.password) == ("ada", "secret")
+    assert "secret" not in repr(found)
 
 
 def test_a_restart_of_the_container_follows_the_secret(container: Container) -> None:

@@ -1,5 +1,6 @@
 """The status of a quorum beside ZooKeeper: its rows in each stage, its condition, and what is Ready meanwhile."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -28,10 +29,12 @@ from tests.plan.beside import (
 )
 from tests.status.passes import done
 
-from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.zookeeper import SavedNodes
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.registered import BrokerSeen
+from kafka_quorum.model.zookeeper import SavedNodes, ZooKeeperBroker
 from kafka_quorum.status.available import available
-from kafka_quorum.status.build import readable
+from kafka_quorum.status.build import build, readable
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.migrated import migrated
@@ -183,6 +186,23 @@ def test_a_dry_run_with_blockers() -> None:
     look = replace(nothing(), zookeeper=Unknown(reason="connection refused"))
     (row,) = preflight(done(look, wanted(dry_run=True)))["preflight"]["blockers"]
     assert (row["code"], row["unknown"]) == ("ZooKeeper", True)
+
+
+@pytest.mark.parametrize(("count", "text"), [(2_000, "OTHER"), (110, "\N{GRINNING FACE}" * 8_000)])
+def test_any_number_of_blockers_fits(count: int, text: str) -> None:
+    """Of many blockers a hundred are shown, each within bounds, and the others counted: etcd takes 1.5 MB."""
+    ids = [NodeID(at) for at in range(1, count + 1)]
+    registered = tuple(ZooKeeperBroker(node_id=node_id, listeners=()) for node_id in ids)
+    running = Known(value={"inter.broker.listener.name": text})
+    look = with_keeper(dry().observed, brokers=registered, behind=dict.fromkeys(ids, 1))
+    seen = tuple(BrokerSeen(node_id=node_id, settings=running) for node_id in ids)
+    found = done(replace(look, brokers=Known(value=seen)), wanted(dry_run=True))
+    status = build(found, {}, generation=1, now="2026-01-01T00:00:00Z")
+    assert found.plan.preflight is not None
+    assert len(status["preflight"]["blockers"]) == 100
+    assert status["leftOut"]["blockers"] == len(found.plan.preflight) - 100
+    assert status["preflight"]["passed"] is False
+    assert len(json.dumps(status, ensure_ascii=False).encode()) < 1_400_000
 
 
 def test_blockers_before_the_start() -> None:

@@ -26,7 +26,7 @@ from tests.wire.fakes import (
 
 from kafka_quorum.errors import KafkaError, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter
+from kafka_quorum.model.quorum import AddVoter, Endpoint
 from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.requests import add_raft_voter, describe_quorum
 from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
@@ -279,6 +279,18 @@ async def test_a_host_that_does_not_answer_costs_the_connect_deadline() -> None:
         with pytest.raises(KafkaUnreachable, match=r"\b0\.2\b") as failure:
             await add(connection)
         assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "a..b", ".", "xn--" + "a" * 60, "ä" * 70])
+async def test_a_host_that_is_no_name_is_an_error_of_the_path(host: str) -> None:
+    """A host that a broker registered is anyone's text: one that cannot be looked up is no other kind of error."""
+    connection = Connection(endpoint=Endpoint(node_id=NodeID(1), host=host, port=9092))
+    with pytest.raises(KafkaUnreachable, match="is no host name") as failure:
+        await describe(connection)
+    assert failure.value.retry_safe
+    with pytest.raises(KafkaUnreachable) as failure:
+        await add(connection)
+    assert not failure.value.outcome_unknown
 
 
 async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alone() -> None:

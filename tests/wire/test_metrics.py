@@ -63,6 +63,7 @@ def test_the_state_before_it_is_loaded() -> None:
         page(migration_state="1.5"),
         page(migration_state="NaN"),
         page(active_controller_count="2"),
+        page(active_controller_count="\N{ARABIC-INDIC DIGIT ONE}"),
         page(broker_count="-1"),
         page(broker_count="1e300"),
         page(behind_lag="Inf"),

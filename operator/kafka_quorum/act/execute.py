@@ -26,7 +26,7 @@ from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
-from kafka_quorum.resources.zookeeper import secret_from
+from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
 from kafka_quorum.wire.zookeeper import ZooKeepers
@@ -169,7 +169,8 @@ class Executor:
         secret = ZooKeeperSecret()
         if name := action.access.secret_name:
             try:
-                secret = secret_from(await read_secret(self._kube, desired.namespace, name, "spec.zookeeper"))
+                texts = await read_secret(self._kube, desired.namespace, name, "spec.zookeeper", KEYS)
+                secret = secret_from(texts)
             except Malformed as error:
                 raise ZooKeeperUnusable(str(error), fault=Fault.OURS, retry_safe=True, outcome_unknown=False) from error
         self._check_age(action)  # the answer may have taken long

@@ -5,7 +5,7 @@ simulation produces the same ones. Every field is what one read showed: a read t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kafka_quorum.model.ids import NodeID
@@ -32,10 +32,10 @@ class ZooKeeperSecret:
     """
 
     username: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     ca: str = ""
     certificate: str = ""
-    key: str = ""
+    key: str = field(default="", repr=False)
 
     @property
     def tls(self) -> bool:

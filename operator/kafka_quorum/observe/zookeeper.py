@@ -20,7 +20,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
-from kafka_quorum.resources.zookeeper import secret_from
+from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.drivers import Drivers
 from kafka_quorum.wire.zookeeper import ZooKeepers
@@ -35,6 +35,10 @@ EVERY_S: Final = 5.0
 OLD_S: Final = 90.0
 _SHARE: Final = 5.0
 """A read of many partitions takes seconds of CPU time: it may take a fifth of the time."""
+_PAUSE_S: Final = OLD_S * 2 / 3
+"""The longest time from the begin of one read to that of the next: it must end before the last one is old."""
+AT_ONCE: Final = 64
+"""How many brokers are asked for their log directories at once: each takes a connection of the operator's."""
 _NOT_READ: Final = Unknown(reason="it is being read")
 _NOBODY: Final = Unknown(reason="this operator reads no ZooKeeper")
 _PREFIX: Final = "PLAINTEXT://"
@@ -97,7 +101,7 @@ class KeeperReads:
         because, now_s = _because(observed.record, access), self._clock.monotonic()
         last = self._last.get(key)
         changed = last is None or last.because != because
-        pause_s = 0.0 if last is None or changed else max(EVERY_S, last.took_s * _SHARE)
+        pause_s = 0.0 if last is None or changed else max(EVERY_S, min(last.took_s * _SHARE, _PAUSE_S))
         task = self._tasks.get(key)
         if (task is None or task.done()) and now_s - self._begun_s.get(key, -OLD_S) >= pause_s:
             self._begun_s[key] = now_s
@@ -139,7 +143,8 @@ class KeeperReads:
     async def _secret(self, namespace: str, access: ZooKeeperAccess) -> ZooKeeperSecret:
         if not access.secret_name:
             return ZooKeeperSecret()
-        return secret_from(await read_secret(self._kube, namespace, access.secret_name, "spec.zookeeper"))
+        texts = await read_secret(self._kube, namespace, access.secret_name, "spec.zookeeper", KEYS)
+        return secret_from(texts)
 
     async def _driver(self, observed: Observed, port: int) -> Knowable[DriverSeen]:
         """The metrics of the controller that leads."""
@@ -156,13 +161,15 @@ class KeeperReads:
 
     async def _directories(self, seen: ZooKeeperSeen) -> dict[NodeID, Knowable[tuple[str, ...]]]:
         """The log directories that failed, of every registered broker that has a PLAINTEXT listener."""
+        turns = asyncio.Semaphore(AT_ONCE)
 
         async def one(node_id: NodeID, listeners: tuple[str, ...]) -> Knowable[tuple[str, ...]]:
             endpoint = _plaintext(node_id, listeners)
             if endpoint is None or self._edges.brokers is None:
                 return Unknown(reason="it has no PLAINTEXT listener")
             try:
-                found = await self._edges.brokers.describe_log_dirs(endpoint)
+                async with turns:
+                    found = await self._edges.brokers.describe_log_dirs(endpoint)
             except KafkaError as error:
                 return Unknown(reason=str(error))
             return Known(value=tuple(f"{each.path} ({each.error})" for each in found if each.error))

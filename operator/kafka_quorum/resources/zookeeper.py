@@ -14,7 +14,10 @@ from typing import Final
 
 from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret
 from kafka_quorum.resources.meta import Json
+from kit.parsing import Malformed
 
+KEYS: Final = ("username", "password", "ca.crt", "tls.crt", "tls.key")
+"""The keys of the Secret that are used."""
 SECRET_PATH: Final = "/etc/kafka-zookeeper"  # noqa: S105 - a path
 """Where the Secret is mounted."""
 FILES_PATH: Final = "/run/kafka-zookeeper"
@@ -37,13 +40,23 @@ _DOLLAR: Final = "kafkaquorum.dollar"
 
 
 def secret_from(texts: Mapping[str, str]) -> ZooKeeperSecret:
-    """What the Secret of `spec.zookeeper.secretName` gives a client; keys that are not named here are ignored."""
+    """What the Secret of `spec.zookeeper.secretName` gives a client; keys other than `KEYS` are ignored.
+
+    Raises `Malformed` for what the lines of `shell` refuse or JAAS cannot hold: controllers would not start with it. As
+    in those lines, line breaks at the end of a name or a password are no part of it.
+    """
+    found = {key: texts.get(key, "") for key in KEYS}
+    if bool(found["username"]) != bool(found["password"]):
+        raise Malformed("the ZooKeeper Secret needs both username and password, or none of them")
+    if (found["tls.crt"] or found["tls.key"]) and not found["ca.crt"]:
+        raise Malformed("the ZooKeeper Secret has a client certificate and no ca.crt: add the authority of ZooKeeper's")
+    if bool(found["tls.crt"]) != bool(found["tls.key"]):
+        raise Malformed("the ZooKeeper Secret needs both tls.crt and tls.key, or none of them")
+    user, password = (found[key].rstrip("\n") for key in ("username", "password"))
+    if any(control in user + password for control in ("\n", "\r", "\0")) or (found["username"] and not user):
+        raise Malformed("username and password in the ZooKeeper Secret must each be one line of text")
     return ZooKeeperSecret(
-        username=texts.get("username", ""),
-        password=texts.get("password", ""),
-        ca=texts.get("ca.crt", ""),
-        certificate=texts.get("tls.crt", ""),
-        key=texts.get("tls.key", ""),
+        username=user, password=password, ca=found["ca.crt"], certificate=found["tls.crt"], key=found["tls.key"]
     )
 
 

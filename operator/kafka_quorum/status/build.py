@@ -126,6 +126,10 @@ def _shortened(status: Json) -> Json:
     """The status with at most `_ROWS_MAX` rows in each list, and the number of rows left out of each."""
     left_out = {name: len(status[name]) - _ROWS_MAX for name in _BOUNDED if len(status.get(name) or ()) > _ROWS_MAX}
     cut = {name: status[name][:_ROWS_MAX] for name in left_out}
+    looked: Json = status.get("preflight") or {}
+    if len(blockers := looked.get("blockers") or ()) > _ROWS_MAX:
+        left_out["blockers"] = len(blockers) - _ROWS_MAX
+        cut["preflight"] = looked | {"blockers": blockers[:_ROWS_MAX]}
     return status | cut | ({"leftOut": left_out} if left_out else {})
 
 

@@ -6,6 +6,7 @@ from kafka_quorum.model.beside import driver, is_from_zookeeper, keeper
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.migration import Keeper, MigrationKind
 from kafka_quorum.status.finding import Pass
+from kit.conditions.merge import shortened
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,9 +49,9 @@ def preflight(done: Pass) -> Json:
     rows = [
         {
             "code": each.code,
-            "object": each.object,
-            "found": each.found,
-            "wayOut": each.way_out,
+            "object": shortened(each.object),
+            "found": shortened(each.found),
+            "wayOut": shortened(each.way_out),
             "unknown": each.unknown or None,
         }
         for each in found

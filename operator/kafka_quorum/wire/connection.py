@@ -26,6 +26,7 @@ from kafka_quorum.wire.refusals import refused
 from kafka_quorum.wire.requests import api_versions
 from kafka_quorum.wire.security import tls_of
 from kit.errors import Fault
+from kit.parsing import quoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +158,8 @@ class Connection:
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
             raise attempt.unreachable(f"no connection ({error.strerror or error})") from error
+        except UnicodeError as error:  # before the name is looked up: a label above 63 characters, or an empty one
+            raise attempt.unreachable(f"{quoted(at.host)} is no host name ({error})") from error
 
     async def _negotiate(self, attempt: _Attempt, channel: Channel) -> ServerVersions:
         """Which versions the server supports; a too-old ApiVersions is enough to find out."""

@@ -26,7 +26,8 @@ MAX_LINES: Final = 5_000
 _INT64_MAX: Final = 2**63 - 1
 _NUMBER: Final = r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,3})?|Inf|NaN)"
 _LINE: Final = re.compile(
-    rf"([a-zA-Z_:][a-zA-Z0-9_:]{{0,252}})(\{{[^\n]{{0,4000}}\}})?[ \t]+({_NUMBER})(?:[ \t]+-?\d{{1,19}})?[ \t]*"
+    rf"([a-zA-Z_:][a-zA-Z0-9_:]{{0,252}})(\{{[^\n]{{0,4000}}\}})?[ \t]+({_NUMBER})(?:[ \t]+-?\d{{1,19}})?[ \t]*",
+    re.ASCII,
 )
 _OK: Final = 200
 _HEADERS: Final = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}  # a small answer stays small

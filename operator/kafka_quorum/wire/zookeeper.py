@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from kafka_quorum.errors import ZooKeeperUnreachable, ZooKeeperUnusable
+from kafka_quorum.errors import KafkaError, ZooKeeperMalformed, ZooKeeperUnreachable, ZooKeeperUnusable
 from kafka_quorum.model.zookeeper import GiveBack, SavedNodes, ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
 from kafka_quorum.wire import zookeeper_nodes as nodes
 from kafka_quorum.wire.zookeeper_reader import read_all
@@ -94,16 +94,26 @@ class KazooZooKeepers:
         running = asyncio.get_running_loop().run_in_executor(
             self._threads, self._in_thread, connect, secret, work, end_s
         )
+        where = f"ZooKeeper at {connect.hosts}"
         try:
             async with asyncio.timeout(limit_s + _SLACK_S):
                 return await running
         except TimeoutError:
             raise ZooKeeperUnreachable(
-                f"ZooKeeper at {connect.hosts} did not answer in full: {limit_s:g} s passed; look again",
+                f"{where} did not answer in full: {limit_s:g} s passed; look again",
                 fault=Fault.PATH,
                 retry_safe=not writes,
                 outcome_unknown=writes,
             ) from None
+        except KafkaError:
+            raise
+        except Exception as error:
+            raise ZooKeeperMalformed(
+                f"{where} answered with what no ZooKeeper does ({type(error).__name__}); check its address",
+                fault=Fault.THEIRS,
+                retry_safe=not writes,
+                outcome_unknown=writes,
+            ) from error
 
     def _in_thread(
         self, connect: nodes.Connect, secret: ZooKeeperSecret, work: Callable[[Session], T], end_s: float

@@ -74,9 +74,9 @@ def denied(session: Session, topics: Sequence[str]) -> tuple[str, ...]:
     return (*sentences[: MAX_DENIED - 1], f"{len(sentences) - MAX_DENIED + 1} more rights are missing in ZooKeeper")
 
 
-def refused_first(results: Sequence[Any] | None) -> bool:
+def refused_first(results: Sequence[Any]) -> bool:
     """Whether an operation of the probe, and not its impossible end, was refused for the lack of a right."""
-    return any(isinstance(result, NoAuthError) for result in (results or ())[:-1])
+    return any(isinstance(result, NoAuthError) for result in results[:-1])
 
 
 def _tried(session: Session, probes: Iterable[_Probe]) -> Iterator[tuple[_Probe, Any]]:

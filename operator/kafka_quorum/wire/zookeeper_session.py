@@ -258,14 +258,26 @@ class Session:
 
     def transactions(self, what: Iterable[tuple[T, Any]]) -> Iterator[tuple[T, list[Any]]]:
         """Commit transactions of kazoo, each with a key: the result of each operation, an exception if it failed."""
-        waiting: deque[tuple[T, Any]] = deque()
+        waiting: deque[tuple[T, Any, Any]] = deque()
         for key, transaction in what:
-            waiting.append((key, transaction.commit_async()))
+            waiting.append((key, transaction, transaction.commit_async()))
             if len(waiting) >= WINDOW:
-                first, pending = waiting.popleft()
-                yield first, self.answer("/", pending)
-        for key, pending in waiting:
-            yield key, self.answer("/", pending)
+                first, sent, pending = waiting.popleft()
+                yield first, self._results(sent, pending)
+        for key, sent, pending in waiting:
+            yield key, self._results(sent, pending)
+
+    def _results(self, transaction: Any, pending: Any) -> list[Any]:  # noqa: ANN401 - kazoo has no types
+        """One result for each operation: anything else proves nothing, and is an error."""
+        found = self.answer("/", pending)
+        if not isinstance(found, list) or len(found) != len(transaction.operations):
+            raise ZooKeeperMalformed(
+                f"{self.where} answered a transaction without a result for each of its operations",
+                fault=Fault.THEIRS,
+                retry_safe=True,
+                outcome_unknown=False,
+            )
+        return found
 
     def answer(self, path: str, pending: Any) -> Any:  # noqa: ANN401 - whatever the request returns
         """The answer to a request; None if the node does not exist."""

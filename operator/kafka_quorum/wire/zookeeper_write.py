@@ -25,6 +25,7 @@ from kafka_quorum.model.zookeeper import ControllerNode, EpochNode, GiveBack, Mi
 from kafka_quorum.wire.zookeeper_reader import Reader
 from kafka_quorum.wire.zookeeper_session import Session
 from kit.errors import Fault
+from kit.parsing import INT32_MAX
 from kit.text import WORDS_MAX_CHARS, clean
 
 
@@ -34,6 +35,14 @@ def give_back(session: Session, what: GiveBack) -> SavedNodes:
         raise ZooKeeperUnusable(
             f"{session.where} was not written: the look found no /controller_epoch to raise, so look again",
             fault=Fault.OURS,
+            retry_safe=False,
+            outcome_unknown=False,
+        )
+    if what.epoch is not None and what.epoch > INT32_MAX:
+        raise ZooKeeperUnusable(
+            f"{session.where} was not written: /controller_epoch would become {what.epoch}, which no broker can read;"
+            f" a partition's state or /migration has the epoch {what.epoch - 1}, which no controller wrote: correct it",
+            fault=Fault.THEIRS,
             retry_safe=False,
             outcome_unknown=False,
         )
@@ -50,7 +59,7 @@ def give_back(session: Session, what: GiveBack) -> SavedNodes:
         )
     transaction, paths = steps(session, what)
     try:
-        results = session.answer("/", transaction.commit_async())
+        ((_, results),) = session.transactions([(None, transaction)])
     except ZooKeeperError as error:
         raise ZooKeeperUnreachable(
             f"{session.where} did not answer whether it deleted /controller and /migration, so look again: {error}",

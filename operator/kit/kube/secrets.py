@@ -3,6 +3,7 @@
 import base64
 import binascii
 import contextlib
+from collections.abc import Collection
 from typing import Final
 
 from kit.kube.protocol import KubeApi, ResourceType
@@ -11,8 +12,10 @@ from kit.parsing import Malformed
 SECRETS: Final = ResourceType(api_version="v1", kind="Secret", plural="secrets")
 
 
-async def read_secret(kube: KubeApi, namespace: str, name: str, where: str) -> dict[str, str]:
-    """The texts of a Secret (`KubeError`). `where` names the field that asks for it, for the message.
+async def read_secret(
+    kube: KubeApi, namespace: str, name: str, where: str, keys: Collection[str] | None = None
+) -> dict[str, str]:
+    """The texts of a Secret (`KubeError`), of these keys only if they are given. `where` names the field that asks.
 
     Raises `Malformed` if it does not exist, or has a value that is no text.
     """
@@ -21,5 +24,6 @@ async def read_secret(kube: KubeApi, namespace: str, name: str, where: str) -> d
         raise Malformed(f"Secret {name} of {where} does not exist")
     data = item.get("data") or {}
     with contextlib.suppress(binascii.Error, UnicodeDecodeError, AttributeError, TypeError, ValueError):
-        return {str(key): base64.b64decode(value).decode() for key, value in data.items()}
+        used = {str(key): value for key, value in data.items() if keys is None or key in keys}
+        return {key: base64.b64decode(value).decode() for key, value in used.items()}
     raise Malformed(f"Secret {name} of {where} has a value that is no text")

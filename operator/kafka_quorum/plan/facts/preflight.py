@@ -4,6 +4,7 @@ It only looks. Each blocker names the object, what was found, and the way out. W
 The reasons are in docs/zookeeper.md.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -19,6 +20,7 @@ from kafka_quorum.model.registered import Settings
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import ZooKeeperSeen
 from kafka_quorum.plan.facts.formats import release_numbers
+from kit.parsing import Malformed, number
 
 RELEASE: Final = (3, 9, 1)
 """The first release that should migrate; no release after 3.9 can."""
@@ -292,8 +294,9 @@ def _settings(node_id: NodeID, running: Settings, desired: Desired, beside: Besi
 
 def _reserved(*, one_of: tuple[NodeID, Settings]) -> Iterator[Blocker]:
     node_id, running = one_of
-    text = running.get("reserved.broker.max.id")
-    highest = int(text) if text is not None and text.isdigit() else _MAX_ID
+    highest = _MAX_ID
+    with contextlib.suppress(Malformed):  # the text is the broker's own
+        highest = number(running.get("reserved.broker.max.id"))
     if node_id > highest and running.get("broker.id.generation.enable") != "false":
         yield Blocker(
             code="ReservedID",
