@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.model.values import NAME, NAMESPACE, at_rest, desired, key, running, situation, view
+from tests.plan.beside import DUAL, look_at, wanted
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
@@ -34,6 +36,7 @@ class Answers:
         """No broker is there."""
         self.found: dict[NodeID, Knowable[Settings]] = {}
         self.fails = False
+        self.fault: Exception | None = None
         self.asked: list[tuple[tuple[str, ...], dict[str, str]]] = []
 
     async def read(
@@ -41,6 +44,8 @@ class Answers:
     ) -> Mapping[NodeID, Knowable[Settings]]:
         """What was prepared."""
         self.asked.append((bootstrap, dict(properties)))
+        if self.fault is not None:
+            raise self.fault
         if self.fails:
             raise KafkaUnreachable("no broker answered", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
         return dict(self.found)
@@ -136,6 +141,19 @@ async def test_a_failed_read_is_not_an_empty_one() -> None:
     assert isinstance(await bench.second(now(), needed=True), Unknown)
 
 
+async def test_a_fault_of_our_own_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """An error that nothing expects is in the log and in the reason, and is not repeated before its time."""
+    bench = Bench()
+    bench.pod(1)
+    bench.answers.fault = UnicodeError("label too long")
+    for _ in range(3):
+        seen = await bench.second(now(1), needed=True)
+        assert isinstance(seen, Unknown)
+        assert "UnicodeError" in seen.reason
+    assert len(bench.answers.asked) == 1
+    assert "label too long" in caplog.text
+
+
 async def test_read_rarely() -> None:
     """At rest brokers are read once; while something depends on them, every 30 s at the most."""
     bench = Bench()
@@ -177,7 +195,8 @@ async def test_a_contract_of_before_is_another_question_too() -> None:
     """A migration that turns round has the settings of an earlier stage: what was read in that stage is no answer."""
     bench = Bench()
     bench.pod(1)
-    first, back = (_published(now(1), revision) for revision in (2, 4))
+    look = look_at(DUAL)
+    first, back = (_published(situation(wanted(), look), revision) for revision in (2, 4))
     await bench.second(first, needed=True)
     assert isinstance(await bench.look(back, needed=True), Unknown)
     bench.clock.advance(EVERY_S)

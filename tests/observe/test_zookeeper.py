@@ -59,6 +59,7 @@ class Sources:
         self.found = keeper_of(STARTS)
         self.reports = driver_of(STARTS)
         self.fails: KafkaError | None = None
+        self.fault: Exception | None = None
         self.held: asyncio.Event | None = None
         """Until it is set, no read ends."""
         self.asked: list[tuple[ZooKeeperAccess, ZooKeeperSecret, bool, bool]] = []
@@ -71,6 +72,8 @@ class Sources:
         self.asked.append((access, secret, rights, states))
         if self.held is not None:
             await self.held.wait()
+        if self.fault is not None:
+            raise self.fault
         if self.fails is not None:
             raise self.fails
         return self.found
@@ -230,6 +233,18 @@ async def test_an_error_is_unknown() -> None:
         assert isinstance(said, Unknown)
         assert "refused the user" in said.reason
     assert isinstance(seen.log_dirs, Unknown)
+
+
+async def test_a_fault_of_our_own_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """An error that nothing expects is in the log and in the reason, and is not repeated before its time."""
+    bench = Bench()
+    bench.sources.fault = UnicodeError("label too long")
+    for _ in range(3):
+        seen = (await bench.second(plain(STARTS))).zookeeper
+        assert isinstance(seen, Unknown)
+        assert "UnicodeError" in seen.reason
+    assert len(bench.sources.asked) == 1
+    assert "label too long" in caplog.text
 
 
 async def test_the_driver_is_asked_at_the_leader() -> None:

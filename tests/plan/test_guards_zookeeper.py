@@ -123,6 +123,13 @@ def driver(**changes: object) -> Change:
     return lambda look: with_driver(look, **changes)
 
 
+def without_registration(look: Observed) -> Observed:
+    """The same, in which broker 2 is not registered in ZooKeeper."""
+    assert isinstance(look.zookeeper, Known)
+    left = tuple(each for each in look.zookeeper.value.brokers if each.node_id != 2)
+    return with_keeper(look, brokers=left)
+
+
 def keeper(**changes: object) -> Change:
     """Other content of ZooKeeper."""
     return lambda look: with_keeper(look, **changes)

@@ -7,6 +7,7 @@ depends on it, one that is old is no answer.
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -32,6 +33,7 @@ from kit.kube.protocol import PODS, Json, KubeApi
 from kit.kube.secrets import read_secret
 from kit.parsing import Malformed, number
 
+logger = logging.getLogger(__name__)
 EVERY_S: Final = 30.0
 OLD_S: Final = 90.0
 _BOOTSTRAP_MAX: Final = 10
@@ -126,6 +128,9 @@ class BrokerReads:
             known = Known(value={}) if nobody else await self._settings(situation, pods)
         except (KubeError, KafkaError, Malformed) as error:
             known = Unknown(reason=str(error))
+        except Exception as error:
+            logger.exception("a fault of this operator occurred while it asked the brokers of %s", key)
+            known = Unknown(reason=f"the read ended in a fault of this operator ({type(error).__name__}); see its log")
         versions = {} if self._brokers is None else await self._versions(self._brokers, pods)
         at_s = self._clock.monotonic()
         self._last[key] = _Read(because=because, known=known, versions=versions, nobody=nobody, at_s=at_s)

@@ -6,6 +6,7 @@ again as soon as the last one is `EVERY_S` old, or at once if what it was begun 
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,6 +32,7 @@ from kit.kube.protocol import KubeApi
 from kit.kube.secrets import read_secret
 from kit.parsing import Malformed, number
 
+logger = logging.getLogger(__name__)
 EVERY_S: Final = 5.0
 OLD_S: Final = 90.0
 _SHARE: Final = 5.0
@@ -126,16 +128,19 @@ class KeeperReads:
         early = reached is not None and (reached.kind, reached.index) == (MigrationKind.ZOOKEEPER_TO_KRAFT, 0)
         began_s = self._clock.monotonic()
         seen: Knowable[ZooKeeperSeen]
+        dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
         try:
             secret = await self._secret(desired.namespace, access)
             assert self._edges.zookeepers is not None  # noqa: S101 - `look` has asked
             found = await self._edges.zookeepers.read(access, secret, rights=not started or early, states=True)
             seen = Known(value=found)
+            if not stopped:
+                dirs = Known(value=await self._directories(found))
         except (KubeError, KafkaError, Malformed) as error:
             seen = Unknown(reason=str(error))
-        dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
-        if isinstance(seen, Known) and not stopped:
-            dirs = Known(value=await self._directories(seen.value))
+        except Exception as error:
+            logger.exception("a fault of this operator occurred while it read the ZooKeeper of %s", key)
+            seen = Unknown(reason=f"the read ended in a fault of this operator ({type(error).__name__}); see its log")
         now_s = self._clock.monotonic()
         took_s = now_s - began_s
         self._last[key] = _Read(because=because, zookeeper=seen, log_dirs=dirs, at_s=now_s, took_s=took_s)
