@@ -128,6 +128,16 @@ def test_finalized() -> None:
     assert told(found) == {}
 
 
+def test_a_roll_back_that_comes_too_late() -> None:
+    """After ZooKeeper was given up, the condition says that rollBack has no effect; else it says nothing of it."""
+    ended = replace(look_at(FINAL), record=replace(record_at(FINAL), migration=None))
+    both = wanted(finalize=True, roll_back=True)
+    for look in (look_at(FINAL), ended):
+        assert "rollBack has no effect" in condition(done(look, both)).message
+        assert "rollBack" not in condition(done(look, wanted(finalize=True))).message
+    assert "no effect" not in condition(done(look_at(DUAL), both)).message
+
+
 @pytest.mark.parametrize("at", [STOP, LEADS, ALONE_STOP], ids=at_name)
 def test_a_roll_back_under_way(at: At) -> None:
     """While the controllers are stopped on purpose, the quorum is neither Ready nor Available, and not Degraded."""
