@@ -25,6 +25,7 @@ from tests.plan.beside import (
     BROKERS,
     COPIED,
     DUAL,
+    EMPTY,
     EVERY,
     FINAL,
     FORWARD,
@@ -36,6 +37,7 @@ from tests.plan.beside import (
     RETURN,
     STARTS,
     STOP,
+    ZOOKEEPER_LEADS,
     At,
     at_name,
     contract_of,
@@ -229,6 +231,21 @@ def test_the_nodes_are_deleted_until_they_are_gone() -> None:
     half = with_keeper(look_at(LEADS, BACKWARD_SPEC), migration=COPIED)
     act = only(planned(half, BACKWARD_SPEC), GiveBackNodes)
     assert (act.what.controller, act.what.migration, act.what.epoch) == (None, COPIED, None)
+
+
+@pytest.mark.parametrize("at", [ALONE_LEADS, LEADS], ids=at_name)
+def test_the_epoch_stays_under_a_controller_of_zookeeper(at: At) -> None:
+    """A broker that stays the controller compares the version of the epoch with each write, and does not resign."""
+    look = with_keeper(look_at(at, BACKWARD_SPEC), migration=EMPTY, state_epoch=9)  # as it writes its own epoch
+    act = only(planned(look, BACKWARD_SPEC), GiveBackNodes)
+    assert (act.what.controller, act.what.migration, act.what.epoch) == (None, EMPTY, None)
+
+
+def test_a_controller_below_the_epochs_is_replaced() -> None:
+    """A person deleted /controller before the epoch was raised: the broker that was elected makes room."""
+    look = with_keeper(look_at(LEADS, BACKWARD_SPEC), migration=None, state_epoch=12)
+    act = only(planned(look, BACKWARD_SPEC), GiveBackNodes)
+    assert (act.what.controller, act.what.migration, act.what.epoch) == (ZOOKEEPER_LEADS, None, 13)
 
 
 def test_zookeeper_is_not_given_back_beside_a_controller() -> None:

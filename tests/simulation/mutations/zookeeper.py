@@ -132,7 +132,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "the-epoch-is-not-raised",
         "7, epochs",
         ("zookeeper-back-after-elections",),
-        ("to_give_back", "highest + 1 if epoch is not None and highest >= epoch.epoch else None", "None"),
+        ("to_give_back", "highest + 1 if low else None", "None"),
     ),
     mutant(
         "migration-is-not-deleted",
@@ -140,15 +140,15 @@ ZOOKEEPER_MUTANTS: Final = (
         ("zookeeper-back-from-dual-write",),
         (
             "to_give_back",
-            "GiveBack(controller=ours, migration=left, controller_epoch=epoch, epoch=raised)",
-            "GiveBack(controller=ours, migration=None, controller_epoch=epoch, epoch=raised)",
+            "GiveBack(controller=ends, migration=left, controller_epoch=epoch, epoch=highest + 1 if low else None)",
+            "GiveBack(controller=ends, migration=None, controller_epoch=epoch, epoch=highest + 1 if low else None)",
         ),
     ),
     mutant(
         "a-controller-of-zookeeper-is-deleted",
         "live",
         ("zookeeper-back-from-controllers",),
-        ("to_give_back", "leads if leads is not None and leads.kraft_epoch is not None else None", "leads"),
+        ("to_give_back", "leads if kraft is not None or low else None", "leads"),
     ),
     mutant(
         "the-roll-back-goes-on-with-its-znode",

@@ -9,6 +9,7 @@ from kafka_quorum.model.beside import (
     is_led_by_kraft,
     keeper,
     running,
+    to_give_back,
     unknown_brokers,
     why_behind,
     why_kraft_brokers,
@@ -191,6 +192,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     leads, pods = seen.controller, ", ".join(running(situation))
+    low = to_give_back(seen).epoch is not None
     return unless(
         (
             (bool(pods), f"{first}: pods {pods} still exist"),
@@ -201,6 +203,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
                 leads is not None and leads.node_id not in seen.registered,
                 f"{first}: controller {leads and leads.node_id} is no registered broker",
             ),
+            (low, f"{first}: a partition has a higher epoch than /controller_epoch (KAFKA-20488)"),
         ),
         f"broker {leads and leads.node_id} leads by ZooKeeper's election",
     )
