@@ -40,6 +40,7 @@ from tests.plan.beside import (
     ZOOKEEPER_LEADS,
     At,
     at_name,
+    confirming,
     contract_of,
     follows,
     look_at,
@@ -72,7 +73,7 @@ from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.migration import MIGRATIONS, ZOOKEEPER_TO_KRAFT
-from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.names import RETIRED, contract_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
@@ -208,6 +209,15 @@ def test_the_rest_of_the_way_back() -> None:
     assert saved.record.migration.saved.controller_epoch == "9"
     rest = list(journey(LEADS, BACKWARD_SPEC))
     assert rest == [(RecordChange.ZOOKEEPER_LEADS, LEAVE), (RecordChange.END_QUORUM, BACK)]
+
+
+def test_an_old_confirmation_stops_nothing() -> None:
+    """The contract of KRaft brokers is confirmed, and the one of the roll back cannot be written: nothing stops."""
+    spec = confirming(BACKWARD_SPEC)
+    look = replace(look_at(RETURN, spec), contract=look_at(DUAL, spec).contract, brokers=SILENT)
+    failed = frozenset({("config map", contract_name(spec.name))})
+    look = with_keeper(replace(look, failed=failed), brokers=())
+    assert not every(planned(look, spec), DecideRecord)
 
 
 def test_what_was_saved_stays() -> None:

@@ -191,6 +191,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_stop_controllers, RETURN, TURNS, silent_broker, "broker 2"),
     (may_stop_controllers, RETURN, TURNS, keeper(assigned=MORE_BROKERS), "broker 7"),
     (may_stop_controllers, RETURN, TURNS, lambda look: replace(look, brokers=SILENT), "which brokers"),
+    (may_stop_controllers, RETURN, TURNS, unpublished, "not published"),
+    (may_stop_controllers, RETURN, TURNS, keeper(brokers=()), "no broker is registered"),
     (may_stop_controllers, RETURN, TURNS, driver(lag=1), "1 records"),
     (may_stop_controllers, RETURN, TURNS, silent_driver, "no metrics"),
     (may_stop_controllers, RETURN, TURNS, driver(state=DriverState.POST_MIGRATION), "POST_MIGRATION"),

@@ -152,7 +152,10 @@ def may_stop_controllers(situation: Situation) -> Answer:
     behind = "" if early else why_behind(situation, running=True)
     return unless(
         (
+            # A confirmation is one of the stored contract, which may still be that of KRaft brokers.
+            (not is_published(situation), f"{first}: the broker contract of this stage is not published yet"),
             (bool(why := why_kraft_brokers(situation)), f"{first}: {why}"),
+            (not seen.registered, f"{first}: no broker is registered in ZooKeeper, so none could lead"),
             (bool(dual), f"{first}: {dual}"),
             (bool(behind), f"{first}: {behind}"),
         ),
