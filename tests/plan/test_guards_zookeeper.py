@@ -202,6 +202,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_give_back, LEADS, TURNS, keeper(controller=replace(KRAFT_LEADS, node_id=NodeID(9))), "names 9"),
     (may_give_back, LEADS, TURNS, keeper(migration=MigrationNode(version=1, raw="{", fault="no JSON")), "no JSON"),
     (may_give_back, LEADS, TURNS, keeper(controller_epoch=None), "/controller_epoch"),
+    (may_give_back, ALONE_LEADS, TURNS, keeper(controller=KRAFT_LEADS), "another quorum"),
+    (may_give_back, ALONE_LEADS, TURNS, keeper(migration=COPIED), "another quorum"),
     (may_give_back, LEADS, TURNS, keeper(state_epoch=None), "being read"),
     # 7-zookeeper-leads
     (may_let_zookeeper_lead, LEADS, TURNS, silent_keeper, "connection refused"),

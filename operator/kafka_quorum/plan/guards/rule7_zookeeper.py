@@ -19,6 +19,7 @@ from kafka_quorum.model.beside import (
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.permit import (
     AttemptAgain,
@@ -173,11 +174,15 @@ def may_give_back(situation: Situation) -> Answer:
     pods = ", ".join(running(situation))
     foreign = leads is not None and leads.kraft_epoch is not None and situation.record.node(leads.node_id) is None
     faulty = left is not None and bool(left.fault)
+    reached = situation.record.migration
+    alone = reached is not None and reached.kind is MigrationKind.LEFT_ZOOKEEPER_ALONE
+    others = alone and (is_led_by_kraft(seen) or (left is not None and left.copied))
     return unless(
         (
             (bool(pods), f"{first}: pods {pods} still exist. {_BY_FORCE}"),
             (foreign, f"{first}: znode /controller names {leads and leads.node_id}, no controller of this quorum"),
             (faulty, f"{first}: znode /migration is malformed ({left and left.fault}). Save it, and delete it"),
+            (others, f"{first}: {_OTHERS}"),
             (seen.controller_epoch is None, f"{first}: znode /controller_epoch does not exist"),
             (seen.state_epoch is None, f"{first}: the states of the partitions are being read"),
         ),
@@ -185,6 +190,11 @@ def may_give_back(situation: Situation) -> Answer:
     )
 
 
+_OTHERS = (
+    "a KRaft controller leads, or /migration says that the metadata was copied. This quorum asked no broker for "
+    "migration mode, so it copied nothing, and its node ids may be those of another quorum. If no other KRaft "
+    "controllers run, save and delete /controller and /migration"
+)
 _BY_FORCE = "If a Kubernetes node is off for good, delete its pod with kubectl delete pod --force"
 
 
