@@ -77,6 +77,7 @@ from kafka_quorum.model.names import RETIRED, contract_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
+from kafka_quorum.model.zookeeper import MigrationNode
 from kafka_quorum.plan.facts.preflight import ACL
 from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import Token
@@ -218,6 +219,15 @@ def test_an_old_confirmation_stops_nothing() -> None:
     failed = frozenset({("config map", contract_name(spec.name))})
     look = with_keeper(replace(look, failed=failed), brokers=())
     assert not every(planned(look, spec), DecideRecord)
+
+
+@pytest.mark.parametrize("left", [None, EMPTY], ids=["no znode", "nothing copied"])
+def test_controllers_that_do_not_lead_stop(left: MigrationNode | None) -> None:
+    """A record and volumes of before were restored, and ZooKeeper leads: the controllers are stopped again."""
+    look = with_keeper(look_at(RETURN, BACKWARD_SPEC), controller=ZOOKEEPER_LEADS, migration=left)
+    assert moved(look, BACKWARD_SPEC).change is RecordChange.STOP_CONTROLLERS
+    unknown = with_broker(look, 2, {"process.roles": "broker"})
+    assert not every(planned(unknown, BACKWARD_SPEC), DecideRecord)
 
 
 def test_what_was_saved_stays() -> None:

@@ -146,7 +146,11 @@ def may_stop_controllers(situation: Situation) -> Answer:
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     said = driver(situation)
-    early = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
+    leads, left = seen.controller, seen.migration
+    elected = leads is not None and not is_led_by_kraft(seen) and leads.node_id in seen.registered
+    idle = elected and (left is None or not left.copied)  # whatever its log says: ZooKeeper was given back before
+    before = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
+    early = before or idle
     dual = "" if early else why_not_dual(situation, most_lag=0)
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
@@ -158,6 +162,7 @@ def may_stop_controllers(situation: Situation) -> Answer:
             (bool(why := why_kraft_brokers(situation)), f"{first}: {why}"),
             (not seen.registered, f"{first}: no broker is registered in ZooKeeper, so none could lead"),
             (bool(dual), f"{first}: {dual}"),
+            (bool(seen.denied), f"{first}: nobody could give ZooKeeper back. {seen.denied and seen.denied[0]}"),
             (bool(behind), f"{first}: {behind}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
