@@ -60,6 +60,7 @@ from kafka_quorum.model.actions import (
     AnnotateClaim,
     ApplyContract,
     CreateClaim,
+    CreateRevision,
     DecideRecord,
     DeleteClaim,
     DeletePod,
@@ -71,7 +72,7 @@ from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.conformance import differs
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MIGRATIONS, ZOOKEEPER_TO_KRAFT
 from kafka_quorum.model.names import RETIRED, contract_name
 from kafka_quorum.model.observed import Observed
@@ -578,3 +579,16 @@ def test_the_first_stage_is_the_one_that_is_minted() -> None:
     assert made.migration is not None
     assert (made.migration.kind, made.migration.stage) == (ZOOKEEPER_TO_KRAFT.kind, STARTS[1])
     assert (made.static, made.phase) == (True, BootstrapPhase.FORMATTING)
+
+
+@pytest.mark.parametrize("at", [MIGRATES, DUAL, RETURN], ids=at_name)
+def test_a_lost_revision_does_not_lead_elsewhere(at: At) -> None:
+    """Controllers that write to ZooKeeper are not made from a spec that has none, or that of another cluster."""
+    look = replace(look_at(at), revisions=())
+    only(planned(look, wanted()), CreateRevision)
+    other = with_keeper(look, cluster_id="AAAACAAAAAgAAAAIAAAACA")
+    silent = replace(look, zookeeper=Unknown(reason="connection refused"))
+    for seen, spec in ((other, wanted()), (silent, wanted()), (look, replace(wanted(), migrate=None))):
+        said = planned(seen, spec)
+        assert not every(said, CreateRevision)
+        assert "spec.zookeeper" in wait(said, "RevisionLost").message

@@ -196,7 +196,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "a-lost-record-starts-controllers-that-a-roll-back-stopped",
         "7, records",
         ("zookeeper-brokersleave-forgotten-by-all", "zookeeper-brokersleave-forgotten"),
-        ("rebuilt_migration", "not (turned or runs or observed.status.migration)", "False"),
+        ("rebuilt_migration", "not (turned or runs)", "False"),
         ("_turned", "asked or observed.status.migration in ...", "asked"),
     ),
     mutant(
@@ -204,6 +204,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "7, given up",
         ("zookeeper-zookeepertokraft-dualwrite-the-record-lost", "zookeeper-zookeepertokraft-brokers-the-record-lost"),
         ("rebuilt_migration", "desired.bootstrap is not BootstrapMode.ZOOKEEPER", "True"),
+        ("rebuilt_migration", "applied is None or not applied.runtime.measured", "True"),
     ),
     mutant(
         "a-lost-record-gives-zookeeper-up",
