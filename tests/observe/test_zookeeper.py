@@ -156,10 +156,10 @@ async def test_the_first_look_waits_for_no_read() -> None:
 
 @pytest.mark.parametrize(
     ("at", "rights", "states"),
-    [(None, True, True), (STARTS, True, True), (DUAL, False, True), (RETURN, False, True), (LEADS, False, True)],
+    [(None, True, True), (STARTS, True, True), (DUAL, False, True), (RETURN, True, True), (LEADS, False, True)],
 )
 async def test_what_is_asked(at: At | None, *, rights: bool, states: bool) -> None:
-    """Rights are proved until the brokers are told something; the states of partitions are always read."""
+    """Rights are proved until brokers are told something, and before controllers stop. States are always read."""
     bench = Bench()
     await bench.look(nothing() if at is None else plain(at))
     assert bench.sources.asked == [(ACCESS, ZooKeeperSecret(), rights, states)]

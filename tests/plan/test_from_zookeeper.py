@@ -25,6 +25,7 @@ from tests.plan.beside import (
     BROKERS,
     COPIED,
     DUAL,
+    EMPTY,
     EVERY,
     FINAL,
     FORWARD,
@@ -36,8 +37,10 @@ from tests.plan.beside import (
     RETURN,
     STARTS,
     STOP,
+    ZOOKEEPER_LEADS,
     At,
     at_name,
+    confirming,
     contract_of,
     follows,
     look_at,
@@ -57,6 +60,7 @@ from kafka_quorum.model.actions import (
     AnnotateClaim,
     ApplyContract,
     CreateClaim,
+    CreateRevision,
     DecideRecord,
     DeleteClaim,
     DeletePod,
@@ -68,13 +72,14 @@ from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.conformance import differs
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MIGRATIONS, ZOOKEEPER_TO_KRAFT
-from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.names import RETIRED, contract_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
 from kafka_quorum.model.registered import ASKING
+from kafka_quorum.model.zookeeper import MigrationNode
 from kafka_quorum.plan.facts.preflight import ACL
 from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import Token
@@ -219,6 +224,24 @@ def test_the_rest_of_the_way_back() -> None:
     assert rest == [(RecordChange.ZOOKEEPER_LEADS, LEAVE), (RecordChange.END_QUORUM, BACK)]
 
 
+def test_an_old_confirmation_stops_nothing() -> None:
+    """The contract of KRaft brokers is confirmed, and the one of the roll back cannot be written: nothing stops."""
+    spec = confirming(BACKWARD_SPEC)
+    look = replace(look_at(RETURN, spec), contract=look_at(DUAL, spec).contract, brokers=SILENT)
+    failed = frozenset({("config map", contract_name(spec.name))})
+    look = with_keeper(replace(look, failed=failed), brokers=())
+    assert not every(planned(look, spec), DecideRecord)
+
+
+@pytest.mark.parametrize("left", [None, EMPTY], ids=["no znode", "nothing copied"])
+def test_controllers_that_do_not_lead_stop(left: MigrationNode | None) -> None:
+    """A record and volumes of before were restored, and ZooKeeper leads: the controllers are stopped again."""
+    look = with_keeper(look_at(RETURN, BACKWARD_SPEC), controller=ZOOKEEPER_LEADS, migration=left)
+    assert moved(look, BACKWARD_SPEC).change is RecordChange.STOP_CONTROLLERS
+    unknown = with_broker(look, 2, {"process.roles": "broker"})
+    assert not every(planned(unknown, BACKWARD_SPEC), DecideRecord)
+
+
 def test_what_was_saved_stays() -> None:
     """What was deleted is kept in the record to the end, and is not replaced by what is there later."""
     look = stopped(look_at(STOP, BACKWARD_SPEC))
@@ -240,6 +263,21 @@ def test_the_nodes_are_deleted_until_they_are_gone() -> None:
     half = with_keeper(look_at(LEADS, BACKWARD_SPEC), migration=COPIED)
     act = only(planned(half, BACKWARD_SPEC), GiveBackNodes)
     assert (act.what.controller, act.what.migration, act.what.epoch) == (None, COPIED, None)
+
+
+@pytest.mark.parametrize("at", [ALONE_LEADS, LEADS], ids=at_name)
+def test_the_epoch_stays_under_a_controller_of_zookeeper(at: At) -> None:
+    """A broker that stays the controller compares the version of the epoch with each write, and does not resign."""
+    look = with_keeper(look_at(at, BACKWARD_SPEC), migration=EMPTY, state_epoch=9)  # as it writes its own epoch
+    act = only(planned(look, BACKWARD_SPEC), GiveBackNodes)
+    assert (act.what.controller, act.what.migration, act.what.epoch) == (None, EMPTY, None)
+
+
+def test_a_controller_below_the_epochs_is_replaced() -> None:
+    """A person deleted /controller before the epoch was raised: the broker that was elected makes room."""
+    look = with_keeper(look_at(LEADS, BACKWARD_SPEC), migration=None, state_epoch=12)
+    act = only(planned(look, BACKWARD_SPEC), GiveBackNodes)
+    assert (act.what.controller, act.what.migration, act.what.epoch) == (ZOOKEEPER_LEADS, None, 13)
 
 
 def test_zookeeper_is_not_given_back_beside_a_controller() -> None:
@@ -552,3 +590,16 @@ def test_the_first_stage_is_the_one_that_is_minted() -> None:
     assert made.migration is not None
     assert (made.migration.kind, made.migration.stage) == (ZOOKEEPER_TO_KRAFT.kind, STARTS[1])
     assert (made.static, made.phase) == (True, BootstrapPhase.FORMATTING)
+
+
+@pytest.mark.parametrize("at", [MIGRATES, DUAL, RETURN], ids=at_name)
+def test_a_lost_revision_does_not_lead_elsewhere(at: At) -> None:
+    """Controllers that write to ZooKeeper are not made from a spec that has none, or that of another cluster."""
+    look = replace(look_at(at), revisions=())
+    only(planned(look, wanted()), CreateRevision)
+    other = with_keeper(look, cluster_id="AAAACAAAAAgAAAAIAAAACA")
+    silent = replace(look, zookeeper=Unknown(reason="connection refused"))
+    for seen, spec in ((other, wanted()), (silent, wanted()), (look, replace(wanted(), migrate=None))):
+        said = planned(seen, spec)
+        assert not every(said, CreateRevision)
+        assert "spec.zookeeper" in wait(said, "RevisionLost").message

@@ -262,9 +262,13 @@ def test_an_empty_migration_is_harmless() -> None:
     assert found(with_keeper(fresh(), migration=EMPTY)) == ()
 
 
-def test_what_is_there_is_ours_after_the_start() -> None:
-    """After the controllers have started, /migration and /controller are their own."""
-    assert found(with_keeper(BEFORE, migration=COPIED), record=BEFORE.record) == ()
+def test_znodes_of_others_after_the_start() -> None:
+    """Controllers that run have copied nothing before the brokers migrate: what says otherwise is not theirs."""
+    assert found(with_keeper(BEFORE, migration=EMPTY), record=BEFORE.record) == ()
+    (left,) = found(with_keeper(BEFORE, migration=COPIED), record=BEFORE.record)
+    assert (left.code, "spec.zookeeper.rollBack" in left.way_out) == ("StaleMigration", True)
+    (leads,) = found(with_keeper(BEFORE, controller=KRAFT_LEADS), record=BEFORE.record)
+    assert leads.code == "ControllerIsKRaft"
     formatting = new_record()
     assert {one.code for one in found(with_keeper(BEFORE, migration=COPIED), record=formatting)} == {"StaleMigration"}
 

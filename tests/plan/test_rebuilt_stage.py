@@ -7,8 +7,10 @@ from tests.model.values import NO_STATUS
 from tests.plan.beside import (
     ALONE_STOP,
     BACK,
+    COPIED,
     DUAL,
     FINAL,
+    KRAFT_LEADS,
     LEADS,
     LEAVE,
     MIGRATES,
@@ -17,15 +19,18 @@ from tests.plan.beside import (
     STOP,
     At,
     at_name,
+    contract_of,
     look_at,
     new_record,
     record_at,
     stopped,
     wanted,
+    with_keeper,
 )
 from tests.plan.reading import only, planned, wait
 
 from kafka_quorum.model.actions import WriteRecord
+from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MIGRATIONS
@@ -109,3 +114,58 @@ def test_other_quorums_have_none() -> None:
     plain = replace(wanted(), bootstrap=type(wanted().bootstrap).STATIC)
     assert rebuilt_migration(plain, look_at(DUAL), None, started=True) is None
     assert NO_STATUS.cluster_id is None
+
+
+def lost(look: Observed, spec: Desired | None = None) -> str:
+    """Why the plan does not rebuild the record of this look; it does nothing else either."""
+    said = planned(replace(look, record=None), spec or wanted())
+    assert said.actions == ()
+    return wait(said, "IdentityLost").message
+
+
+@pytest.mark.parametrize("at", [MIGRATES, DUAL, STARTS], ids=at_name)
+def test_an_end_of_an_earlier_attempt(at: At) -> None:
+    """A status that was restored says that an earlier attempt ended: the controllers of this one are not stopped."""
+    look = look_at(at)
+    look = replace(look, status=replace(look.status, ended=True))
+    assert "a controller has a pod" in lost(look)
+    if at != STARTS:
+        assert "brokers migrate" in lost(stopped(look))
+    assert "without the broker contract" in lost(stopped(replace(look, contract=Known(value=None))))
+
+
+def test_an_end_that_is_the_present_one() -> None:
+    """A quorum that ended, and lost its record, has ended."""
+    look = look_at(BACK)
+    made = rebuilt(replace(look, status=replace(look.status, ended=True)), back=False)
+    assert made.has_ended
+
+
+def test_a_status_from_before_the_roll_back() -> None:
+    """An old status says that the migration goes on, and ZooKeeper was given back: no controller starts again."""
+    look = look_at(LEADS)
+    assert contract_of(look).zookeeper is not None
+    assert "may have stopped them" in lost(look)
+    look = replace(look, status=replace(look.status, migration="ZooKeeperToKRaft"))
+    assert "/migration is gone" in lost(look)
+    assert "being read" in lost(replace(look, zookeeper=Unknown(reason="it is being read")))
+    assert "cluster id none" in lost(with_keeper(look, cluster_id="", migration=COPIED))
+    made = rebuilt(with_keeper(look, controller=KRAFT_LEADS, migration=COPIED), back=False)
+    assert made.migration is not None
+    assert (MIGRATIONS[made.migration.kind], made.migration.stage) == MIGRATES
+
+
+def test_in_the_middle_of_the_end() -> None:
+    """One of three controllers runs without ZooKeeper: a roll back would wait for ever once it is elected."""
+    look, end = look_at(DUAL, TURNS), look_at(FINAL)
+    (final,) = end.revisions
+    pods = (*look.pods[:2], replace(look.pods[2], revision=final.name))
+    made = rebuilt(replace(look, revisions=(*look.revisions, final), pods=pods), back=True)
+    assert made.migration is not None
+    assert made.migration.stage == FINAL[1]
+
+
+def test_another_mode_in_the_spec() -> None:
+    """Without the stage the controllers would restart without ZooKeeper: the mode of the spec does not decide that."""
+    for mode in (BootstrapMode.STATIC, BootstrapMode.INITIAL_CONTROLLERS):
+        assert "spec.bootstrap.mode" in lost(look_at(DUAL), replace(wanted(), bootstrap=mode))

@@ -146,20 +146,26 @@ def running(situation: Situation) -> tuple[str, ...]:
 
 
 def to_give_back(seen: ZooKeeperSeen) -> GiveBack:
-    """What a roll back writes: our controller and the state of the migration are deleted, the epoch is raised.
+    """What a roll back writes: KRaft's controller and the state of the migration are deleted, the epoch is raised.
 
-    A controller that ZooKeeper elected meanwhile stays. The new epoch is above every one that a KRaft controller wrote
-    into the state of a partition (KAFKA-20488).
+    The new epoch is above every one that a KRaft controller wrote into the state of a partition (KAFKA-20488).
+
+    A controller that ZooKeeper elected stays, and then the epoch does, too: with each write such a controller compares
+    the version of `/controller_epoch`, and it does not resign, because `/controller` still names it. So a write of
+    ours would leave the cluster without a controller. Only if a partition has a higher epoch than its own, both change:
+    its `/controller` is deleted, and a broker is elected above that epoch.
     """
     leads, left, epoch = seen.controller, seen.migration, seen.controller_epoch
-    ours = leads if leads is not None and leads.kraft_epoch is not None else None
+    kraft = leads if leads is not None and leads.kraft_epoch is not None else None
     highest = max(
         seen.state_epoch or 0,
-        -1 if ours is None or ours.kraft_epoch is None else ours.kraft_epoch,
+        -1 if kraft is None or kraft.kraft_epoch is None else kraft.kraft_epoch,
         -1 if left is None else left.kraft_controller_epoch,
     )
-    raised = highest + 1 if epoch is not None and highest >= epoch.epoch else None
-    return GiveBack(controller=ours, migration=left, controller_epoch=epoch, epoch=raised)
+    elected = leads is not None and kraft is None
+    low = epoch is not None and (highest > epoch.epoch if elected else highest >= epoch.epoch)
+    ends = leads if kraft is not None or low else None
+    return GiveBack(controller=ends, migration=left, controller_epoch=epoch, epoch=highest + 1 if low else None)
 
 
 def to_save(seen: ZooKeeperSeen) -> SavedNodes:

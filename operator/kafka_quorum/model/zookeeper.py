@@ -183,7 +183,7 @@ class GiveBack:
 
     Each with its version: what has changed since the look fails the whole transaction. None for a node that is not
     there; `controller` is None as well if a broker leads, which stays. `epoch` is the new controller epoch, None to
-    leave it as it is.
+    leave it as it is: it never changes under a broker that stays the controller (`model.beside.to_give_back`).
     """
 
     controller: ControllerNode | None

@@ -125,14 +125,16 @@ class KeeperReads:
         started = record is not None and record.phase is BootstrapPhase.STARTED
         stopped = record is not None and record.overlay.stopped
         reached = None if record is None else record.migration
-        early = reached is not None and (reached.kind, reached.index) == (MigrationKind.ZOOKEEPER_TO_KRAFT, 0)
+        # After the last of these stages the cluster would wait, without a controller, for a right that is missing.
+        proved = (MigrationKind.ZOOKEEPER_TO_KRAFT, 0), (MigrationKind.BACK_TO_ZOOKEEPER, 0)
+        rights = not started or (reached is not None and (reached.kind, reached.index) in proved)
         began_s = self._clock.monotonic()
         seen: Knowable[ZooKeeperSeen]
         dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
         try:
             secret = await self._secret(desired.namespace, access)
             assert self._edges.zookeepers is not None  # noqa: S101 - `look` has asked
-            found = await self._edges.zookeepers.read(access, secret, rights=not started or early, states=True)
+            found = await self._edges.zookeepers.read(access, secret, rights=rights, states=True)
             seen = Known(value=found)
             if not stopped:
                 dirs = Known(value=await self._directories(found))

@@ -138,7 +138,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "the-epoch-is-not-raised",
         "7, epochs",
         ("zookeeper-back-after-elections",),
-        ("to_give_back", "highest + 1 if epoch is not None and highest >= epoch.epoch else None", "None"),
+        ("to_give_back", "highest + 1 if low else None", "None"),
     ),
     mutant(
         "migration-is-not-deleted",
@@ -146,15 +146,15 @@ ZOOKEEPER_MUTANTS: Final = (
         ("zookeeper-back-from-dual-write",),
         (
             "to_give_back",
-            "GiveBack(controller=ours, migration=left, controller_epoch=epoch, epoch=raised)",
-            "GiveBack(controller=ours, migration=None, controller_epoch=epoch, epoch=raised)",
+            "GiveBack(controller=ends, migration=left, controller_epoch=epoch, epoch=highest + 1 if low else None)",
+            "GiveBack(controller=ends, migration=None, controller_epoch=epoch, epoch=highest + 1 if low else None)",
         ),
     ),
     mutant(
         "a-controller-of-zookeeper-is-deleted",
         "live",
         ("zookeeper-back-from-controllers",),
-        ("to_give_back", "leads if leads is not None and leads.kraft_epoch is not None else None", "leads"),
+        ("to_give_back", "leads if kraft is not None or low else None", "leads"),
     ),
     mutant(
         "the-roll-back-goes-on-with-its-znode",
@@ -202,7 +202,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "a-lost-record-starts-controllers-that-a-roll-back-stopped",
         "7, records",
         ("zookeeper-brokersleave-forgotten-by-all", "zookeeper-brokersleave-forgotten"),
-        ("rebuilt_migration", "not (turned or runs or observed.status.migration)", "False"),
+        ("rebuilt_migration", "not (turned or runs)", "False"),
         ("_turned", "asked or observed.status.migration in ...", "asked"),
     ),
     mutant(
@@ -210,6 +210,7 @@ ZOOKEEPER_MUTANTS: Final = (
         "7, given up",
         ("zookeeper-zookeepertokraft-dualwrite-the-record-lost", "zookeeper-zookeepertokraft-brokers-the-record-lost"),
         ("rebuilt_migration", "desired.bootstrap is not BootstrapMode.ZOOKEEPER", "True"),
+        ("rebuilt_migration", "applied is None or not applied.runtime.measured", "True"),
     ),
     mutant(
         "a-lost-record-gives-zookeeper-up",

@@ -165,6 +165,20 @@ def test_an_epoch_that_is_too_low_is_seen() -> None:
     assert any(rule == "7, epochs" for rule, _ in model.broken)
 
 
+def test_an_epoch_under_a_controller_of_zookeeper_is_seen() -> None:
+    """A broker that stays the controller cannot write any more after a write of ours: the model says so."""
+    world, model = _world()
+    _controller(world)
+    _passes(world, 10)
+    assert model.leads
+    world.kraft.stop(model.controllers()[0])
+    what = to_give_back(model.seen(states=True))
+    model.give_back(what)
+    assert not model.broken
+    model.give_back(replace(to_give_back(model.seen(states=True)), epoch=model.epoch.epoch + 1))
+    assert any(rule == "7, epochs" for rule, _ in model.broken)
+
+
 def test_the_give_back_compares() -> None:
     """What has changed since the look fails the whole transaction."""
     world, model = _migrated()

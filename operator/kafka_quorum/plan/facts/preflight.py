@@ -127,9 +127,12 @@ def _cluster(desired: Desired, record: IdentityRecord | None, seen: ZooKeeperSee
 
 
 def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Blocker]:
-    """Who leads, and whether another attempt has left something."""
-    if record is not None and record.phase is BootstrapPhase.STARTED:
-        return  # what is there now is ours
+    """Who leads, and whether another attempt has left something.
+
+    That also counts while our controllers run: until the brokers migrate they copy nothing, and no KRaft controller
+    leads. What says otherwise is of another quorum, or of a ZooKeeper that was restored.
+    """
+    runs = record is not None and record.phase is BootstrapPhase.STARTED
     leads = seen.controller
     if leads is None:
         yield Blocker(
@@ -152,7 +155,9 @@ def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Bloc
             code="StaleMigration",
             object="znode /migration",
             found=f"{what}. With it, this migration would not copy the metadata, and would then delete it in ZooKeeper",
-            way_out="If no other KRaft controllers run, save its text, and delete it: "
+            way_out="If no other KRaft controllers run, set spec.zookeeper.rollBack: it is deleted. Then begin again"
+            if runs  # they have read it, and would not see that it is gone
+            else "If no other KRaft controllers run, save its text, and delete it: "
             "zookeeper-shell.sh ADDRESS delete /migration, with the chroot in ADDRESS",
         )
 

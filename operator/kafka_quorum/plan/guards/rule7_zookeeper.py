@@ -9,6 +9,7 @@ from kafka_quorum.model.beside import (
     is_led_by_kraft,
     keeper,
     running,
+    to_give_back,
     unknown_brokers,
     why_behind,
     why_kraft_brokers,
@@ -18,6 +19,7 @@ from kafka_quorum.model.beside import (
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.permit import (
     AttemptAgain,
@@ -31,6 +33,7 @@ from kafka_quorum.model.permit import (
     StopControllers,
     ZooKeeperLeads,
 )
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
@@ -139,27 +142,48 @@ def may_roll_back(situation: Situation) -> Answer:
 def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
-    if situation.record.overlay.stopped:
+    decided, whole = situation.record.overlay.stopped, _is_whole(situation)
+    if decided and not whole:
         return yes("the controllers stop: this was decided when no broker depended on them")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
-    said = driver(situation)
-    early = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
+    early = _is_early(situation, seen)
     dual = "" if early else why_not_dual(situation, most_lag=0)
+    if decided:  # what was committed since the decision is in ZooKeeper, too
+        return no(f"{first}: {dual}") if dual else yes("the controllers stop, and ZooKeeper has everything")
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
     behind = "" if early else why_behind(situation, running=True)
     # What the brokers run with was read up to 90 s ago. How they are registered is what the leader has now.
-    left = "" if early else _why_not_all_migrate(situation, seen)
+    away = "" if early else _why_not_all_migrate(situation, seen)
     return unless(
         (
+            # A confirmation is one of the stored contract, which may still be that of KRaft brokers.
+            (not is_published(situation), f"{first}: the broker contract of this stage is not published yet"),
             (bool(why := why_kraft_brokers(situation)), f"{first}: {why}. {_return_with(situation)}"),
-            (bool(left), f"{first}: {left}"),
+            (not seen.registered, f"{first}: no broker is registered in ZooKeeper, so none could lead"),
+            (bool(away), f"{first}: {away}"),
             (bool(dual), f"{first}: {dual}"),
+            (bool(seen.denied), f"{first}: nobody could give ZooKeeper back. {seen.denied and seen.denied[0]}"),
             (bool(behind), f"{first}: {behind}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
     )
+
+
+def _is_early(situation: Situation, seen: ZooKeeperSeen) -> bool:
+    """Whether no metadata is kept in KRaft: it was not copied yet, or ZooKeeper was given back before."""
+    said, leads, left = driver(situation), seen.controller, seen.migration
+    before = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
+    elected = leads is not None and not is_led_by_kraft(seen) and leads.node_id in seen.registered
+    return before or (elected and (left is None or not left.copied))  # whatever the log says
+
+
+def _is_whole(situation: Situation) -> bool:
+    """Whether a leader answers, and no controller was stopped: records may still be committed."""
+    pods = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA and not pod.deleting]
+    led = isinstance(situation.observed.quorum, Known)
+    return led and len({pod.node_id for pod in pods}) >= len(situation.record.nodes)
 
 
 def _return_with(situation: Situation) -> str:
@@ -178,11 +202,15 @@ def may_give_back(situation: Situation) -> Answer:
     foreign = leads is not None and leads.kraft_epoch is not None and situation.record.node(leads.node_id) is None
     named = f"znode /controller names {leads and leads.node_id}, no controller of this quorum"
     faulty = left is not None and bool(left.fault)
+    reached = situation.record.migration
+    alone = reached is not None and reached.kind is MigrationKind.LEFT_ZOOKEEPER_ALONE
+    others = alone and (is_led_by_kraft(seen) or (left is not None and left.copied))
     return unless(
         (
             (bool(pods), f"{first}: pods {pods} still exist. {_BY_FORCE}"),
             (foreign, f"{first}: {named}. {_STRANGER}"),
             (faulty, f"{first}: znode /migration is malformed ({left and left.fault}). Save it, and delete it"),
+            (others, f"{first}: {_OTHERS}"),
             (seen.controller_epoch is None, f"{first}: znode /controller_epoch does not exist"),
             (seen.state_epoch is None, f"{first}: the states of the partitions are being read"),
         ),
@@ -191,6 +219,11 @@ def may_give_back(situation: Situation) -> Answer:
 
 
 _STRANGER = "If it belongs to another quorum, stop that quorum"
+_OTHERS = (
+    "a KRaft controller leads, or /migration says that the metadata was copied. This quorum asked no broker for "
+    "migration mode, so it copied nothing, and its node ids may be those of another quorum. If no other KRaft "
+    "controllers run, save and delete /controller and /migration"
+)
 _BY_FORCE = "If a Kubernetes node is off for good, delete its pod with kubectl delete pod --force"
 
 
@@ -201,6 +234,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     leads, pods = seen.controller, ", ".join(running(situation))
+    low = to_give_back(seen).epoch is not None
     return unless(
         (
             (bool(pods), f"{first}: pods {pods} still exist"),
@@ -214,6 +248,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
                 leads is not None and leads.node_id not in seen.registered,
                 f"{first}: controller {leads and leads.node_id} is no registered broker",
             ),
+            (low, f"{first}: a partition has a higher epoch than /controller_epoch (KAFKA-20488)"),
         ),
         f"broker {leads and leads.node_id} leads by ZooKeeper's election",
     )

@@ -1,8 +1,9 @@
 """What a roll back to ZooKeeper does with the controllers: they stop, and at its end their volumes are retired."""
 
 from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim, DeletePod
+from kafka_quorum.model.beside import keeper
 from kafka_quorum.model.desired import VolumeFate
-from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.nodes import is_down
@@ -27,12 +28,19 @@ def stopped(situation: Situation) -> Part:
     pods = situation.observed.pods
     formatters = (_formatter(pod) for pod in pods if pod.role is PodRole.FORMATTER and not pod.deleting)
     kafka = [pod for pod in pods if pod.role is PodRole.KAFKA]
-    quorum = situation.observed.quorum
-    leader = quorum.value.answer.leader_id if isinstance(quorum, Known) else None
+    leader = _leader(situation)
     followers = [pod for pod in kafka if pod.node_id != leader]
     due = followers or kafka
     stops = (_stop(situation, pod) for pod in due)
     return merged((*formatters, *stops, *(_retired(situation, claim) for claim in situation.observed.claims)))
+
+
+def _leader(situation: Situation) -> NodeID | None:
+    """Who leads, or led last, as ZooKeeper has it: a leader that does not answer may still commit."""
+    quorum, seen = situation.observed.quorum, keeper(situation)
+    if isinstance(quorum, Known):
+        return quorum.value.answer.leader_id
+    return seen.controller.node_id if not isinstance(seen, str) and seen.controller is not None else None
 
 
 def _formatter(pod: Pod) -> Part:

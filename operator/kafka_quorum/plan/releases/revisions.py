@@ -6,7 +6,9 @@ The roll itself is in `rolls`. Before the barrier nothing runs, so the spec appl
 from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
+from kafka_quorum.model.beside import keeper
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
+from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
@@ -68,7 +70,16 @@ def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Par
 
 
 def _adopt_revision(situation: Situation) -> Part:
-    """There is no applied revision yet, or it is gone: the spec's replaces it, if its image may run."""
+    """There is no applied revision yet, or it is gone: the spec's replaces it, if its image may run.
+
+    Controllers that migrate from ZooKeeper must not restart without it, or with that of another cluster.
+    """
+    if why := _why_not_its_zookeeper(situation):
+        way_out = "Correct spec.zookeeper, or restore the ControllerRevisions from a backup"
+        text = (
+            f"Did not replace the applied revision {situation.record.applied_revision}, which is gone: {why}. {way_out}"
+        )
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="RevisionLost", message=text),))
     verdict = may_run_image(situation, situation.runtime.release)
     if not verdict.allowed:
         wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
@@ -80,6 +91,17 @@ def _adopt_revision(situation: Situation) -> Part:
     applied = replace(situation.record, applied_revision=situation.target)
     message = f"pods are made from revision {situation.target}"
     return Part(exclusive=WriteRecord(record=applied, change=RecordChange.REVISION, message=message))
+
+
+def _why_not_its_zookeeper(situation: Situation) -> str:
+    """Why the spec does not lead to the ZooKeeper that the controllers write to; empty if it does, or they use none."""
+    record = situation.record
+    if record.phase is not BootstrapPhase.STARTED or record.overlay.keeper is not Keeper.MIGRATES:
+        return ""
+    if situation.runtime.zookeeper is None:
+        return "spec.zookeeper is not set"
+    seen = keeper(situation)
+    return seen if isinstance(seen, str) else ""
 
 
 def _correct_format(situation: Situation) -> Part:

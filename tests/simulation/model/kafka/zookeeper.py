@@ -130,6 +130,9 @@ class ZooKeeperModel:
                 raise ZooKeeperChanged(
                     f"{path} has changed", fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False
                 )
+        if what.epoch is not None and self.leads and what.controller is None:
+            told = "/controller_epoch is written under a controller of ZooKeeper, which stays"
+            self._break("7, epochs", f"{told}: every write of its own fails from now on")
         if what.epoch is not None:
             self.epoch = EpochNode(epoch=what.epoch, version=self.epoch.version + 1)
         if what.controller is not None:
