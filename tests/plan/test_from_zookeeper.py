@@ -306,8 +306,20 @@ def test_followers_stop_first() -> None:
     assert sorted(action.pod.node_id for action in every(planned(look, BACKWARD_SPEC), DeletePod)) in ([3001], [3002])
     last = replace(look, pods=tuple(one for one in look.pods if one.node_id == 3000))
     assert [action.pod.node_id for action in every(planned(last, BACKWARD_SPEC), DeletePod)] == [3000]
-    leaderless = replace(look, quorum=SILENT)
-    assert every(planned(leaderless, BACKWARD_SPEC), DeletePod)
+    leaderless = replace(look, quorum=SILENT)  # then the one stays longest that ZooKeeper names
+    assert {action.pod.node_id for action in every(planned(leaderless, BACKWARD_SPEC), DeletePod)} < {3001, 3002}
+
+
+def test_what_is_committed_after_the_decision_is_waited_for() -> None:
+    """Records that ZooKeeper lacks stop the first stop; once one controller is away, the others follow."""
+    look = with_driver(look_at(STOP, BACKWARD_SPEC), lag=1)
+    assert not every(planned(look, BACKWARD_SPEC), DeletePod)
+    silent = replace(look_at(STOP, BACKWARD_SPEC), driver=Unknown(reason="no metrics"))
+    assert not every(planned(silent, BACKWARD_SPEC), DeletePod)
+    another = with_keeper(look, controller=ZOOKEEPER_LEADS)  # this quorum writes nothing to ZooKeeper any more
+    assert every(planned(another, BACKWARD_SPEC), DeletePod)
+    begun = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3001))
+    assert [action.pod.node_id for action in every(planned(begun, BACKWARD_SPEC), DeletePod)] == [3002]
 
 
 def test_no_pod_is_made_for_a_controller_that_ended() -> None:

@@ -152,7 +152,7 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_copy_metadata, STARTS, PLAIN, driver(state=DriverState.UNLOADED), "not loaded yet"),
     (may_copy_metadata, STARTS, PLAIN, silent_keeper, "connection refused"),
     (may_copy_metadata, STARTS, PLAIN, keeper(assigned=MORE_BROKERS), "broker 7"),
-    (may_copy_metadata, STARTS, PLAIN, keeper(migration=COPIED), "spec.zookeeper.rollBack, which deletes it"),
+    (may_copy_metadata, STARTS, PLAIN, keeper(migration=COPIED), "spec.zookeeper.rollBack: it is deleted"),
     (may_copy_metadata, STARTS, PLAIN, keeper(controller=KRAFT_LEADS), "KRaft controller 3000 leads"),
     (may_copy_metadata, STARTS, PLAIN, unpublished, "contract"),
     (may_copy_metadata, STARTS, PLAIN, silent_broker, "broker 2"),

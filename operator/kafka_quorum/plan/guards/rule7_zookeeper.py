@@ -142,15 +142,13 @@ def may_roll_back(situation: Situation) -> Answer:
 def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
-    decided, whole = situation.record.overlay.stopped, _is_whole(situation)
-    if decided and not whole:
-        return yes("the controllers stop: this was decided when no broker depended on them")
+    if situation.record.overlay.stopped:
+        lags = _why_lags(situation)
+        return no(f"{first}: {lags}") if lags else yes("the controllers stop: no broker depended on them when it began")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     early = _is_early(situation, seen)
     dual = "" if early else why_not_dual(situation, most_lag=0)
-    if decided:  # what was committed since the decision is in ZooKeeper, too
-        return no(f"{first}: {dual}") if dual else yes("the controllers stop, and ZooKeeper has everything")
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
     behind = "" if early else why_behind(situation, running=True)
@@ -179,11 +177,22 @@ def _is_early(situation: Situation, seen: ZooKeeperSeen) -> bool:
     return before or (elected and (left is None or not left.copied))  # whatever the log says
 
 
-def _is_whole(situation: Situation) -> bool:
-    """Whether a leader answers, and no controller was stopped: records may still be committed."""
-    pods = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA and not pod.deleting]
-    led = isinstance(situation.observed.quorum, Known)
-    return led and len({pod.node_id for pod in pods}) >= len(situation.record.nodes)
+def _why_lags(situation: Situation) -> str:
+    """Why the first controller must not stop yet: what was committed since the decision is not in ZooKeeper.
+
+    Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
+    """
+    observed, seen = situation.observed, keeper(situation)
+    pods = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting}
+    if isinstance(observed.quorum, Unknown) or len(pods) < len(situation.record.nodes):
+        return ""
+    leads = None if isinstance(seen, str) else seen.controller
+    if not isinstance(seen, str) and (leads is None or leads.node_id != observed.quorum.value.answer.leader_id):
+        return ""
+    said = driver(situation)
+    if isinstance(said, str):
+        return said
+    return f"ZooKeeper is {said.lag} records behind the metadata log" if said.lag != 0 else ""
 
 
 def _return_with(situation: Situation) -> str:
