@@ -1,8 +1,9 @@
 """What a migration from ZooKeeper depends on, read beside the looks: ZooKeeper, the driver's metrics, log directories.
 
 ZooKeeper may take seconds, and a cluster may have thousands of partitions, so a look uses the last read. A read begins
-again as soon as the last one is `EVERY_S` old, or at once if what it was begun for has changed. One that is older than
-`OLD_S` is no answer. The metrics of the leader are read in every look: one small page.
+again as soon as the last one is `EVERY_S` old, or at once if what it was begun for has changed. One that failed is
+followed `EVERY_S` after its end. One that is older than `OLD_S` is no answer. The metrics of the leader are read in
+every look: one small page.
 """
 
 import asyncio
@@ -59,6 +60,13 @@ class _Read:
     log_dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]]
     at_s: float
     took_s: float
+    """How long ZooKeeper's answer took. The log directories are not in it: a stopped broker is waited for there."""
+
+    def is_due(self, begun_s: float, now_s: float) -> bool:
+        """Whether the next read may begin; this one began at `begun_s`. What a failed one took is no CPU time."""
+        if isinstance(self.zookeeper, Unknown):
+            return now_s - self.at_s >= EVERY_S
+        return now_s - begun_s >= max(EVERY_S, self.took_s * _SHARE)
 
 
 class KeeperReads:
@@ -97,9 +105,9 @@ class KeeperReads:
         because, now_s = _because(observed.record, access), self._clock.monotonic()
         last = self._last.get(key)
         changed = last is None or last.because != because
-        pause_s = 0.0 if last is None or changed else max(EVERY_S, last.took_s * _SHARE)
+        due = last is None or changed or last.is_due(self._begun_s.get(key, -OLD_S), now_s)
         task = self._tasks.get(key)
-        if (task is None or task.done()) and now_s - self._begun_s.get(key, -OLD_S) >= pause_s:
+        if (task is None or task.done()) and due:
             self._begun_s[key] = now_s
             self._tasks[key] = asyncio.create_task(self._read(key, desired, access, observed.record, because))
         fresh = last is not None and last.because == because and now_s - last.at_s <= OLD_S
@@ -129,11 +137,11 @@ class KeeperReads:
             seen = Known(value=found)
         except (KubeError, KafkaError, Malformed) as error:
             seen = Unknown(reason=str(error))
+        took_s = self._clock.monotonic() - began_s
         dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
         if isinstance(seen, Known) and not stopped:
             dirs = Known(value=await self._directories(seen.value))
         now_s = self._clock.monotonic()
-        took_s = now_s - began_s
         self._last[key] = _Read(because=because, zookeeper=seen, log_dirs=dirs, at_s=now_s, took_s=took_s)
 
     async def _secret(self, namespace: str, access: ZooKeeperAccess) -> ZooKeeperSecret:
