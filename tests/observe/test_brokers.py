@@ -293,3 +293,20 @@ async def test_long_reads_follow_less_often() -> None:
         bench.clock.advance(1.0)
         await bench.look(there, needed=True)
     assert bench.clock.monotonic() - 4.0 - begun_s == 20.0
+
+
+async def test_which_reads_are_awaited() -> None:
+    """A look follows soon after a read that began early; not after one that begins as rarely as at rest."""
+    bench, there = Bench(), contracted(1)
+    bench.answers.found = {NodeID(1): Known(value={"a": "c"})}
+    bench.pod(1)
+    bench.reads.look(KEY, there, needed=True)
+    assert bench.reads.is_awaited(KEY)
+    await asyncio.gather(*bench.reads._tasks.values())
+    assert not bench.reads.is_awaited(KEY)
+    bench.clock.advance(EVERY_S)
+    bench.reads.look(KEY, there, needed=False)
+    assert not bench.reads.is_awaited(KEY)
+    await asyncio.gather(*bench.reads._tasks.values())
+    bench.reads.forget(KEY)
+    assert not bench.reads.is_awaited(KEY)

@@ -106,6 +106,8 @@ class BrokerReads:
         self._last: dict[ObjectKey, _Read] = {}
         self._begun_s: dict[ObjectKey, float] = {}
         self._stands: dict[ObjectKey, _Stand] = {}
+        self._awaited: set[ObjectKey] = set()
+        """The quorums whose last read began early, because an act waits for brokers that change."""
         self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
 
     def forget(self, key: ObjectKey) -> None:
@@ -113,9 +115,15 @@ class BrokerReads:
         self._last.pop(key, None)
         self._begun_s.pop(key, None)
         self._stands.pop(key, None)
+        self._awaited.discard(key)
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
+
+    def is_awaited(self, key: ObjectKey) -> bool:
+        """Whether a read runs for which an act waits: the next look should follow when it has ended."""
+        task = self._tasks.get(key)
+        return key in self._awaited and task is not None and not task.done()
 
     def look(self, key: ObjectKey, situation: Asked, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
         """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
@@ -127,6 +135,7 @@ class BrokerReads:
             task = self._tasks.get(key)
             if task is None or task.done():
                 self._begun_s[key] = now_s
+                (self._awaited.add if pause_s < EVERY_S else self._awaited.discard)(key)
                 self._tasks[key] = asyncio.create_task(self._read(key, situation, because))
         fresh = last is not None and now_s - last.at_s <= OLD_S and last.because == because
         if needed and self._running is not None and not fresh:
