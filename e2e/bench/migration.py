@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
@@ -60,13 +60,7 @@ def measured(world: ZooKeeperWorld, steps: Sequence[Step]) -> Migrated:
     offline = len(world.users.offline())
     return Migrated(
         steps=found,
-        whole=Gap(
-            what=whole.what,
-            took_s=marks[-1] - marks[0],
-            worst_s=whole.worst_s,
-            where=whole.where,
-            all_s=whole.all_s,
-        ),
+        whole=replace(whole, took_s=marks[-1] - marks[0]),
         load=statistics.mean(loads),
         verdict=world.users.finish(),
         differences=differences,
@@ -77,7 +71,7 @@ def measured(world: ZooKeeperWorld, steps: Sequence[Step]) -> Migrated:
 def _gaps(users: Clients, names: Sequence[str], marks: Sequence[float]) -> tuple[Gap, ...]:
     """The gaps of each step, printed."""
     found = tuple(users.gap(name, *marks[number : number + 2]) for number, name in enumerate(names))
-    print(*found, sep="\n", flush=True)
+    print(*(f"{gap}, from +{gap.began_s - marks[0]:.1f} s" for gap in found), sep="\n", flush=True)
     return found
 
 
