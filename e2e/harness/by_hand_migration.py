@@ -191,6 +191,7 @@ class Controllers:
             "env": env,
             "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "resources": pods.RESOURCES,
             "securityContext": pods.CONTAINER_SECURITY,
         }
         name = self._name(node_id)
