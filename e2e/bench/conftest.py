@@ -23,6 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pairs", type=int, default=5, help="how many alternated pairs of bootstraps")
     parser.addoption("--cures", type=int, default=10, help="how many pairs of lost disks")
     parser.addoption("--changes", type=int, default=5, help="how many changes of controllers under writes")
+    parser.addoption("--migrations", type=int, default=1, help="how many pairs of migrations from ZooKeeper")
+    parser.addoption("--migrated-topics", type=int, default=40, help="how many topics such a cluster has")
     parser.addoption("--acts", type=int, default=240, help="how many acts are timed on each side")
     parser.addoption("--failures", type=int, default=3, help="how many failures of the operator of each kind")
     parser.addoption("--rest-seconds", type=int, default=300, help="how long quorums at rest are measured")

@@ -42,7 +42,8 @@ def image() -> str:
 class Gap:
     """The cost of one part of a scenario for clients: the longest time without an acknowledgement of any partition.
 
-    `worst_s` is that of the partition `where`; `all_s` the longest time in which no partition had one.
+    `worst_s` is that of the partition `where`, which began at `began_s` (seconds since 1970); `all_s` the longest time
+    in which no partition had one.
     """
 
     what: str
@@ -50,6 +51,7 @@ class Gap:
     worst_s: float
     where: str
     all_s: float
+    began_s: float = 0.0
 
     def __str__(self) -> str:
         """One line for a person."""
@@ -124,8 +126,9 @@ class Clients:
     def gap(self, what: str, since_s: float, until_s: float) -> Gap:
         """The longest gaps within a window, in seconds since 1970."""
         found = self._ask(f"/gaps?since={since_s!r}&until={until_s!r}")
-        where, worst_s = max(found["each"].items(), key=lambda row: row[1])
-        return Gap(what=what, took_s=until_s - since_s, worst_s=worst_s, where=where, all_s=found["all"])
+        where, (worst_s, began_s) = max(found["each"].items(), key=lambda row: row[1])
+        took_s = until_s - since_s
+        return Gap(what=what, took_s=took_s, worst_s=worst_s, where=where, all_s=found["all"], began_s=began_s)
 
     @contextmanager
     def measured(self, what: str) -> Iterator[None]:

@@ -14,6 +14,11 @@ POD_SECURITY: Final[Json] = {
 }
 CONTAINER_SECURITY: Final[Json] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
+RESOURCES: Final[Json] = {"requests": {"cpu": "100m"}}
+"""As much CPU as a controller of the operator requests. A pod that requests none gets next to nothing while another one
+on its Kubernetes node starts: a broker then acknowledges nothing for seconds.
+"""
+
 
 def apart(label: str, value: str) -> list[Json]:
     """Pods with this label go to as many workers as there are."""

@@ -236,6 +236,7 @@ class Ensemble:
             "env": env,
             "readinessProbe": {"tcpSocket": {"port": 2181}, "periodSeconds": 2},
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "resources": pods.RESOURCES,
             "securityContext": pods.CONTAINER_SECURITY,
         }
         return {

@@ -302,6 +302,7 @@ class ZooKeeperBrokers:
             "env": env,
             "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "resources": pods.RESOURCES,
             "securityContext": pods.CONTAINER_SECURITY,
         }
         name = self.pod_name(node_id)

@@ -55,6 +55,8 @@ from kit.report.log import Log
 from kit.report.report import Draft, Subscriber, Subscribers
 
 _FAILED_REQUEUE_S: Final = 1.0
+_AWAITED_S: Final = 0.4
+"""The pause before a look that may have the answers of brokers for which an act waits."""
 _ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took at least this long, waited for answers that did not come."""
@@ -301,10 +303,11 @@ class Reconciler:
             self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
+        awaited_s = _AWAITED_S if self._brokers.is_awaited(key) else self._settings.tick_s
         return PassResult(
             plan=planned,
             outcomes=outcomes,
-            requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
+            requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, awaited_s, self._settings.tick_s),
             again=bool(planned.actions) and not failed,
             gone=False,
             urgent=status.operation is not None or status.feature_operation is not None,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.client.ledger import Acknowledged, Lane, Read, Verdict, gaps_s, judge, longest_gap_s
+from harness.client.ledger import Acknowledged, Lane, Read, Verdict, gaps, judge, longest_gap, longest_gap_s
 from harness.client.outages import OFFLINE, UNDER_MIN_ISR, Outages, Seen
 
 GOOD = [Read(offset=offset, sequence=offset) for offset in range(5)]
@@ -70,7 +70,10 @@ def test_gaps_are_of_each_partition_within_the_window() -> None:
     """The edges of the window count, and what lies outside does not."""
     assert longest_gap_s([0.0, 1.0, 2.5, 9.0], 0.5, 4.0) == 1.5
     assert longest_gap_s([], 1.0, 4.0) == 3.0
-    assert gaps_s({"a": lane(), "b": Lane()}, 0.0, 4.0) == {"a": 1.0, "b": 4.0}
+    assert longest_gap([1.0, 2.5, 4.0], 0.5, 4.5) == (1.5, 1.0)
+    found = gaps({"a": lane(), "b": Lane()}, 0.0, 4.0)
+    assert {name: length_s for name, (length_s, _) in found.items()} == {"a": 1.0, "b": 4.0}
+    assert found["b"] == (4.0, 0.0)
 
 
 def seen(leader: int = 1, isr: int = 3) -> Seen:

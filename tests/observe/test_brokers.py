@@ -1,7 +1,7 @@
 """Which brokers are registered and how they run: read beside the looks, rarely, and never taken for none if unknown."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.observe.brokers import EVERY_S, BrokerEdges, BrokerReads
+from kafka_quorum.observe.brokers import EVERY_S, MOVING_S, SOON_S, BrokerEdges, BrokerReads
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.protocol import PODS
@@ -38,6 +38,7 @@ class Answers:
         self.fails = False
         self.fault: Exception | None = None
         self.asked: list[tuple[tuple[str, ...], dict[str, str]]] = []
+        self.takes: Callable[[], None] = lambda: None
 
     async def read(
         self, bootstrap: tuple[str, ...], properties: Mapping[str, str]
@@ -46,6 +47,7 @@ class Answers:
         self.asked.append((bootstrap, dict(properties)))
         if self.fault is not None:
             raise self.fault
+        self.takes()
         if self.fails:
             raise KafkaUnreachable("no broker answered", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
         return dict(self.found)
@@ -88,6 +90,30 @@ def now(*observers: int, **wanted: Any) -> Situation:  # noqa: ANN401 - fields o
     record = running()
     seen = view([node.key for node in record.nodes], [key(each) for each in observers])
     return situation(desired(**wanted), at_rest(record, quorum=Known(value=seen)))
+
+
+def contracted(*observers: int, value: str = "b") -> Situation:
+    """The same, with a contract that requires `a=VALUE`."""
+    contract = Contract(
+        cluster_id=ClusterID("c"),
+        release="4.4.0",
+        image="",
+        revision=1,
+        settings=(Setting(key="a", value=value, match=Match.EQUALS),),
+        controllers=(),
+        controller_ids=(),
+    )
+    there = now(*observers)
+    return replace(there, observed=replace(there.observed, contract=Known(value=StoredContract(contract=contract))))
+
+
+async def reads_within(bench: Bench, of: Situation, duration_s: float, *, needed: bool = True) -> int:
+    """How many reads begin in so many seconds of looks, one each second."""
+    before = len(bench.answers.asked)
+    for _ in range(int(duration_s)):
+        await bench.look(of, needed=needed)
+        bench.clock.advance(1.0)
+    return len(bench.answers.asked) - before
 
 
 async def test_a_quorum_without_brokers() -> None:
@@ -232,20 +258,8 @@ async def test_a_broker_that_did_not_answer_is_asked_again() -> None:
 
 async def test_a_broker_that_must_be_changed_is_asked_again() -> None:
     """Although nothing depends on it: else the status would name it after its owner changed it. Afterwards never."""
-    bench = Bench()
+    bench, there = Bench(), contracted(1)
     bench.pod(1)
-    wanted = Setting(key="a", value="b", match=Match.EQUALS)
-    contract = Contract(
-        cluster_id=ClusterID("c"),
-        release="4.4.0",
-        image="",
-        revision=1,
-        settings=(wanted,),
-        controllers=(),
-        controller_ids=(),
-    )
-    there = now(1)
-    there = replace(there, observed=replace(there.observed, contract=Known(value=StoredContract(contract=contract))))
     counts = []
     for value in ("c", "b", "b", "b"):
         bench.answers.found = {NodeID(1): Known(value={"a": value})}
@@ -269,3 +283,70 @@ async def test_a_broker_that_no_other_lists_is_asked_again() -> None:
     bench.clock.advance(EVERY_S)
     await bench.look(now(1, 2))
     assert len(bench.answers.asked) == 2
+
+
+async def test_brokers_that_change_are_asked_soon_if_an_act_waits() -> None:
+    """Every 5 s while brokers follow a new contract one by one; every 30 s if none did for two minutes."""
+    bench, there = Bench(), contracted(1, 2)
+    bench.answers.found = {NodeID(1): Known(value={"a": "c"}), NodeID(2): Known(value={"a": "c"})}
+    bench.pod(1)
+    assert await reads_within(bench, there, MOVING_S) == MOVING_S / SOON_S
+    await reads_within(bench, there, EVERY_S)
+    assert await reads_within(bench, there, 4 * EVERY_S) == 4
+    bench.answers.found[NodeID(1)] = Known(value={"a": "b"})
+    await reads_within(bench, there, EVERY_S)
+    assert await reads_within(bench, there, EVERY_S) == EVERY_S / SOON_S
+    bench.answers.found[NodeID(2)] = Known(value={"a": "b"})
+    await reads_within(bench, there, SOON_S)
+    assert await reads_within(bench, there, 4 * EVERY_S) == 4
+
+
+async def test_another_contract_is_asked_about_soon_if_an_act_waits() -> None:
+    """The next stage of a migration begins some seconds after the brokers have what the last one required."""
+    bench = Bench()
+    bench.answers.found = {NodeID(1): Known(value={"a": "b"})}
+    bench.pod(1)
+    await bench.second(contracted(1), needed=True)
+    bench.clock.advance(SOON_S)
+    changed = contracted(1, value="c")
+    assert isinstance(await bench.look(changed, needed=True), Unknown)
+    assert isinstance(await bench.look(changed, needed=True), Known)
+
+
+async def test_brokers_are_not_asked_soon_if_no_act_waits() -> None:
+    """A broker that does not follow the contract is only reported: every 30 s is enough for the status."""
+    bench = Bench()
+    bench.answers.found = {NodeID(1): Known(value={"a": "c"})}
+    bench.pod(1)
+    assert await reads_within(bench, contracted(1), 4 * EVERY_S, needed=False) == 4
+
+
+async def test_long_reads_follow_less_often() -> None:
+    """A read that took 4 s is followed by the next one 20 s after it began."""
+    bench, there = Bench(), contracted(1)
+    bench.answers.found = {NodeID(1): Known(value={"a": "c"})}
+    bench.answers.takes = lambda: bench.clock.advance(4.0)
+    bench.pod(1)
+    await bench.look(there, needed=True)
+    begun_s = bench.clock.monotonic() - 4.0
+    while len(bench.answers.asked) == 1:
+        bench.clock.advance(1.0)
+        await bench.look(there, needed=True)
+    assert bench.clock.monotonic() - 4.0 - begun_s == 20.0
+
+
+async def test_which_reads_are_awaited() -> None:
+    """A look follows soon after a read that began early; not after one that begins as rarely as at rest."""
+    bench, there = Bench(), contracted(1)
+    bench.answers.found = {NodeID(1): Known(value={"a": "c"})}
+    bench.pod(1)
+    bench.reads.look(KEY, there, needed=True)
+    assert bench.reads.is_awaited(KEY)
+    await asyncio.gather(*bench.reads._tasks.values())
+    assert not bench.reads.is_awaited(KEY)
+    bench.clock.advance(EVERY_S)
+    bench.reads.look(KEY, there, needed=False)
+    assert not bench.reads.is_awaited(KEY)
+    await asyncio.gather(*bench.reads._tasks.values())
+    bench.reads.forget(KEY)
+    assert not bench.reads.is_awaited(KEY)

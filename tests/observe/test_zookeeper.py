@@ -64,12 +64,15 @@ class Sources:
         """Until it is set, no read ends."""
         self.asked: list[tuple[ZooKeeperAccess, ZooKeeperSecret, bool, bool]] = []
         self.scraped: list[tuple[str, int, int]] = []
+        self.took_s = 0.0
+        self.clock = VirtualClock()
 
     async def read(
         self, access: ZooKeeperAccess, secret: ZooKeeperSecret, *, rights: bool, states: bool
     ) -> ZooKeeperSeen:
         """What was prepared."""
         self.asked.append((access, secret, rights, states))
+        self.clock.advance(self.took_s)
         if self.held is not None:
             await self.held.wait()
         if self.fault is not None:
@@ -93,14 +96,28 @@ class Sources:
         return self.reports
 
 
+class SlowBrokers(AnsweringBrokers):
+    """Brokers whose log directories are described after this many seconds."""
+
+    def __init__(self, clock: VirtualClock, take_s: float) -> None:
+        """A cluster at rest."""
+        super().__init__()
+        self.clock, self.take_s = clock, take_s
+
+    async def describe_log_dirs(self, endpoint: Endpoint) -> tuple[LogDirectory, ...]:
+        """Later."""
+        self.clock.advance(self.take_s)
+        return await super().describe_log_dirs(endpoint)
+
+
 class Bench:
     """Reads with a clock, an API server and sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, log_dirs_take_s: float = 0.0) -> None:
         """Nothing was read."""
         self.clock = VirtualClock()
         self.model = KubeModel(self.clock)
-        self.sources, self.brokers = Sources(), AnsweringBrokers()
+        self.sources, self.brokers = Sources(), SlowBrokers(self.clock, log_dirs_take_s)
         edges = KeeperEdges(zookeepers=self.sources, drivers=self.sources, brokers=self.brokers)
         self.reads = KeeperReads(ModelKube(self.model), self.clock, edges)
 
@@ -203,6 +220,36 @@ async def test_long_reads_follow_each_other() -> None:
                 bench.sources.held.clear()
             assert isinstance(seen.zookeeper, Known) or len(bench.sources.asked) == 1, f"a read of {took_s} s"
         assert len(bench.sources.asked) > 4
+
+
+async def test_a_read_that_failed_is_soon_followed() -> None:
+    """What a failed read took is a time limit, and no reason for a long pause; what a good one took is."""
+    bench = Bench()
+    bench.sources.clock, bench.sources.took_s = bench.clock, 8.0
+    bench.sources.fails = failing()
+    await bench.look(plain(STARTS))
+    bench.clock.advance(EVERY_S - 1)
+    await bench.look(plain(STARTS))
+    assert len(bench.sources.asked) == 1
+    bench.clock.advance(1)
+    bench.sources.fails = None
+    await bench.look(plain(STARTS))
+    assert len(bench.sources.asked) == 2
+    bench.clock.advance(4 * 8.0 - 1)
+    await bench.look(plain(STARTS))
+    assert len(bench.sources.asked) == 2
+    bench.clock.advance(1)
+    await bench.look(plain(STARTS))
+    assert len(bench.sources.asked) == 3
+
+
+async def test_a_broker_that_is_waited_for_delays_no_read() -> None:
+    """The log directories of a broker that is stopped take long: ZooKeeper is read as often as before."""
+    bench = Bench(log_dirs_take_s=4.0)
+    await bench.look(plain(STARTS))
+    bench.clock.advance(EVERY_S)
+    await bench.look(plain(STARTS))
+    assert len(bench.sources.asked) == 2
 
 
 async def test_what_was_read_for_another_stage_is_no_answer() -> None:

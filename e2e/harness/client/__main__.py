@@ -1,8 +1,9 @@
 """The process of a client's pod: creates the topics, produces, consumes, watches the partitions, answers over HTTP.
 
 `GET /ready` answers 200 when each partition has an acknowledgement and a consumed record. `GET /account` counts.
-`GET /gaps?since=S&until=S` has the longest time without an acknowledgement of each partition. `GET /outages` has what
-the partitions' metadata said. `POST /finish` stops, reads everything back, and answers with the verdict.
+`GET /gaps?since=S&until=S` has the longest time without an acknowledgement of each partition, and when it began. `GET
+/outages` has what the partitions' metadata said. `POST /finish` stops, reads everything back, and answers with the
+verdict.
 """
 
 import json
@@ -70,10 +71,10 @@ class Client:
         }
 
     def gaps(self, since_s: float, until_s: float) -> dict[str, Any]:
-        """The longest gap of each partition, and of all of them as one."""
+        """The longest gap of each partition with its begin, and the longest of all of them as one."""
         lanes = self.streams.lanes
         times = (row.at_s for lane in lanes.values() for row in tuple(lane.acknowledged))
-        return {"each": ledger.gaps_s(lanes, since_s, until_s), "all": ledger.longest_gap_s(times, since_s, until_s)}
+        return {"each": ledger.gaps(lanes, since_s, until_s), "all": ledger.longest_gap_s(times, since_s, until_s)}
 
     def finish(self) -> dict[str, Any]:
         """Stop, and judge; a second call gets the same answer."""

@@ -137,16 +137,24 @@ def _skipped(consumed: Sequence[Read], at_offset: dict[int, int]) -> int:
     return sum(offset <= last and offset not in seen for offset in at_offset)
 
 
-def longest_gap_s(times_s: Iterable[float], since_s: float, until_s: float) -> float:
-    """The longest time within a window without one of these moments; the edges of the window count as moments."""
+def longest_gap(times_s: Iterable[float], since_s: float, until_s: float) -> tuple[float, float]:
+    """The longest time within a window without one of these moments, and when it began.
+
+    The edges of the window count as moments.
+    """
     inside = sorted(at for at in times_s if since_s < at < until_s)
     edges = [since_s, *inside, until_s]
-    return max(after - before for before, after in itertools.pairwise(edges))
+    return max(((after - before, before) for before, after in itertools.pairwise(edges)), key=lambda row: row[0])
 
 
-def gaps_s(lanes: dict[str, Lane], since_s: float, until_s: float) -> dict[str, float]:
-    """The longest time without an acknowledgement of each partition within a window."""
+def longest_gap_s(times_s: Iterable[float], since_s: float, until_s: float) -> float:
+    """Only how long it is."""
+    return longest_gap(times_s, since_s, until_s)[0]
+
+
+def gaps(lanes: dict[str, Lane], since_s: float, until_s: float) -> dict[str, tuple[float, float]]:
+    """The longest time without an acknowledgement of each partition within a window, and when it began."""
     return {
-        name: longest_gap_s((row.at_s for row in tuple(lane.acknowledged)), since_s, until_s)
+        name: longest_gap((row.at_s for row in tuple(lane.acknowledged)), since_s, until_s)
         for name, lane in lanes.items()
     }

@@ -1,8 +1,9 @@
 """Which brokers are registered, and with what they run: read beside the looks, because a broker may take seconds.
 
 A read begins when something depends on brokers, when something changed, or while a broker did not answer or does not
-follow the contract; and 30 s after the last one began at the earliest. A look uses the last read. While something
-depends on it, one that is old is no answer.
+follow the contract; and `EVERY_S` after the last one began at the earliest. It follows sooner, after `SOON_S`, while an
+act waits for brokers that change: what waits is a person, or a pool, and the next stage of a migration. A look uses the
+last read. While something depends on it, one that is old is no answer.
 """
 
 import asyncio
@@ -35,7 +36,12 @@ from kit.parsing import Malformed, number
 
 logger = logging.getLogger(__name__)
 EVERY_S: Final = 30.0
+SOON_S: Final = 5.0
+MOVING_S: Final = 120.0
+"""Brokers change as long as no more than this has passed since the last change of one. Later a person is waited for."""
 OLD_S: Final = 90.0
+_SHARE: Final = 5.0
+"""A read of many brokers, or of one that does not answer, takes long: it may take a fifth of the time."""
 _BOOTSTRAP_MAX: Final = 10
 _NEVER: Final = "this operator asks no broker"
 _NOBODY: Final = "no broker was asked: no pool of this quorum runs, and spec.brokerAccess has no bootstrapServers"
@@ -82,6 +88,15 @@ class _Read:
     nobody: bool
     """There was no broker that could be asked: no pod of a pool, and no address in the spec."""
     at_s: float
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stand:
+    """Which brokers follow the contract, of what there is, and since when that has been so (monotonic seconds)."""
+
+    shown: tuple[object, ...]
+    since_s: float
 
 
 class BrokerReads:
@@ -92,33 +107,55 @@ class BrokerReads:
         self._kube, self._clock, self._running, self._brokers = kube, clock, edges.running, edges.brokers
         self._last: dict[ObjectKey, _Read] = {}
         self._begun_s: dict[ObjectKey, float] = {}
+        self._stands: dict[ObjectKey, _Stand] = {}
+        self._awaited: set[ObjectKey] = set()
+        """The quorums whose last read began early, because an act waits for brokers that change."""
         self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone."""
         self._last.pop(key, None)
         self._begun_s.pop(key, None)
+        self._stands.pop(key, None)
+        self._awaited.discard(key)
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
+
+    def is_awaited(self, key: ObjectKey) -> bool:
+        """Whether a read runs for which an act waits: the next look should follow when it has ended."""
+        task = self._tasks.get(key)
+        return key in self._awaited and task is not None and not task.done()
 
     def look(self, key: ObjectKey, situation: Asked, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
         """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
-        due = needed or last is None or last.because != because or _is_open(situation, last)
-        if self._running is not None and due and now_s - self._begun_s.get(key, -EVERY_S) >= EVERY_S:
+        left = last is None or last.because != because or _is_open(situation, last)
+        pause_s = self._pause_s(key, situation, because) if needed and left else EVERY_S
+        if self._running is not None and (needed or left) and now_s - self._begun_s.get(key, -EVERY_S) >= pause_s:
             task = self._tasks.get(key)
             if task is None or task.done():
                 self._begun_s[key] = now_s
+                (self._awaited.add if pause_s < EVERY_S else self._awaited.discard)(key)
                 self._tasks[key] = asyncio.create_task(self._read(key, situation, because))
         fresh = last is not None and now_s - last.at_s <= OLD_S and last.because == because
         if needed and self._running is not None and not fresh:
             return Unknown(reason="the brokers are being asked")
         return _combined(situation, last, "its settings were not read yet" if self._running else _NEVER)
 
+    def _pause_s(self, key: ObjectKey, situation: Asked, because: tuple[object, ...]) -> float:
+        """The seconds between the begins of two reads, while an act waits for what a read shows."""
+        last, now_s = self._last.get(key), self._clock.monotonic()
+        shown, stand = (because, _following(situation, last)), self._stands.get(key)
+        if stand is None or stand.shown != shown:
+            stand = self._stands[key] = _Stand(shown=shown, since_s=now_s)
+        if now_s - stand.since_s > MOVING_S:
+            return EVERY_S
+        return SOON_S if last is None else min(max(SOON_S, last.took_s * _SHARE), EVERY_S)
+
     async def _read(self, key: ObjectKey, situation: Asked, because: tuple[object, ...]) -> None:
-        desired = situation.desired
+        desired, began_s = situation.desired, self._clock.monotonic()
         pods: tuple[Endpoint, ...] = ()
         nobody = False
         known: Knowable[Mapping[NodeID, Knowable[Settings]]]
@@ -133,7 +170,9 @@ class BrokerReads:
             known = Unknown(reason=f"the read ended in a fault of this operator ({type(error).__name__}); see its log")
         versions = {} if self._brokers is None else await self._versions(self._brokers, pods)
         at_s = self._clock.monotonic()
-        self._last[key] = _Read(because=because, known=known, versions=versions, nobody=nobody, at_s=at_s)
+        self._last[key] = _Read(
+            because=because, known=known, versions=versions, nobody=nobody, at_s=at_s, took_s=at_s - began_s
+        )
 
     async def _settings(
         self, situation: Asked, pods: tuple[Endpoint, ...]
@@ -189,6 +228,13 @@ def _is_open(situation: Asked, last: _Read) -> bool:
     return not last.nobody and any(
         isinstance(one.settings, Unknown) or conforms_to(situation.observed, one)[0] is False for one in seen.value
     )
+
+
+def _following(situation: Asked, last: _Read | None) -> tuple[object, ...]:
+    """Each broker that is known of, and whether it follows the contract."""
+    seen = _combined(situation, last, "")
+    found = seen.value if isinstance(seen, Known) else ()
+    return tuple((one.node_id, conforms_to(situation.observed, one)[0]) for one in found)
 
 
 def _pods(items: list[Json]) -> tuple[Endpoint, ...]:

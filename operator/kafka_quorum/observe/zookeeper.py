@@ -1,8 +1,9 @@
 """What a migration from ZooKeeper depends on, read beside the looks: ZooKeeper, the driver's metrics, log directories.
 
 ZooKeeper may take seconds, and a cluster may have thousands of partitions, so a look uses the last read. A read begins
-again as soon as the last one is `EVERY_S` old, or at once if what it was begun for has changed. One that is older than
-`OLD_S` is no answer. The metrics of the leader are read in every look: one small page.
+again as soon as the last one is `EVERY_S` old, or at once if what it was begun for has changed. One that failed is
+followed `EVERY_S` after its end. One that is older than `OLD_S` is no answer. The metrics of the leader are read in
+every look: one small page.
 """
 
 import asyncio
@@ -65,6 +66,19 @@ class _Read:
     log_dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]]
     at_s: float
     took_s: float
+    """How long ZooKeeper's answer took. The log directories are not in it: a stopped broker is waited for there."""
+
+    def is_due(self, begun_s: float, now_s: float) -> bool:
+        """Whether the next read may begin; this one began at `begun_s`. What a failed one took is no CPU time."""
+        if isinstance(self.zookeeper, Unknown):
+            return now_s - self.at_s >= EVERY_S
+        return now_s - begun_s >= max(EVERY_S, min(self.took_s * _SHARE, _PAUSE_S))
+
+
+def _fault(key: ObjectKey, error: Exception) -> Unknown:
+    """A fault of our own in a read: it is told, and the next read has its time as always."""
+    logger.error("a fault of this operator occurred while it read the ZooKeeper of %s", key, exc_info=error)
+    return Unknown(reason=f"the read ended in a fault of this operator ({type(error).__name__}); see its log")
 
 
 class KeeperReads:
@@ -103,9 +117,9 @@ class KeeperReads:
         because, now_s = _because(observed.record, access), self._clock.monotonic()
         last = self._last.get(key)
         changed = last is None or last.because != because
-        pause_s = 0.0 if last is None or changed else max(EVERY_S, min(last.took_s * _SHARE, _PAUSE_S))
+        due = last is None or changed or last.is_due(self._begun_s.get(key, -OLD_S), now_s)
         task = self._tasks.get(key)
-        if (task is None or task.done()) and now_s - self._begun_s.get(key, -OLD_S) >= pause_s:
+        if (task is None or task.done()) and due:
             self._begun_s[key] = now_s
             self._tasks[key] = asyncio.create_task(self._read(key, desired, access, observed.record, because))
         fresh = last is not None and last.because == because and now_s - last.at_s <= OLD_S
@@ -130,22 +144,29 @@ class KeeperReads:
         rights = not started or (reached is not None and (reached.kind, reached.index) in proved)
         began_s = self._clock.monotonic()
         seen: Knowable[ZooKeeperSeen]
-        dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
         try:
             secret = await self._secret(desired.namespace, access)
             assert self._edges.zookeepers is not None  # noqa: S101 - `look` has asked
             found = await self._edges.zookeepers.read(access, secret, rights=rights, states=True)
             seen = Known(value=found)
-            if not stopped:
-                dirs = Known(value=await self._directories(found))
         except (KubeError, KafkaError, Malformed) as error:
             seen = Unknown(reason=str(error))
-        except Exception as error:
-            logger.exception("a fault of this operator occurred while it read the ZooKeeper of %s", key)
-            seen = Unknown(reason=f"the read ended in a fault of this operator ({type(error).__name__}); see its log")
+        except Exception as error:  # noqa: BLE001 - it is logged there
+            seen = _fault(key, error)
+        took_s = self._clock.monotonic() - began_s
+        dirs: Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]] = Unknown(reason="it was not asked")
+        if isinstance(seen, Known) and not stopped:
+            dirs = await self._directories_of(key, seen.value)
         now_s = self._clock.monotonic()
-        took_s = now_s - began_s
         self._last[key] = _Read(because=because, zookeeper=seen, log_dirs=dirs, at_s=now_s, took_s=took_s)
+
+    async def _directories_of(
+        self, key: ObjectKey, seen: ZooKeeperSeen
+    ) -> Knowable[Mapping[NodeID, Knowable[tuple[str, ...]]]]:
+        try:
+            return Known(value=await self._directories(seen))
+        except Exception as error:  # noqa: BLE001 - it is logged there
+            return _fault(key, error)
 
     async def _secret(self, namespace: str, access: ZooKeeperAccess) -> ZooKeeperSecret:
         if not access.secret_name:

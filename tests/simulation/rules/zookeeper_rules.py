@@ -53,6 +53,8 @@ class ZooKeeperRules:
         """Since when each of these is in the way of a migration."""
         self._ready_s = 0.0
         """When every controller last ran with the settings of the migration."""
+        self._broker_led_s = -READ_S
+        """When a broker last led by ZooKeeper's election."""
         world.kube.watchers.append(self.written)
 
     def look(self) -> None:
@@ -65,6 +67,8 @@ class ZooKeeperRules:
         self._asked_s |= {f"not {name}": now_s for name in ("finalize", "rollBack", "dryRun") if not spec.get(name)}
         if self._all_ready():
             self._ready_s = now_s
+        if self._model.controller is not None and self._model.controller.kraft_epoch is None:
+            self._broker_led_s = now_s
         found = self._in_the_way()
         self._since_s = {what: self._since_s.get(what, now_s) for what in found}
         for rule, text in self._model.broken:
@@ -165,9 +169,12 @@ class ZooKeeperRules:
             self._fail(MODES, "the controllers stop, and a broker is a KRaft broker")
 
     def _led_by_zookeeper(self) -> None:
+        """No trace of KRaft is left, and a broker leads, or led a moment ago: its owner may just restart it."""
         held = self._model.controller
-        if self._model.migration is not None or held is None or held.kraft_epoch is not None:
+        if self._model.migration is not None or (held is not None and held.kraft_epoch is not None):
             self._fail(GIVEN_BACK, "the roll back goes on, and ZooKeeper still has a KRaft controller or /migration")
+        if held is None and self._world.clock.elapsed_s - self._broker_led_s > READ_S:
+            self._fail(GIVEN_BACK, "the roll back goes on, and no broker leads by ZooKeeper's election")
 
     # What happens
 
