@@ -170,7 +170,7 @@ async def test_a_read_shows_every_node(world: World) -> None:
     world.put("config/brokers/<default>", {"version": 1, "config": {"listener.name.a.sasl.jaas.config": "x"}})
     world.put("config/users/alice", {"version": 1, "config": {"SCRAM-SHA-512": "x"}})
     world.put("kafka-acl-extended/prefixed/Topic/orders", {"version": 1, "acls": []})
-    world.put("admin/reassign_partitions", {"version": 1, "partitions": [{"topic": "orders", "partition": 1}]})
+    world.put("admin/reassign_partitions", {"version": 1, "partitions": [{"topic": "orders", "partition": 0}]})
     world.put("admin/delete_topics/old", b"")
     seen = await look(world.access, states=True)
     assert seen.cluster_id == "AAAAAAAAQACAAAAAAAAAAQ"
@@ -188,7 +188,7 @@ async def test_a_read_shows_every_node(world: World) -> None:
     assert (seen.topics, seen.partitions, seen.state_epoch) == (1, 2, 4)
     assert seen.encoded == ("broker 1: ssl.keystore.password", "all brokers: listener.name.a.sasl.jaas.config")
     assert (seen.acls, seen.users) == (True, True)
-    assert (seen.reassigning, seen.deleting) == (("orders-1",), ("old",))
+    assert (seen.reassigning, seen.deleting) == (("orders-0", "orders-1"), ("old",))
     assert seen.denied == ()
 
 

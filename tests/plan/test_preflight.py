@@ -125,11 +125,11 @@ CASES: dict[str, tuple[Observed, Desired, str, str, tuple[object, ...]]] = {
         ("password.encoder.secret", "kafka-configs.sh"),
     ),
     "a reassignment": (
-        fresh(reassigning=("orders-1", "orders-2")),
+        fresh(reassigning=("orders-1", "orders-2", "orders-3")),
         wanted(),
         "Reassignment",
-        "znode /admin/reassign_partitions",
-        ("2 partitions", "orders-1", "Wait"),
+        "partition orders-1",
+        ("being moved", "2 others", "Wait", "kafka-reassign-partitions.sh"),
     ),
     "no epoch": (fresh(controller_epoch=None), wanted(), "Epoch", "znode /controller_epoch", ("Repair",)),
     "a low epoch": (

@@ -93,7 +93,10 @@ class MigrationNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperBroker:
-    """A broker that is registered in `/brokers/ids`: it runs, and is connected. `listeners` are `NAME://host:port`."""
+    """A broker that is registered in `/brokers/ids`: it runs, and is connected.
+
+    `listeners` are `PROTOCOL://host:port`.
+    """
 
     node_id: NodeID
     listeners: tuple[str, ...]
@@ -127,7 +130,7 @@ class ZooKeeperSeen:
     acls: bool = False
     users: bool = False
     reassigning: tuple[str, ...] = ()
-    """Partitions that a reassignment of ZooKeeper's (`/admin/reassign_partitions`) names."""
+    """Partitions whose replicas are being moved: by their assignments, or by `/admin/reassign_partitions`."""
     deleting: tuple[str, ...] = ()
     """Topics that are being deleted (`/admin/delete_topics`)."""
 

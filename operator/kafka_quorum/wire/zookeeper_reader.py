@@ -44,7 +44,7 @@ def read_all(session: Session, *, rights: bool, states: bool) -> ZooKeeperSeen:
         encoded=reader.encrypted(),
         acls=reader.any_acl(),
         users=reader.any_user(),
-        reassigning=reader.one("/admin/reassign_partitions", lambda node: nodes.reassigning(node.data)) or (),
+        reassigning=tuple(sorted({*topics.moving, *reader.reassigning()})),
         deleting=reader.names("/admin/delete_topics", nodes.topic_names),
     )
 
@@ -55,6 +55,7 @@ class _Topics:
     topics: int
     partitions: int
     assigned: dict[NodeID, str]
+    moving: tuple[str, ...]
     state_epoch: int | None
     behind: dict[NodeID, int] | None
 
@@ -109,15 +110,18 @@ class Reader:
         names = self.names("/brokers/topics", nodes.topic_names)
         topics, partitions = 0, 0
         assigned: dict[NodeID, str] = {}
+        moving: list[str] = []
         places: dict[str, frozenset[NodeID]] = {}
         for path, node in self.present(f"/brokers/topics/{name}" for name in names):
-            found = self.checked(path, nodes.assignment, node.data).partitions
+            assignment = self.checked(path, nodes.assignment, node.data)
+            found, topic = assignment.partitions, path.rpartition("/")[2]
+            moving += [f"{topic}-{index}" for index in assignment.moving]
             topics, partitions = topics + 1, partitions + len(found)
             if partitions > MAX_PARTITIONS:
                 raise self.too_much(f"more than {MAX_PARTITIONS} partitions")
             for index, replicas in found.items():
                 for node_id in replicas:
-                    assigned.setdefault(node_id, f"{path.rpartition('/')[2]}-{index}")
+                    assigned.setdefault(node_id, f"{topic}-{index}")
             if len(assigned) > MAX_BROKERS:
                 raise self.too_much(f"replicas on more than {MAX_BROKERS} brokers")
             if states:
@@ -128,6 +132,7 @@ class Reader:
             topics=topics,
             partitions=partitions,
             assigned=assigned,
+            moving=tuple(moving),
             state_epoch=None if states_ is None else states_[0],
             behind=None if states_ is None else states_[1],
         )
@@ -144,6 +149,10 @@ class Reader:
             highest = max(highest, found.epoch)
             behind.update(places[path] - found.isr)
         return highest, dict(behind)
+
+    def reassigning(self) -> tuple[str, ...]:
+        """What a reassignment of older tools names; all others are in the topics' assignments."""
+        return self.one("/admin/reassign_partitions", lambda node: nodes.reassigning(node.data)) or ()
 
     def encrypted(self) -> tuple[str, ...]:
         """The names of the brokers' encrypted settings."""

@@ -176,7 +176,11 @@ def _ids(desired: Desired, record: IdentityRecord | None, seen: ZooKeeperSeen) -
 
 
 def _more(ids: list[NodeID]) -> str:
-    return f" (so it is with {len(ids) - _SHOWN} others)" if len(ids) > _SHOWN else ""
+    return _others(len(ids), _SHOWN)
+
+
+def _others(count: int, shown: int = 1) -> str:
+    return f" (so it is with {count - shown} others)" if count > shown else ""
 
 
 def _rights(seen: ZooKeeperSeen) -> Iterator[Blocker]:
@@ -208,9 +212,9 @@ def _configs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
     if seen.reassigning:
         yield Blocker(
             code="Reassignment",
-            object="znode /admin/reassign_partitions",
-            found=f"replicas of {len(seen.reassigning)} partitions are being moved (one of {seen.reassigning[0]})",
-            way_out="Wait until it ends",
+            object=f"partition {seen.reassigning[0]}",
+            found=f"its replicas are being moved{_others(len(seen.reassigning))}",
+            way_out="Wait until it ends, or cancel it with kafka-reassign-partitions.sh --cancel",
         )
 
 
