@@ -52,6 +52,7 @@ _RECORD: Final = bytes(200_000)
 _RECORDS: Final = 60
 """As many as a follower that may fetch once in ten seconds does not have for minutes."""
 _SETTLED_TIMEOUT_S: Final = 120.0
+_ANSWER_TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,7 @@ class World:
             name, replica_assignment=[list(replicas)], config={"follower.replication.throttled.replicas": "*"}
         )
         client = self.brokers.client()
-        client.create_topics([topic])[name].result(30)
+        client.create_topics([topic])[name].result(_ANSWER_TIMEOUT_S)
         try:
             self._produce(name)
             yield
@@ -173,7 +174,7 @@ class World:
             for node_id in BROKERS:
                 broker_settings.delete(self.at(node_id), str(node_id), [_THROTTLE])
             self.wait_settled()
-            client.delete_topics([name])[name].result(30)
+            client.delete_topics([name])[name].result(_ANSWER_TIMEOUT_S)
 
     def _produce(self, topic: str) -> None:
         producer = Producer({"bootstrap.servers": self.brokers.bootstrap, "acks": "1", "log_level": 0})
@@ -194,8 +195,9 @@ def preflight_world(quorum: Quorum, elsewhere: str) -> Iterator[World]:
     try:
         brokers.start()
         topics = [NewTopic(f"topic-{number}", num_partitions=3, replication_factor=2) for number in range(4)]
-        for made in brokers.client().create_topics(topics).values():
-            made.result(30)
+        client = brokers.client()
+        for made in client.create_topics(topics).values():
+            made.result(_ANSWER_TIMEOUT_S)
         world = World(quorum=quorum, elsewhere=elsewhere, ensemble=ensemble, brokers=brokers)
         world.wait_settled()
         quorum.apply(world.spec())

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from kazoo.exceptions import KazooException
 
 import kafka_quorum.plan.facts.preflight as rules
 from harness.quorum import Quorum
@@ -52,7 +54,7 @@ def test_every_blocker(world: World) -> None:
         began_s = time.monotonic()
         try:
             rows = named(world, case)
-        except AssertionError as error:
+        except (AssertionError, KafkaException, KazooException, OSError) as error:
             wrong.append(f"{case.name}: {error}")
             print(f"WRONG {wrong[-1]}", flush=True)
         else:
