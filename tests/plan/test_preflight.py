@@ -283,6 +283,7 @@ def test_zookeeper_cannot_be_read() -> None:
     assert (one.code, one.unknown) == ("ZooKeeper", True)
     assert BESIDE.access.connect in one.object
     assert "connection refused" in one.found
+    assert "let the operator read the Secret" in one.way_out
 
 
 def test_no_broker_can_be_asked() -> None:

@@ -38,7 +38,7 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
         return ()
     found = [*_release(desired)]
     if isinstance(observed.zookeeper, Unknown):
-        way_out = "Correct spec.zookeeper.connect and the Secret, or repair ZooKeeper"
+        way_out = "Correct spec.zookeeper.connect or the Secret, let the operator read the Secret, or repair ZooKeeper"
         where = f"ZooKeeper {migrate.beside.access.connect}"
         why = f"it cannot be read: {observed.zookeeper.reason}"
         return (*found, Blocker(code="ZooKeeper", object=where, found=why, way_out=way_out, unknown=True))
