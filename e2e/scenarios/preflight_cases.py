@@ -61,10 +61,13 @@ def _patched(name: str, changes: dict[str, object], **named: Said) -> Case:
     return Case(name=name, cause=cause, named=named)
 
 
-@contextmanager
-def _wrong_chroot(world: World) -> Iterator[None]:
-    with world.patched({"zookeeper": {"connect": f"{world.ensemble.connect}/nowhere"}}):
-        yield
+def _at_chroot(name: str, chroot: str, **named: Said) -> Case:
+    @contextmanager
+    def cause(world: World) -> Iterator[None]:
+        with world.patched({"zookeeper": {"connect": world.ensemble.connect + chroot}}):
+            yield
+
+    return Case(name=name, cause=cause, named=named)
 
 
 @contextmanager
@@ -217,6 +220,7 @@ def _encrypted(world: World) -> Iterator[None]:
 def _moving(world: World) -> Iterator[None]:
     """As `kafka-reassign-partitions.sh --bootstrap-server` begins it."""
     with world.slow_topic("moving", (1,)):
+        world.produce("moving")
         leads = wait_until("a broker is the controller", world.controller, _GONE_TIMEOUT_S)
         reassign(world.at(leads), "moving", 0, (2,))
         yield
@@ -226,6 +230,7 @@ def _moving(world: World) -> Iterator[None]:
 def _moving_by_znode(world: World) -> Iterator[None]:
     """As older tools begin it: with a znode, which the controller deletes in the end."""
     with world.slow_topic("moving-by-znode", (1,)):
+        world.produce("moving-by-znode")
         row = {"topic": "moving-by-znode", "partition": 0, "replicas": [2]}
         world.ensemble.write("/admin/reassign_partitions", json.dumps({"version": 1, "partitions": [row]}))
         yield
@@ -236,8 +241,13 @@ def _moving_by_znode(world: World) -> Iterator[None]:
 
 @contextmanager
 def _slow(world: World) -> Iterator[None]:
-    """Broker 2 runs, and may fetch less than is written."""
+    """Broker 2 comes back, and may fetch nearly nothing of what was written meanwhile."""
     with world.slow_topic("slow", (1, 2)):
+        world.brokers.shut_down(2)
+        try:
+            world.produce("slow")
+        finally:
+            world.brokers.start_again(2)
         yield
 
 
@@ -366,14 +376,19 @@ CASES: Final = (
             way_out=re.escape(KRAFT_AUTHORIZER),
         ),
     ),
-    Case(
-        name="a chroot that does not exist",
-        cause=_wrong_chroot,
-        named={
-            "ClusterID": Said(object="^znode /cluster/id$", found="does not exist", way_out="Correct the chroot"),
-            "NoController": Said(object="^znode /controller$", found="does not exist", way_out="Repair"),
-            "Epoch": Said(object="^znode /controller_epoch$", found="does not exist", way_out="Repair"),
-        },
+    _at_chroot(
+        "a chroot that does not exist",
+        "/nowhere",
+        ZooKeeper=Said(
+            object="/nowhere$", found="has no node of that path", way_out=r"spec\.zookeeper\.connect", unknown=True
+        ),
+    ),
+    _at_chroot(
+        "a chroot without a cluster",
+        "/config",
+        ClusterID=Said(object="^znode /cluster/id$", found="does not exist", way_out="Correct the chroot"),
+        NoController=Said(object="^znode /controller$", found="does not exist", way_out="Repair"),
+        Epoch=Said(object="^znode /controller_epoch$", found="does not exist", way_out="Repair"),
     ),
     Case(
         name="another cluster",
@@ -390,7 +405,10 @@ CASES: Final = (
         "a Secret that the operator may not read",
         {"zookeeper": {"secretName": "zookeeper"}},
         ZooKeeper=Said(
-            object="^ZooKeeper zk-1", found="cannot be read: .*Secret", way_out="Correct .* the Secret", unknown=True
+            object="^ZooKeeper zk-1",
+            found=r'cannot be read: .*secrets "zookeeper" is forbidden',
+            way_out="let the operator read the Secret",
+            unknown=True,
         ),
     ),
     _left_behind(

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Producer
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from harness import broker_settings
@@ -48,9 +50,9 @@ OWN: Final = {
     "replica.high.watermark.checkpoint.interval.ms": "1000",
 }
 _THROTTLE: Final = "follower.replication.throttled.rate"
+_THROTTLED: Final = "follower.replication.throttled.replicas"
 _RECORD: Final = bytes(200_000)
 _RECORDS: Final = 60
-"""As many as a follower that may fetch once in ten seconds does not have for minutes."""
 _SETTLED_TIMEOUT_S: Final = 120.0
 _ANSWER_TIMEOUT_S: Final = 30.0
 
@@ -159,16 +161,17 @@ class World:
 
     @contextmanager
     def slow_topic(self, name: str, replicas: tuple[int, ...]) -> Iterator[None]:
-        """While this lasts there is a topic with some megabytes, of which followers may fetch nearly nothing."""
+        """While this lasts there is a topic of which followers that are behind may fetch nearly nothing."""
         for node_id in BROKERS:
             broker_settings.write(self.at(node_id), str(node_id), {_THROTTLE: "1"})
-        topic = NewTopic(
-            name, replica_assignment=[list(replicas)], config={"follower.replication.throttled.replicas": "*"}
-        )
+        topic = NewTopic(name, num_partitions=1, replica_assignment=[list(replicas)])
         client = self.brokers.client()
         client.create_topics([topic])[name].result(_ANSWER_TIMEOUT_S)
         try:
-            self._produce(name)
+            # Afterwards: brokers that use ZooKeeper do not look at it when a topic is created.
+            entry = ConfigEntry(_THROTTLED, "*", incremental_operation=AlterConfigOpType.SET)
+            change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+            client.incremental_alter_configs([change])[change].result(_ANSWER_TIMEOUT_S)
             yield
         finally:
             for node_id in BROKERS:
@@ -176,7 +179,8 @@ class World:
             self.wait_settled()
             client.delete_topics([name])[name].result(_ANSWER_TIMEOUT_S)
 
-    def _produce(self, topic: str) -> None:
+    def produce(self, topic: str) -> None:
+        """Write some megabytes: as much as a follower that may fetch nearly nothing does not have for minutes."""
         producer = Producer({"bootstrap.servers": self.brokers.bootstrap, "acks": "1", "log_level": 0})
         for _ in range(_RECORDS):
             producer.produce(topic, _RECORD)
