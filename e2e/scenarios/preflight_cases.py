@@ -14,7 +14,14 @@ from harness import broker_settings, nodes
 from harness.quorum import Quorum
 from harness.reassign import reassign
 from harness.shell import wait_until
-from harness.zookeeper_brokers import KRAFT_AUTHORIZER, PORT, REPLICATION_PORT, ZOOKEEPER_AUTHORIZER, ZooKeeperBrokers
+from harness.zookeeper_brokers import (
+    KRAFT_AUTHORIZER,
+    PORT,
+    REPLICATION_PORT,
+    SASL_PORT,
+    ZOOKEEPER_AUTHORIZER,
+    ZooKeeperBrokers,
+)
 from scenarios.preflight_world import BROKERS, OWN, PROTOCOLS, SECOND_DIRECTORY, World
 
 GUEST: Final = 9
@@ -100,10 +107,11 @@ def _kraft_broker(world: World) -> Iterator[None]:
         page="process.roles=broker,controller\n# zookeeper.connect must not be set",
         replication=True,
     )
+    ports = (("PLAINTEXT", PORT), ("SASL_PLAINTEXT", SASL_PORT), ("REPLICATION", REPLICATION_PORT))
     brokers.single[BROKERS[0]] = {
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"{BROKERS[0]}@127.0.0.1:{_CONTROLLER_PORT}",
-        "listeners": f"PLAINTEXT://:{PORT},REPLICATION://:{REPLICATION_PORT},CONTROLLER://:{_CONTROLLER_PORT}",
+        "listeners": ",".join(f"{name}://:{port}" for name, port in (*ports, ("CONTROLLER", _CONTROLLER_PORT))),
     }
     with ExitStack() as stack:
         stack.callback(brokers.stop)
