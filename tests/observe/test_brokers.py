@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.model.values import NAME, NAMESPACE, at_rest, desired, key, running, situation, view
+from tests.plan.beside import STARTS, keeper_of
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
@@ -229,3 +230,19 @@ async def test_a_broker_that_no_other_lists_is_asked_again() -> None:
     bench.clock.advance(EVERY_S)
     await bench.look(now(1, 2))
     assert len(bench.answers.asked) == 2
+
+
+async def test_why_a_broker_is_not_known() -> None:
+    """A broker that is not listed is named with the place that shows it: the quorum, or ZooKeeper."""
+    bench = Bench()
+    bench.pod(1)
+    bench.answers.found = {NodeID(1): Known(value={})}
+    asked = now(1, 7)
+    keeper = replace(keeper_of(STARTS), brokers=(), assigned={NodeID(8): "orders-3"})
+    asked = replace(asked, observed=replace(asked.observed, zookeeper=Known(value=keeper)))
+    seen = await bench.second(asked)
+    assert isinstance(seen, Known)
+    reasons = {one.node_id: one.settings.reason for one in seen.value if isinstance(one.settings, Unknown)}
+    assert set(reasons) == {7, 8}
+    assert "observer of the quorum" in reasons[NodeID(7)]
+    assert reasons[NodeID(8)].startswith("ZooKeeper")
