@@ -3,7 +3,7 @@
 A broker is named by its id as a text, the default of all brokers by an empty one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
@@ -16,7 +16,7 @@ from kio.static.primitive import i8
 from harness import rpc
 
 _BROKER: Final = i8(4)
-_SET: Final = i8(0)
+_SET, _DELETE = i8(0), i8(1)
 _DYNAMIC_BROKER, _DYNAMIC_DEFAULT = 2, 3
 """Kafka's sources of a setting."""
 HIDDEN: Final = "<hidden>"
@@ -35,9 +35,16 @@ def read(address: str, broker: str) -> dict[str, str]:
 
 def write(address: str, broker: str, settings: Mapping[str, str]) -> None:
     """Set dynamic settings of the broker at `address`, or of all brokers (OSError)."""
-    rows = tuple(
-        altered.AlterableConfig(name=key, config_operation=_SET, value=value) for key, value in settings.items()
-    )
+    _alter(address, broker, ((key, _SET, value) for key, value in settings.items()))
+
+
+def delete(address: str, broker: str, settings: Iterable[str]) -> None:
+    """Delete dynamic settings of the broker at `address`, or of all brokers (OSError)."""
+    _alter(address, broker, ((key, _DELETE, None) for key in settings))
+
+
+def _alter(address: str, broker: str, changes: Iterable[tuple[str, i8, str | None]]) -> None:
+    rows = tuple(altered.AlterableConfig(name=key, config_operation=act, value=value) for key, act, value in changes)
     resource = altered.AlterConfigsResource(resource_type=_BROKER, resource_name=broker, configs=rows)
     question = altered.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
     (row,) = rpc.ask(address, question, IncrementalAlterConfigsResponse).responses

@@ -12,6 +12,7 @@ from typing import Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from kazoo.security import ACL, ANYONE_ID_UNSAFE
 
 from harness import nodes, pods
 from harness.shell import Json, get, kubectl, run, wait_until
@@ -21,6 +22,8 @@ VERSION: Final = "3.9.2"
 PORT: Final = 2181
 LABEL: Final = "zookeeper"
 LEADER: Final = "leader"
+_READ, _WRITE, _CREATE, _DELETE, _ADMIN = 1, 2, 4, 8, 16
+"""ZooKeeper's rights to a znode, as the bits of its ACLs; to create and to delete are about its children."""
 _START_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 3.0
 _CONNECT_TIMEOUT_S = 30.0
@@ -100,6 +103,49 @@ class Ensemble:
     def delete_member(self, number: int) -> None:
         """Delete a member's pod at once; its controller creates it again on the same disk."""
         self._kubectl("delete", "pod", self.pod_name(number), "--force", "--grace-period=0")
+
+    def scale(self, count: int) -> None:
+        """Let this many members run, the first ones; returns when no other one does, and every one of them serves."""
+        self._kubectl("scale", f"statefulset/{self.name}", f"--replicas={count}")
+        gone = [number for number in self.numbers if number > count]
+        wait_until("the others are gone", lambda: not any(map(self.pod, gone)), _START_TIMEOUT_S)
+        if count:
+            wait_until("the first ones serve", lambda: all(map(self._mode, self.numbers[:count])), _START_TIMEOUT_S)
+
+    def write(self, path: str, text: str) -> None:
+        """Give a znode this content; one that does not exist is created, and outlasts this session."""
+        with self.client() as client:
+            if client.exists(path):
+                client.set(path, text.encode())
+            else:
+                client.create(path, text.encode())
+
+    def delete(self, path: str) -> None:
+        """Delete a znode, which must exist (NoNodeError)."""
+        with self.client() as client:
+            client.delete(path)
+
+    def replace(self, path: str, text: str) -> None:
+        """Delete a znode and create it with this content, both or nothing: nobody sees that it is gone."""
+        with self.client() as client:
+            transaction = client.transaction()
+            transaction.delete(path)
+            transaction.create(path, text.encode())
+            refused = [result for result in transaction.commit() if isinstance(result, Exception)]
+        assert not refused, refused
+
+    @contextmanager
+    def limited(self, path: str, *, create: bool, delete: bool, write: bool) -> Iterator[None]:
+        """While this lasts, everybody may read a znode and change its ACL, and nothing else but what is true here."""
+        with self.client() as client:
+            before, _ = client.get_acls(path)
+            wanted = [(_READ, True), (_WRITE, write), (_CREATE, create), (_DELETE, delete), (_ADMIN, True)]
+            client.set_acls(path, [ACL(sum(bit for bit, has in wanted if has), ANYONE_ID_UNSAFE)])
+        try:
+            yield
+        finally:
+            with self.client() as client:
+                client.set_acls(path, before)
 
     def stop(self) -> None:
         """Delete all of it, with its disks."""

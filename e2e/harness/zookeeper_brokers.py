@@ -97,6 +97,8 @@ class ZooKeeperBrokers:
     cluster_id: str = ""
     replication: bool = False
     """Whether they speak to each other at a listener REPLICATION, as the brokers of a pool that adopts them."""
+    single: dict[int, Mapping[str, str | None]] = field(default_factory=dict)
+    """Settings of single brokers by id, over everything else; None removes one. They count from the next start on."""
     _addresses: dict[int, str] = field(default_factory=dict)
 
     # --- acts of the owner --------------------------------------------------------------------------------------------
@@ -104,10 +106,19 @@ class ZooKeeperBrokers:
     def start(self) -> None:
         """Create all of them; returns when each is a member and every partition is in sync."""
         for node_id in self.node_ids:
-            self._make_disk_and_address(node_id)
-            self._create(self._pod(node_id, forget=False))
+            self.add(node_id)
         for node_id in self.node_ids:
             self.wait_back(node_id, _START_TIMEOUT_S)
+
+    def add(self, node_id: int) -> None:
+        """Create a broker with a disk and an address; does not wait."""
+        self._make_disk_and_address(node_id)
+        self._create(self._pod(node_id, forget=False))
+
+    def remove(self, node_id: int) -> None:
+        """Shut a broker down, and delete its disk and its address."""
+        self.shut_down(node_id)
+        self._kubectl("delete", "service,pvc", "-l", f"{LABEL}={node_id}", "--wait=false")
 
     def follow(self, page: str, node_ids: Iterable[int] = (), *, forget_metadata: bool = False) -> tuple[Restart, ...]:
         """Give each broker (or these) the lines of a page, one after the other; returns what each restart took.
@@ -130,6 +141,10 @@ class ZooKeeperBrokers:
     def shut_down(self, node_id: int) -> None:
         """Delete a broker's pod like a person: it hands over its leaderships, and is gone when this returns."""
         self._kubectl("delete", "pod", self.pod_name(node_id), timeout_s=_SHUTDOWN_TIMEOUT_S + 30)
+
+    def end(self, node_id: int) -> None:
+        """End a broker at once; ZooKeeper has its registration until its session expires. Its pod is gone then."""
+        self._kubectl("delete", "pod", self.pod_name(node_id), "--force", "--grace-period=0")
 
     def start_again(self, node_id: int) -> None:
         """Start a broker that was shut down; does not wait."""
@@ -204,7 +219,9 @@ class ZooKeeperBrokers:
 
     def properties(self, node_id: int) -> dict[str, str]:
         """What a broker has in its file if it is started now."""
-        return with_page(self._own(node_id), self.page, node_id)
+        found = with_page(self._own(node_id), self.page, node_id)
+        changed = found | dict(self.single.get(node_id, {}))
+        return {key: value for key, value in changed.items() if value is not None}
 
     def behind(self, node_id: int, members: Collection[int] = ()) -> str:
         """What a broker, asked alone, reports of these brokers (all of them) that is not as it must be.

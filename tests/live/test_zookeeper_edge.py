@@ -109,8 +109,8 @@ class World:
         for node_id in (1, 2):
             world.put(f"brokers/ids/{node_id}", {"endpoints": [f"PLAIN://b{node_id}:9092"], "version": 5})
         world.put("brokers/topics/orders", {"partitions": {"0": [1, 2], "1": [2, 9]}, "adding_replicas": {"1": [9]}})
-        world.put("brokers/topics/orders/partitions/0/state", {"controller_epoch": 3, "leader": 1})
-        world.put("brokers/topics/orders/partitions/1/state", {"controller_epoch": 4, "leader": 2})
+        world.put("brokers/topics/orders/partitions/0/state", {"controller_epoch": 3, "leader": 1, "isr": [1, 2]})
+        world.put("brokers/topics/orders/partitions/1/state", {"controller_epoch": 4, "leader": 2, "isr": [2]})
         return world
 
     def put(self, path: str, value: Any, **named: Any) -> None:  # noqa: ANN401 - any JSON
@@ -170,7 +170,7 @@ async def test_a_read_shows_every_node(world: World) -> None:
     world.put("config/brokers/<default>", {"version": 1, "config": {"listener.name.a.sasl.jaas.config": "x"}})
     world.put("config/users/alice", {"version": 1, "config": {"SCRAM-SHA-512": "x"}})
     world.put("kafka-acl-extended/prefixed/Topic/orders", {"version": 1, "acls": []})
-    world.put("admin/reassign_partitions", {"version": 1, "partitions": [{"topic": "orders", "partition": 1}]})
+    world.put("admin/reassign_partitions", {"version": 1, "partitions": [{"topic": "orders", "partition": 0}]})
     world.put("admin/delete_topics/old", b"")
     seen = await look(world.access, states=True)
     assert seen.cluster_id == "AAAAAAAAQACAAAAAAAAAAQ"
@@ -185,10 +185,10 @@ async def test_a_read_shows_every_node(world: World) -> None:
         (2, ("PLAIN://b2:9092",)),
     ]
     assert seen.assigned == {1: "orders-0", 2: "orders-0", 9: "orders-1"}
-    assert (seen.topics, seen.partitions, seen.state_epoch) == (1, 2, 4)
+    assert (seen.topics, seen.partitions, seen.state_epoch, seen.behind) == (1, 2, 4, {9: 1})
     assert seen.encoded == ("broker 1: ssl.keystore.password", "all brokers: listener.name.a.sasl.jaas.config")
     assert (seen.acls, seen.users) == (True, True)
-    assert (seen.reassigning, seen.deleting) == (("orders-1",), ("old",))
+    assert (seen.reassigning, seen.deleting) == (("orders-0", "orders-1"), ("old",))
     assert seen.denied == ()
 
 
@@ -541,7 +541,7 @@ async def test_many_topics(plain: ZooKeeperServer, capsys: pytest.CaptureFixture
     client = plain.client()
     client.ensure_path("/many/brokers/topics")
     topic = json.dumps({"partitions": {str(index): [1, 2, 3] for index in range(5)}}).encode()
-    state = json.dumps({"controller_epoch": 2}).encode()
+    state = json.dumps({"controller_epoch": 2, "isr": [1]}).encode()
     pending: list[Any] = []
     for number in range(2_000):
         transaction = client.transaction()

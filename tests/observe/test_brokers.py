@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.model.values import NAME, NAMESPACE, at_rest, desired, key, running, situation, view
-from tests.plan.beside import DUAL, look_at, wanted
+from tests.plan.beside import DUAL, STARTS, keeper_of, look_at, wanted
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
@@ -350,3 +350,19 @@ async def test_which_reads_are_awaited() -> None:
     await asyncio.gather(*bench.reads._tasks.values())
     bench.reads.forget(KEY)
     assert not bench.reads.is_awaited(KEY)
+
+
+async def test_why_a_broker_is_not_known() -> None:
+    """A broker that is not listed is named with the place that shows it: the quorum, or ZooKeeper."""
+    bench = Bench()
+    bench.pod(1)
+    bench.answers.found = {NodeID(1): Known(value={})}
+    asked = now(1, 7)
+    keeper = replace(keeper_of(STARTS), brokers=(), assigned={NodeID(8): "orders-3"})
+    asked = replace(asked, observed=replace(asked.observed, zookeeper=Known(value=keeper)))
+    seen = await bench.second(asked)
+    assert isinstance(seen, Known)
+    reasons = {one.node_id: one.settings.reason for one in seen.value if isinstance(one.settings, Unknown)}
+    assert set(reasons) == {7, 8}
+    assert "observer of the quorum" in reasons[NodeID(7)]
+    assert reasons[NodeID(8)].startswith("ZooKeeper")

@@ -125,11 +125,11 @@ CASES: dict[str, tuple[Observed, Desired, str, str, tuple[object, ...]]] = {
         ("password.encoder.secret", "kafka-configs.sh"),
     ),
     "a reassignment": (
-        fresh(reassigning=("orders-1", "orders-2")),
+        fresh(reassigning=("orders-1", "orders-2", "orders-3")),
         wanted(),
         "Reassignment",
         "partition orders-1",
-        ("2 partitions", "orders-1", "Wait"),
+        ("being moved", "Wait", "kafka-reassign-partitions.sh"),
     ),
     "no epoch": (fresh(controller_epoch=None), wanted(), "Epoch", "znode /controller_epoch", ("Repair",)),
     "a low epoch": (
@@ -289,6 +289,7 @@ def test_zookeeper_cannot_be_read() -> None:
     assert (one.code, one.unknown) == ("ZooKeeper", True)
     assert BESIDE.access.connect in one.object
     assert "connection refused" in one.found
+    assert "let the operator read the Secret" in one.way_out
 
 
 def test_no_broker_can_be_asked() -> None:

@@ -70,7 +70,7 @@ def test_what_kafka_writes() -> None:
     assert nodes.controller_epoch(b"17", version=16) == EpochNode(epoch=17, version=16)
     assert nodes.cluster_id(b'{"version":"1","id":"Sfr7YvlkRHSHrmSrwq9mug"}') == "Sfr7YvlkRHSHrmSrwq9mug"
     assert nodes.broker("1", stored(BROKER)) == ZooKeeperBroker(
-        node_id=NodeID(1), listeners=("PLAINTEXT://kafka-1:29092", "EXTERNAL://kafka-1.example:9092")
+        node_id=NodeID(1), listeners=("PLAINTEXT://kafka-1:29092", "SASL_SSL://kafka-1.example:9092")
     )
     assert nodes.state(b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}').epoch == 1
     moves = {
@@ -86,6 +86,20 @@ def test_replicas_that_are_added_count_as_assigned() -> None:
     assert nodes.assignment(stored(TOPIC)).moving == {0, 12}
     assert nodes.assignment(stored({**TOPIC, "adding_replicas": {}, "removing_replicas": {}})).moving == frozenset()
     assert nodes.assignment(b'{"version":1,"partitions":{}}').partitions == {}
+
+
+def test_partitions_whose_replicas_are_added_or_removed_are_moving() -> None:
+    """A reassignment by Kafka's own requests is in the assignment of its topic, and in no znode of its own."""
+    assert nodes.assignment(stored(TOPIC)).moving == {0, 12}
+    assert nodes.assignment(stored(TOPIC | {"adding_replicas": {}, "removing_replicas": {}})).moving == frozenset()
+
+
+def test_listeners_have_the_protocols_of_their_names() -> None:
+    """The name of a listener says nothing of its protocol; a broker without the map has protocols as names."""
+    named = {"PLAINTEXT": "SSL", "INSIDE": "PLAINTEXT"}
+    row = {"listener_security_protocol_map": named, "endpoints": ["PLAINTEXT://b:1", "INSIDE://[::1]:2"]}
+    assert nodes.broker("1", stored(row)).listeners == ("SSL://b:1", "PLAINTEXT://[::1]:2")
+    assert nodes.broker("1", stored({"endpoints": ["SSL://b:1"]})).listeners == ("SSL://b:1",)
 
 
 def test_the_migration() -> None:
@@ -153,6 +167,8 @@ def test_hostile_content_is_malformed(name: str, data: bytes) -> None:
         ("broker", {"endpoints": ["A://b:1\u202e"]}),
         ("broker", {"endpoints": ["b:1"]}),
         ("broker", {"endpoints": ["A://b:1"] * 65}),
+        ("broker", {"endpoints": ["A://b:1"], "listener_security_protocol_map": ["A"]}),
+        ("broker", {"endpoints": ["A://b:1"], "listener_security_protocol_map": {"A": 1}}),
         ("assignment", {"partitions": [[1]]}),
         ("assignment", {"partitions": {"x": [1]}}),
         ("assignment", {"partitions": {"-1": [1]}}),

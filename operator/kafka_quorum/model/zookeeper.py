@@ -93,7 +93,10 @@ class MigrationNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperBroker:
-    """A broker that is registered in `/brokers/ids`: it runs, and is connected. `listeners` are `NAME://host:port`."""
+    """A broker that is registered in `/brokers/ids`: it runs, and is connected.
+
+    `listeners` are `PROTOCOL://host:port`.
+    """
 
     node_id: NodeID
     listeners: tuple[str, ...]

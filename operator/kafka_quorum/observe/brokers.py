@@ -282,7 +282,7 @@ def _combined(situation: Asked, last: _Read | None, unread: str) -> Knowable[tup
         return last.known
     if last is not None and isinstance(last.known, Known):
         settings = last.known.value
-        reason = _NOBODY if last.nobody else "it is an observer of the quorum, and no broker that was asked lists it"
+        reason = _NOBODY if last.nobody else ""
     versions = {} if last is None else last.versions
     record, keeper = situation.observed.record, situation.observed.zookeeper
     kept = keeper.value.expected if isinstance(keeper, Known) else frozenset()
@@ -291,13 +291,18 @@ def _combined(situation: Asked, last: _Read | None, unread: str) -> Knowable[tup
         value=tuple(
             BrokerSeen(
                 node_id=node_id,
-                settings=settings.get(node_id, Unknown(reason=reason)),
+                settings=settings.get(node_id, Unknown(reason=reason or _unlisted(node_id in observers))),
                 fenced=_fenced(settings.get(node_id)),
                 metadata_max=_metadata_max(versions.get(node_id)),
             )
             for node_id in ids
         )
     )
+
+
+def _unlisted(observes: bool) -> str:  # noqa: FBT001 - one of two texts
+    where = "it is an observer of the quorum" if observes else "ZooKeeper has its registration, or replicas of it"
+    return f"{where}, and no broker that was asked lists it"
 
 
 def _fenced(said: Knowable[Settings] | None) -> bool | None:

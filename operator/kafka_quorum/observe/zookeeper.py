@@ -226,7 +226,7 @@ def _because(record: IdentityRecord | None, access: ZooKeeperAccess) -> tuple[ob
 
 
 def _plaintext(node_id: NodeID, listeners: tuple[str, ...]) -> Endpoint | None:
-    """A listener that the operator's own client can use. `listeners` are `NAME://host:port`, with their protocols."""
+    """A listener that the operator's own client can use. `listeners` are `PROTOCOL://host:port`."""
     for listener in listeners:
         if listener.startswith(_PREFIX):
             host, _, port = listener.removeprefix(_PREFIX).rpartition(":")

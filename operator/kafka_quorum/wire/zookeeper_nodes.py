@@ -143,16 +143,29 @@ def migration(data: bytes, *, version: int) -> MigrationNode:
 
 
 def broker(name: str, data: bytes) -> ZooKeeperBroker:
-    """`/brokers/ids/NAME`: the broker's listeners (`Malformed`)."""
+    """`/brokers/ids/NAME`: the broker's listeners, with the protocols of their names (`Malformed`)."""
     value = _object(data)
-    endpoints = value.get("endpoints")
+    endpoints, protocols = value.get("endpoints"), value.get("listener_security_protocol_map", {})
     if not isinstance(endpoints, list) or not 0 < len(endpoints) <= MAX_ROWS:
         raise Malformed("its endpoints are no list of listeners")
     if not all(isinstance(each, str) and is_clean(each, max_chars=2 * NAME_MAX_CHARS) for each in endpoints):
         raise Malformed("one of its endpoints cannot be shown")
-    if any("://" not in each for each in endpoints):
-        raise Malformed(f"its endpoint {quoted(next(each for each in endpoints if '://' not in each))} has no name")
-    return ZooKeeperBroker(node_id=broker_id(name), listeners=tuple(endpoints))
+    if not isinstance(protocols, dict):
+        raise Malformed("its listener_security_protocol_map is no JSON object")
+    return ZooKeeperBroker(
+        node_id=broker_id(name), listeners=tuple(_with_protocol(each, protocols) for each in endpoints)
+    )
+
+
+def _with_protocol(endpoint: str, protocols: Mapping[str, object]) -> str:
+    """`NAME://host:port` with the protocol of that name: a name without one is a protocol itself (`Malformed`)."""
+    name, separator, address = endpoint.partition("://")
+    if not separator:
+        raise Malformed(f"its endpoint {quoted(endpoint)} has no name")
+    protocol = protocols.get(name, name)
+    if not isinstance(protocol, str) or not is_clean(protocol, max_chars=NAME_MAX_CHARS):
+        raise Malformed(f"the protocol of its listener {quoted(name)} is {quoted(protocol)}, no text")
+    return f"{protocol}://{address}"
 
 
 def broker_id(name: object) -> NodeID:

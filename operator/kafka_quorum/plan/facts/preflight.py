@@ -40,7 +40,7 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
         return ()
     found = [*_release(desired)]
     if isinstance(observed.zookeeper, Unknown):
-        way_out = "If this lasts, correct spec.zookeeper.connect and the Secret, or repair ZooKeeper"
+        way_out = "If this lasts, correct spec.zookeeper.connect, let the operator read the Secret, or repair ZooKeeper"
         where = f"ZooKeeper {migrate.beside.access.connect}"
         why = f"what it has is not known: {observed.zookeeper.reason}"
         return (*found, Blocker(code="ZooKeeper", object=where, found=why, way_out=way_out, unknown=True))
@@ -183,7 +183,11 @@ def _ids(desired: Desired, record: IdentityRecord | None, seen: ZooKeeperSeen) -
 
 
 def _more(ids: list[NodeID]) -> str:
-    return f" (so it is with {len(ids) - _SHOWN} others)" if len(ids) > _SHOWN else ""
+    return _others(len(ids), _SHOWN)
+
+
+def _others(count: int, shown: int = 1) -> str:
+    return f" (so it is with {count - shown} others)" if count > shown else ""
 
 
 def _rights(seen: ZooKeeperSeen) -> Iterator[Blocker]:
@@ -216,7 +220,7 @@ def _configs(seen: ZooKeeperSeen) -> Iterator[Blocker]:
         yield Blocker(
             code="Reassignment",
             object=f"partition {seen.reassigning[0]}",
-            found=f"replicas of {len(seen.reassigning)} partitions are being moved, {seen.reassigning[0]} among them",
+            found=f"its replicas are being moved{_others(len(seen.reassigning))}",
             way_out="Wait until it ends, or cancel it: kafka-reassign-partitions.sh --cancel",
         )
 
