@@ -413,6 +413,28 @@ def test_the_epoch_decides_whether_partitions_move(new_world: Callable[..., ZooK
 
 
 @pytest.mark.full
+def test_an_epoch_that_is_raised_under_a_broker_stops_it(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A broker that leads stays, and writes nothing any more: a topic gets no leader until the broker is replaced."""
+    world = new_world("raised", controllers=())
+    world.open()
+    world.topic("before", min_insync_replicas="1")
+    until("its states", lambda: len([each for each in world.states() if "before" in each]) > 1)
+    held = world.read("/controller")
+    world.zookeeper.set("/controller_epoch", str(world.epoch() + 1).encode())
+    world.topic("during", min_insync_replicas="1")
+    until("the topic in ZooKeeper", lambda: "during" in world.children("/brokers/topics"))
+    said = "Controller epoch zkVersion check fails"
+    until("a write fails", lambda: any(said in each.log for each in world.brokers.values()))
+    assert not [each for each in world.states() if "during" in each]
+    assert world.read("/controller") == held
+    world.delete("/controller")
+    world.led_by_broker()
+    until("its states", lambda: len([each for each in world.states() if "during" in each]) > 1)
+    world.produce("during")
+    world.close()
+
+
+@pytest.mark.full
 def test_brokers_return_from_kraft(new_world: Callable[..., ZooKeeperWorld]) -> None:
     """KRaft brokers go back to migration mode and to ZooKeeper, with their disks, topics and records."""
     world = new_world("back")
