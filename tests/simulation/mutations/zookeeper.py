@@ -153,13 +153,13 @@ ZOOKEEPER_MUTANTS: Final = (
     mutant(
         "a-controller-of-zookeeper-is-deleted",
         "live",
-        ("zookeeper-back-from-controllers",),
+        ("zookeeper-back-from-running-controllers",),
         ("to_give_back", "leads if kraft is not None or low else None", "leads"),
     ),
     mutant(
         "the-roll-back-goes-on-with-its-znode",
         "7, given back",
-        ("zookeeper-back-from-controllers",),
+        ("zookeeper-back-from-running-controllers",),
         ("may_let_zookeeper_lead", "seen.migration is not None", "False"),
     ),
     mutant(

@@ -272,6 +272,11 @@ def has_begun(world: World) -> bool:
     )
 
 
+def has_znode(world: World) -> bool:
+    """Once a controller has made `/migration`, and no broker was asked for anything."""
+    return stage(world)[1] == "Controllers" and world.zookeeper.migration is not None
+
+
 def runs_one(world: World) -> bool:
     """Once a controller runs."""
     return bool(world.zookeeper.controllers())

@@ -26,6 +26,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     finalized,
     formats,
     has_begun,
+    has_znode,
     is_back,
     is_copied,
     is_parked,
@@ -72,6 +73,7 @@ def _again(name: str, when: When, *, ends: bool) -> KeeperScenario:
 
 MOMENTS: Final[dict[str, When]] = {
     "from-controllers": at(THERE, "Controllers"),
+    "from-running-controllers": has_znode,
     "from-brokers": at(THERE, "Brokers"),
     "from-some-brokers": some(Mode.MIGRATES),
     "from-the-copy": is_copied,
