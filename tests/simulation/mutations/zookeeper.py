@@ -87,18 +87,22 @@ ZOOKEEPER_MUTANTS: Final = (
         "7, modes",
         ("zookeeper-back-from-dual-write",),
         ("may_stop_controllers", "bool(why := why_kraft_brokers(situation))", "bool(why := '')"),
+        ("may_stop_controllers", "not seen.registered", "False"),
+        ("may_stop_controllers", '"" if early else _why_not_all_migrate(situation, seen)', '""'),
     ),
     mutant(
         "controllers-stop-before-zookeeper-has-everything",
         "7, records",
         ("zookeeper-back-with-a-long-lag",),
         ("may_stop_controllers", "bool(dual)", "False"),
+        ("_why_lags", "said.lag != 0", "False"),
     ),
     mutant(
         "controllers-stop-with-records-that-zookeeper-lacks",
         "7, records",
         ("zookeeper-back-with-a-long-lag",),
         ("may_stop_controllers", "why_not_dual(situation, most_lag=0)", "why_not_dual(situation)"),
+        ("_why_lags", "said.lag != 0", "False"),
     ),
     mutant(
         "controllers-stop-by-what-brokers-said-before",
@@ -177,7 +181,7 @@ ZOOKEEPER_MUTANTS: Final = (
     mutant(
         "another-attempt-before-the-claims-are-retired",
         "2",
-        ("zookeeper-again-from-dual-write", "zookeeper-again-from-controllers"),
+        ("zookeeper-again-while-it-ends",),
         ("may_attempt_again", "bool(used)", "False"),
         ("may_attempt_again", "observed.status.phase is BootstrapPhase.STARTED", "False"),
     ),

@@ -294,6 +294,12 @@ _MORE: Final = (
     *(_forgets(stage.name, also) for stage in BACK_TO_ZOOKEEPER.stages for also in (False, True)),
     *(_in_the_middle(name) for name in HINDRANCES if name not in _BEFORE),
     KeeperScenario(
+        name="zookeeper-again-while-it-ends",
+        spec=_SPEC,
+        turns=(turn("rolls back", is_parked, ROLLS_BACK), turn("begins again", at(BACK, "BrokersLeave"), GOES_ON)),
+        holds=parked,
+    ),
+    KeeperScenario(
         name="zookeeper-a-late-controller",
         spec=_SPEC,
         turns=(turn("a machine is off", runs_one, loses(Loss.NODE_OFF, "first")),),
