@@ -184,7 +184,7 @@ def _low_epoch(world: World) -> Iterator[None]:
     try:
         yield
         (said,) = (row for row in world.quorum.status()["preflight"]["blockers"] if row["code"] == "Epoch")
-        before = re.sub(r"^.*Set it to (\d+) with zookeeper-shell.sh.*$", r"\1", said["wayOut"])
+        before = re.sub(r"^.*Set it to (\d+), and .*$", r"\1", said["wayOut"])
     finally:
         world.ensemble.write("/controller_epoch", before)
         world.elect()
@@ -414,7 +414,7 @@ CASES: Final = (
         {"zookeeper": {"secretName": "zookeeper"}},
         ZooKeeper=Said(
             object="^ZooKeeper zk-1",
-            found=r'cannot be read: .*secrets "zookeeper" is forbidden',
+            found=r'is not known: .*secrets "zookeeper" is forbidden',
             way_out="let the operator read the Secret",
             unknown=True,
         ),
@@ -465,7 +465,7 @@ CASES: Final = (
             "Epoch": Said(
                 object="^znode /controller_epoch$",
                 found=r"it is 0, and the state of a partition has \d+",
-                way_out=r"Set it to \d+ with zookeeper-shell\.sh",
+                way_out=r"Set it to \d+, and .*zookeeper-shell\.sh",
             )
         },
     ),
@@ -517,7 +517,7 @@ CASES: Final = (
         cause=_kraft_broker,
         named={
             "ProcessRoles": Said(
-                object="^broker 1$", found="process.roles is broker,controller", way_out="no broker of ZooKeeper"
+                object="^broker 1$", found="process.roles is broker,controller", way_out="It does not use ZooKeeper"
             ),
             "BrokerUnknown": Said(
                 object="^broker 2$", found="no broker that was asked lists it", way_out=_ACCESS, unknown=True
@@ -595,7 +595,7 @@ CASES: Final = (
         cause=_outage,
         named={
             "ZooKeeper": Said(
-                object="^ZooKeeper zk-1", found="cannot be read: ", way_out="or repair ZooKeeper", unknown=True
+                object="^ZooKeeper zk-1", found="is not known: ", way_out="or repair ZooKeeper", unknown=True
             )
         },
     ),
