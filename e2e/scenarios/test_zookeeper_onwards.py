@@ -13,7 +13,7 @@ from harness.quorum import Quorum
 from harness.shell import wait_until
 from scenarios.rolls import assert_at_the_top, assert_release, wait_features
 from scenarios.test_static import DYNAMIC, FOLLOW, LAST, MIDDLE, VOTERS
-from scenarios.test_zookeeper import page, spec, until_parked
+from scenarios.test_zookeeper import page, reach, spec, until_parked
 from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(5400)]
@@ -47,14 +47,14 @@ def test_to_the_newest_release(quorum: Quorum, world: ZooKeeperWorld) -> None:
 
     new_release(quorum, world, MIDDLE)
     told(f"on {MIDDLE}")
-    before = page(quorum)
     quorum.patch({"kafka": {"features": DYNAMIC}})
-    wait_until("the brokers have something to do", lambda: page(quorum) != before, _STEP_TIMEOUT_S, 1.0)
+    reach(quorum, "Brokers", _STEP_TIMEOUT_S)
+    wait_until("the page has no voters", lambda: not _has_voters(quorum), _STEP_TIMEOUT_S, 1.0)
     world.brokers.follow(page(quorum))
     wait_features(quorum, "True", "Settled", timeout_s=_STEP_TIMEOUT_S)
     quorum.wait_ready(_STEP_TIMEOUT_S)
     assert quorum.status()["quorum"]["type"] == "Dynamic"
-    assert not any(line.startswith(VOTERS) for line in page(quorum).splitlines())
+    assert not _has_voters(quorum)
     told("dynamic")
 
     new_release(quorum, world, LAST)
@@ -63,6 +63,11 @@ def test_to_the_newest_release(quorum: Quorum, world: ZooKeeperWorld) -> None:
     assert_at_the_top(quorum)
     world.assert_unchanged()
     world.assert_nothing_lost()
+
+
+def _has_voters(quorum: Quorum) -> bool:
+    """Whether brokers must still have the static voters."""
+    return any(line.startswith(VOTERS) for line in page(quorum).splitlines())
 
 
 def new_release(quorum: Quorum, world: ZooKeeperWorld, version: str) -> None:
