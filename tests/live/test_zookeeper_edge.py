@@ -49,6 +49,10 @@ MIGRATION = {
     "kraft_metadata_offset": 120,
     "kraft_metadata_epoch": 7,
 }
+ELECTED = {**CONTROLLER, "brokerid": 1, "kraftControllerEpoch": -1}
+"""A broker's claim."""
+UNCLAIMED = {name: -1 if value else 0 for name, value in MIGRATION.items()}
+"""`/migration` before a KRaft controller has claimed the cluster."""
 KEPT = ("brokers/ids", "brokers/topics", "config/topics", "config/brokers", "config/users", "config/changes")
 
 
@@ -338,11 +342,24 @@ async def test_what_changed_since_the_look_is_not_given_back(world: World, chang
 async def test_a_broker_that_leads_stays(world: World) -> None:
     """Before a KRaft controller claimed the cluster, only `/migration` is deleted: the broker's claim stays."""
     world.client.delete(f"{world.chroot}/controller")
-    world.put("controller", {**CONTROLLER, "brokerid": 1, "kraftControllerEpoch": -1})
-    seen = await look(world.access)
+    world.put("controller", ELECTED)
+    world.put("migration", UNCLAIMED)
+    seen = await look(world.access, states=True)
     await give_back(world.access, to_give_back(seen))
     assert world.held("migration") is None
-    assert world.held("controller") is not None
+    assert world.held("controller") == json.dumps(ELECTED).encode()
+    assert world.held("controller_epoch") == b"4"
+
+
+async def test_a_broker_that_leads_below_an_epoch_of_kraft_is_elected_again(world: World) -> None:
+    """Its claim goes with `/migration`, and the epoch is raised above every one that KRaft wrote (KAFKA-20488)."""
+    world.client.delete(f"{world.chroot}/controller")
+    world.put("controller", ELECTED)
+    seen = await look(world.access, states=True)
+    await give_back(world.access, to_give_back(seen))
+    assert world.held("migration") is None
+    assert world.held("controller") is None
+    assert world.held("controller_epoch") == b"8"
 
 
 async def test_what_appears_is_not_overwritten(world: World) -> None:

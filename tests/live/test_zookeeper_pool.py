@@ -9,7 +9,9 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -44,8 +46,22 @@ SLOW_S = 180.0
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperWorld]:
+    """Three brokers that use ZooKeeper, in every test that has them."""
+    with three_brokers(tmp_path_factory.mktemp("pool")) as made:
+        yield made
+
+
+@pytest.fixture
+def migrating(tmp_path: Path) -> Iterator[ZooKeeperWorld]:
+    """The same for one test: a migration cannot be undone for the next one."""
+    with three_brokers(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def three_brokers(directory: Path) -> Iterator[ZooKeeperWorld]:
     """Three brokers that use ZooKeeper, with a topic of RF 3 and min ISR 2."""
-    made = ZooKeeperWorld(ensure_kafka(RELEASE), tmp_path_factory.mktemp("pool"), brokers=(1, 2, 3))
+    made = ZooKeeperWorld(ensure_kafka(RELEASE), directory, brokers=(1, 2, 3))
     try:
         made.open()
         made.topic(replicas=3, min_insync_replicas="2")
@@ -152,8 +168,9 @@ async def test_a_broker_of_another_pool_is_in_contact(world: ZooKeeperWorld, cli
     assert {row.node_id for row in view.registered} == ALL
 
 
-async def test_looks_on_the_way_to_kraft_and_back(world: ZooKeeperWorld, client: KafkaBrokers) -> None:
+async def test_looks_on_the_way_to_kraft_and_back(migrating: ZooKeeperWorld, client: KafkaBrokers) -> None:
     """In every stage, and with brokers of two modes at once, a look knows everything and finds every broker."""
+    world = migrating
     looks = Looks(world, client, zookeeper=False)
     world.provision()
     for broker in world.brokers.values():
