@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 def schema(kind: str) -> Json:
     """The definition of a kind."""
-    found: Json = {"KafkaQuorum": quorum_crd, "KafkaBrokerPool": brokers_crd}[kind].crd()  # type: ignore[attr-defined]
+    found: Json = {"KafkaQuorum": quorum_crd, "KafkaBrokerPool": brokers_crd}[kind].crd()
     return dict(found["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
 
 
@@ -92,7 +92,9 @@ def test_a_path_leads_to_a_field(page: str, path: str) -> None:
 
 def examples() -> list[tuple[str, Json]]:
     """Every whole resource of ours that a page shows."""
-    blocks = ((page.name, text) for page in PAGES for text in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S))
+    blocks = (
+        (page.name, text) for page in PAGES for text in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    )
     whole = ((page, body) for page, text in blocks if "\nkind: Kafka" in text for body in yaml.safe_load_all(text))
     return [(page, body) for page, body in whole if body and body.get("kind") in ("KafkaQuorum", "KafkaBrokerPool")]
 
