@@ -127,7 +127,7 @@ def roll_back(quorum: Quorum, world: ZooKeeperWorld) -> None:
 
 
 def test_killed_all_along(quorum: Quorum, world: ZooKeeperWorld, randomly_seed: int) -> None:
-    """The operator is killed at random gaps, a broker in each stage, ZooKeeper's leader twice, a controller that leads."""
+    """The operator is killed again and again; so are a broker in each stage, ZooKeeper's leader, and a controller."""
     dice = random.Random(randomly_seed)  # noqa: S311 - no secret
     first, *others = world.brokers.node_ids
 
