@@ -38,7 +38,6 @@ _SCRIPT = """\
 set -eu
 printf '%s\\n' "$PROPERTIES" > /data/server.properties
 printf '%s' "$JAVA_SECURITY" > /data/java.security
-[ -z "$FORGET_METADATA" ] || rm -rf /data/log/__cluster_metadata-0
 if grep -q '^process.roles=' /data/server.properties && [ ! -e /data/log/meta.properties ]; then
   /opt/kafka/bin/kafka-storage.sh format --config /data/server.properties --cluster-id "$CLUSTER_ID"
 fi
@@ -113,28 +112,24 @@ class ZooKeeperBrokers:
     def add(self, node_id: int) -> None:
         """Create a broker with a disk and an address; does not wait."""
         self._make_disk_and_address(node_id)
-        self._create(self._pod(node_id, forget=False))
+        self._create(self._pod(node_id))
 
     def remove(self, node_id: int) -> None:
         """Shut a broker down, and delete its disk and its address."""
         self.shut_down(node_id)
         self._kubectl("delete", "service,pvc", "-l", f"{LABEL}={node_id}", "--wait=false")
 
-    def follow(self, page: str, node_ids: Iterable[int] = (), *, forget_metadata: bool = False) -> tuple[Restart, ...]:
-        """Give each broker (or these) the lines of a page, one after the other; returns what each restart took.
-
-        With `forget_metadata` a broker's copy of the metadata log is deleted while it is stopped, as at the end of a
-        roll back.
-        """
+    def follow(self, page: str, node_ids: Iterable[int] = ()) -> tuple[Restart, ...]:
+        """Give each broker (or these) the lines of a page, one after the other; returns what each restart took."""
         self.page = page
-        return tuple(self.restart(node_id, forget_metadata=forget_metadata) for node_id in node_ids or self.node_ids)
+        return tuple(self.restart(node_id) for node_id in node_ids or self.node_ids)
 
-    def restart(self, node_id: int, *, forget_metadata: bool = False) -> Restart:
+    def restart(self, node_id: int) -> Restart:
         """Shut a broker down and start it with the current page; returns when every partition is in sync."""
         began_s = time.monotonic()
         self.shut_down(node_id)
         stopping_s = time.monotonic() - began_s
-        self._create(self._pod(node_id, forget=forget_metadata))
+        self._create(self._pod(node_id))
         self.wait_back(node_id)
         return Restart(node_id=node_id, stopping_s=stopping_s, took_s=time.monotonic() - began_s)
 
@@ -148,7 +143,7 @@ class ZooKeeperBrokers:
 
     def start_again(self, node_id: int) -> None:
         """Start a broker that was shut down; does not wait."""
-        self._create(self._pod(node_id, forget=False))
+        self._create(self._pod(node_id))
 
     def hand_over(self, node_id: int, claim: Json, selector: Json) -> None:
         """Give a broker's volume to this claim, and its address to the pods of this selector; its pod is gone then.
@@ -299,13 +294,12 @@ class ZooKeeperBrokers:
             "inter.broker.listener.name": "REPLICATION",
         }
 
-    def _pod(self, node_id: int, *, forget: bool) -> Json:
+    def _pod(self, node_id: int) -> Json:
         rows = self.properties(node_id)
         env = pods.variables(
             PROPERTIES="\n".join(f"{key}={value}" for key, value in sorted(rows.items())),
             JAVA_SECURITY=JAVA_SECURITY,
             CLUSTER_ID=self.cluster_id,
-            FORGET_METADATA="yes" if forget else "",
             KAFKA_HEAP_OPTS=f"-Xmx{self.heap}",
             KAFKA_OPTS="-Djava.security.properties=/data/java.security",
             EXTRA_ARGS="",

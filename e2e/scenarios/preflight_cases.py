@@ -384,6 +384,13 @@ CASES: Final = (
             way_out=re.escape(KRAFT_AUTHORIZER),
         ),
     ),
+    _patched(
+        "controllers whose znodes are their own",
+        {"controllers": {"config": {"zookeeper.set.acl": "true"}}},
+        ZNodeACLs=Said(
+            object=r"^spec\.controllers\.config$", found="broker [12] does not have it", way_out="Remove it, or set it"
+        ),
+    ),
     _at_chroot(
         "a chroot that does not exist",
         "/nowhere",

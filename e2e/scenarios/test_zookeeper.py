@@ -116,7 +116,7 @@ def roll_back(quorum: Quorum, world: ZooKeeperWorld) -> None:
     """A person asks for it, and the owner of the brokers follows the page."""
     quorum.patch({"zookeeper": {"rollBack": True}})
     reach(quorum, "BrokersReturn")
-    world.brokers.follow(page(quorum), forget_metadata=True)
+    world.brokers.follow(page(quorum))
     reach(quorum, "BrokersLeave")
     assert world.ensemble.read("/migration") is None
     assert '"kraftControllerEpoch":-1' in str(world.ensemble.read("/controller"))
@@ -127,23 +127,36 @@ def roll_back(quorum: Quorum, world: ZooKeeperWorld) -> None:
 
 
 def test_killed_all_along(quorum: Quorum, world: ZooKeeperWorld, randomly_seed: int) -> None:
-    """The operator is killed again and again, ZooKeeper's leader, a broker and the active controller once each."""
+    """The operator is killed again and again; so are a broker in each stage, ZooKeeper's leader, and a controller."""
     dice = random.Random(randomly_seed)  # noqa: S311 - no secret
+    first, *others = world.brokers.node_ids
+
+    def kill_one() -> None:
+        kill(world, dice.choice(world.brokers.node_ids))
+
     print(f"seed {randomly_seed}", flush=True)
     with operator_killed_at_random(dice, 10.0, 60.0):
         quorum.apply(spec(world))
+        wait_until("a controller has a pod", quorum.pods, 2 * _STAGE_TIMEOUT_S)
+        kill_one()
         reach(quorum, "Brokers", 2 * _STAGE_TIMEOUT_S)
         print(f"ZooKeeper's leader {world.ensemble.kill_leader()} is killed", flush=True)
-        world.brokers.follow(page(quorum))
+        world.brokers.follow(page(quorum), (first,))
+        kill_one()
+        world.brokers.follow(page(quorum), others)
         reach(quorum, "DualWrite", 2 * _STAGE_TIMEOUT_S)
-        kill(world, dice.choice(world.brokers.node_ids))
+        kill_one()
         world.brokers.follow(page(quorum))
         quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", 2 * _STAGE_TIMEOUT_S)
         leads = int(str(quorum.status()["migration"]["zookeeperController"]).split()[0])
         quorum.delete_pod(quorum.pods()[leads]["metadata"]["name"])
         print(f"ZooKeeper's leader {world.ensemble.kill_leader()} and controller {leads} are killed", flush=True)
         quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", 2 * _STAGE_TIMEOUT_S)
+        kill_one()
+        quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", 2 * _STAGE_TIMEOUT_S)
         quorum.patch({"zookeeper": {"finalize": True}})
+        reach(quorum, "Finalize", 2 * _STAGE_TIMEOUT_S)
+        kill_one()
         quorum.wait_condition("MigratedFromZooKeeper", "True", "Finalized", 2 * _STAGE_TIMEOUT_S)
     world.assert_unchanged()
     world.assert_nothing_lost()

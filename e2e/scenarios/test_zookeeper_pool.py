@@ -1,5 +1,6 @@
 """From ZooKeeper to KRaft with brokers of ours: a pool adopts the brokers of before, and takes every turn."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -46,8 +47,8 @@ def adopted(world: ZooKeeperWorld, pool: Pool, node_id: int) -> None:
 
 
 def differences(world: ZooKeeperWorld) -> list[str]:
-    """What of the metadata is different. A pool owns the dynamic settings of its brokers, so those are left out."""
-    return [row for row in world.differences() if not row.startswith("broker ")]
+    """What of the metadata is different. A pool owns the dynamic settings of each broker, so those are left out."""
+    return [row for row in world.differences() if re.match(r"broker \d", row) is None]
 
 
 def test_brokers_of_before_are_adopted_and_migrated(
@@ -90,8 +91,10 @@ def test_brokers_of_before_are_adopted_and_migrated(
     pool.wait_ready(900.0)
     quorum.wait_ready(300.0)
     quorum.patch({"kafka": {"features": {"levels": [{"name": "kraft.version", "level": 1}], "soakSeconds": 0}}})
-    quorum.wait_condition("FeaturesSettled", "True", None, 900.0)
+    wait_features(quorum, "True", "Settled", "Held", timeout_s=900.0)
     pool.wait_ready(900.0)
+    quorum.wait_ready(300.0)
+    assert quorum.status()["quorum"]["type"] == "Dynamic"
     quorum.patch({"kafka": {"version": LAST, "features": FOLLOW}})
     wait_until(f"{LAST} everywhere", lambda: quorum.status().get("brokerContract", {}).get("release") == LAST, 900.0)
     pool.wait_ready(900.0)

@@ -90,5 +90,6 @@ def ended(quorum: Quorum, world: ZooKeeperWorld) -> None:
     assert world.ensemble.read("/migration") is None
     assert leads(world) == -1
     assert not quorum.pods()
+    assert quorum.status()["migration"]["savedNodes"]["controllerEpoch"]
     world.assert_unchanged()
     print(f"rolled back: {quorum.status()['migration']}", flush=True)

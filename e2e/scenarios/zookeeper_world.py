@@ -22,6 +22,7 @@ from harness.zookeeper_brokers import ZooKeeperBrokers
 
 IN_USE: Final = Topic(name="orders", partitions=6)
 _VISIBLE_TIMEOUT_S = 60.0
+_READ_TIMEOUT_S = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +52,13 @@ class ZooKeeperWorld:
         assert self.visible() == self.readable
 
     def assert_nothing_lost(self) -> None:
-        """Stop the clients: every acknowledged record is there once, and no partition was offline."""
+        """Stop the clients: every acknowledged record is there once, and no partition was offline.
+
+        Until then every partition is written to, and the running consumer reads it.
+        """
+        self.users.wait_more()
+        written = self.users.account()["acknowledged"]
+        wait_until("the consumer reads on", lambda: self.users.account()["consumed"] >= written, _READ_TIMEOUT_S)
         assert not (offline := self.users.offline()), offline
         assert not (verdict := self.users.finish()).faults, verdict
 

@@ -205,6 +205,15 @@ def test_narrated(action: Action, reason: str, words: str | tuple[str, ...]) -> 
     assert all(word in note for word in ((words,) if isinstance(words, str) else words))
 
 
+def test_an_event_says_nothing_too_early() -> None:
+    """When a stage begins, its event does not say that what the stage is for is done already."""
+    changes = (RecordChange.COPY_METADATA, RecordChange.GIVE_BACK)
+    assert [narrate(written(bound(), change, "a stage begins"))[0] for change in changes] == [
+        "BrokersMigrate",
+        "GivingZooKeeperBack",
+    ]
+
+
 def test_nothing_is_left_out() -> None:
     """The table has every kind of action."""
     assert {type(action) for action, _, _ in EVERY} == set(get_args(Action))

@@ -702,6 +702,7 @@ ACCEPTED: dict[str, Json] = {
     "safe downgrade": {"kafka": {"version": "4.4.0", "features": {"downgrade": "Safe"}}},
     "a cluster id": {"clusterID": CLUSTER_ID},
     "a timeout of the quorum": _config("controller.quorum.fetch.timeout.ms", "4000"),
+    "ACLs of znodes": _config("zookeeper.set.acl", "true"),
     "properties": _controllers(config={"metadata.log.max.record.bytes.between.snapshots": "1", "a-b_c.D": " x\\ = é "}),
     "levels": _levels(("metadata.version", "4.4-IV1"), ("transaction.version", 2), ("group.version", "1")),
     "levels of the future": _levels(("metadata.version", 99), ("new.version", 3), version="9.0.0"),

@@ -535,6 +535,30 @@ def test_what_stops_a_migration(new_world: Callable[..., ZooKeeperWorld]) -> Non
 
 
 @pytest.mark.full
+def test_a_broker_that_was_killed_in_migration_mode_comes_back(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A broker that is killed before the copy registers again after its session, and the migration goes on with it."""
+    world = new_world("killed")
+    world.open()
+    world.topic(min_insync_replicas="1")
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    broker = world.brokers[1]
+    world.restart(broker, BrokerMode.MIGRATION)
+    world.answers(broker)
+    until("broker 1 as registered", partial(_metric_is, world, "MigratingZkBrokerCount", 1))
+    broker.kill()
+    until("the end of its session", lambda: "1" not in world.children("/brokers/ids"))
+    world.start(broker)
+    world.answers(broker)
+    world.restart(world.brokers[2], BrokerMode.MIGRATION)
+    world.answers(world.brokers[2])
+    note("dual write", after_s=round(world.reaches(MIGRATION), 1))
+    world.topic("second")
+    until("no replica is behind", lambda: all(len(state["isr"]) == 2 for state in world.states().values()))
+    world.close()
+
+
+@pytest.mark.full
 def test_a_broker_with_the_id_of_a_controller(new_world: Callable[..., ZooKeeperWorld]) -> None:
     """In migration mode such a broker elects itself leader of a metadata log of its own, and answers clients."""
     more = {"broker.id.generation.enable": "false"}

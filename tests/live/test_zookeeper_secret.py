@@ -6,18 +6,27 @@ It gets what a pod gets: the properties, and the files that the shell lines make
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kazoo.security import Permissions
+from tests.live.broker_worlds import note
 from tests.live.jars import Kafka, LiveError, ensure_kafka
 from tests.live.process import ServerProcess
 from tests.live.quorum import HOST, LOGGING, free_port
+from tests.live.storage import Format, ModeMissing, run_format
 from tests.live.waiting import wait_for
 
-from kafka_quorum.model.zookeeper import ZooKeeperAccess
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import ClusterID
+from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
 from kafka_quorum.resources import zookeeper
+from kafka_quorum.wire.zookeeper import KazooZooKeepers
+from kafka_quorum.wire.zookeeper_nodes import parse_connect
+from kafka_quorum.wire.zookeeper_session import Session
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
@@ -102,22 +111,31 @@ class Guarded:
         for key, text in keys.items():
             (self.secret / key.replace("_", ".")).write_text(text)
 
-    def broker(self, log: Path) -> ServerProcess:
-        """Starts a broker as its pod would."""
-        access = ZooKeeperAccess(connect=f"{HOST}:{self.port}/kafka", secret_name="zoo")  # noqa: S106 - a name
-        made = self.home / "made"
-        script = zookeeper.shell(access) + 'printf %s "${KAFKA_OPTS:-}"\n'
-        script = script.replace(zookeeper.SECRET_PATH, str(self.secret)).replace(zookeeper.FILES_PATH, str(made))
-        done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True)
-        config = self.home / f"{log.name}.properties"
+    @property
+    def access(self) -> ZooKeeperAccess:
+        """As the spec has it."""
+        return ZooKeeperAccess(connect=f"{HOST}:{self.port}/kafka", secret_name="zoo")  # noqa: S106 - a name
+
+    def broker(self, log: Path, **more: str) -> ServerProcess:
+        """Starts a broker as its pod would; `more` has `_` for `.` in the names."""
         own = {
             "broker.id": "1",
             "listeners": f"PLAINTEXT://{HOST}:{free_port()}",
             "log.dirs": str(self.home / f"{log.name}-data"),
             "zookeeper.connection.timeout.ms": "15000",
-            **dict(zookeeper.properties(access)),
+            **{name.replace("_", "."): value for name, value in more.items()},
         }
-        lines = "".join(f"{name}={value}\n" for name, value in own.items())
+        return self.server(log, own)
+
+    def server(self, log: Path, own: dict[str, str]) -> ServerProcess:
+        """Starts a server with these settings, and with what its pod gets of ZooKeeper."""
+        made = self.home / "made"
+        script = zookeeper.shell(self.access) + 'printf %s "${KAFKA_OPTS:-}"\n'
+        script = script.replace(zookeeper.SECRET_PATH, str(self.secret)).replace(zookeeper.FILES_PATH, str(made))
+        done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True)
+        config = self.home / f"{log.name}.properties"
+        settings = {**own, **dict(zookeeper.properties(self.access))}
+        lines = "".join(f"{name}={value}\n" for name, value in settings.items())
         config.write_text(lines + (made / "tls.properties").read_text())
         options = (self.logging, "-Xmx256m", *shlex.split(done.stdout.replace("$", "\\$")))
         return ServerProcess(self.kafka.command("kafka.Kafka", str(config), options=options), log)
@@ -165,3 +183,67 @@ async def test_a_broker_with_its_secret(guarded: Guarded, tmp_path: Path) -> Non
         await wait_for("the broker ends", ended, deadline_s=60)
     finally:
         broker.kill()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("closed", [False, True])
+async def test_whose_znodes_a_controller_makes(guarded: Guarded, tmp_path: Path, *, closed: bool) -> None:
+    """A controller that migrates reaches it, too. Whose its znodes are is its own setting, not that of the brokers."""
+    home, listener = guarded.home, free_port()
+    texts = {name: (home / name).read_text() for name in ("ca.crt", "client.crt", "client.key")}
+    guarded.put(username=USER, password=PASSWORD, ca_crt=texts["ca.crt"])
+    guarded.put(tls_crt=texts["client.crt"], tls_key=texts["client.key"])
+    secret = ZooKeeperSecret(
+        username=USER, password=PASSWORD, ca=texts["ca.crt"], certificate=texts["client.crt"], key=texts["client.key"]
+    )
+    keepers, servers = KazooZooKeepers(), [guarded.broker(tmp_path / "broker", zookeeper_set_acl="true")]
+
+    async def seen() -> ZooKeeperSeen | None:
+        try:
+            found = await keepers.read(guarded.access, secret, rights=True, states=True)
+        except KafkaError:
+            return None
+        return found if found.controller is not None else None
+
+    async def created() -> ZooKeeperSeen | None:
+        found = await seen()
+        return found if found is not None and found.migration is not None else None
+
+    try:
+        before = await wait_for("a broker leads", seen)
+        assert before.denied == ()
+        own = {
+            "process.roles": "controller",
+            "node.id": "3000",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"3000@{HOST}:{listener}",
+            "listeners": f"CONTROLLER://{HOST}:{listener}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": str(home / "controller-data"),
+            "zookeeper.metadata.migration.enable": "true",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "zookeeper.connect": guarded.access.connect,
+            "zookeeper.set.acl": str(closed).lower(),
+        }
+        config = home / "format.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in own.items()))
+        done = run_format(guarded.kafka, config, Format(cluster_id=ClusterID(before.cluster_id), mode=ModeMissing()))
+        assert done.exit_code == 0, done.output
+        servers.append(guarded.server(tmp_path / "controller", own))
+        after = await wait_for("/migration exists", created)
+        assert after.denied == ()
+        assert PASSWORD not in (tmp_path / "controller").read_text(errors="replace")
+        session = Session(parse_connect(guarded.access.connect), secret, time.monotonic() + 30)
+        session.open()
+        writers = {
+            path: {each.id.scheme for each in session.client.get_acls(path)[0] if each.perms & Permissions.WRITE}
+            for path in ("/controller_epoch", "/migration")
+        }
+        session.close(cut=False)
+        note("writers", closed=closed, **{path[1:]: sorted(schemes) for path, schemes in writers.items()})
+        assert "world" not in writers["/controller_epoch"]
+        assert ("world" in writers["/migration"]) is not closed
+    finally:
+        for server in servers:
+            server.kill()
+        await keepers.close()

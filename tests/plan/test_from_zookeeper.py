@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.model.values import (
@@ -22,6 +23,7 @@ from tests.plan.beside import (
     ASIDE,
     BACK,
     BACKWARD,
+    BESIDE,
     BROKERS,
     COPIED,
     DUAL,
@@ -79,7 +81,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
 from kafka_quorum.model.registered import ASKING
-from kafka_quorum.model.zookeeper import MigrationNode
+from kafka_quorum.model.zookeeper import MigrationNode, ZooKeeperAccess
 from kafka_quorum.plan.facts.preflight import ACL
 from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import Token
@@ -471,15 +473,36 @@ def test_the_release_and_the_voters_wait(at: At) -> None:
     assert "voters" in told
 
 
-def test_another_address_waits() -> None:
-    """ZooKeeper's address stays what the controllers were started with."""
+@pytest.mark.parametrize("at", [STARTS, MIGRATES, DUAL, RETURN, STOP], ids=at_name)
+@pytest.mark.parametrize(
+    "change", [{"access": ZooKeeperAccess(connect="elsewhere:2181")}, {"listener": "IN"}, {"protocol": "SSL"}], ids=str
+)
+def test_another_address_is_refused(at: At, change: dict[str, Any]) -> None:
+    """ZooKeeper's address and the brokers' listener stay as the controllers were started with, and a wait says so."""
+    spec = elsewhere(**change)
+    look = look_at(at)
+    found = situation(spec, look)
+    assert found.runtime.zookeeper == BESIDE
+    assert found.older == ()
+    held = wait(planned(look, spec), "NotSupportedYet")
+    assert held.severity is Severity.HELD
+    assert "spec.zookeeper" in held.message
+    assert "NotSupportedYet" not in reasons(planned(look, wanted()))
+
+
+@pytest.mark.parametrize("at", [FINAL, BACK, ALONE], ids=at_name)
+def test_another_address_is_nothing_at_the_end(at: At) -> None:
+    """After the end the address has no effect, and after a roll back it is that of the next attempt."""
+    assert "NotSupportedYet" not in reasons(planned(look_at(at), elsewhere(listener="IN")))
+    record = replace(record_at(FINAL), migration=None)
+    assert "NotSupportedYet" not in reasons(planned(settled(FINAL, wanted(), record), elsewhere(listener="IN")))
+
+
+def elsewhere(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
+    """The spec with another ZooKeeper, or another listener of the brokers."""
     spec = wanted()
     assert spec.migrate is not None
-    beside = replace(spec.migrate.beside, access=replace(spec.migrate.beside.access, connect="elsewhere:2181"))
-    moved_ = replace(spec, migrate=replace(spec.migrate, beside=beside))
-    found = situation(moved_, look_at(DUAL))
-    assert found.runtime.zookeeper == spec.migrate.beside
-    assert found.older == ()
+    return replace(spec, migrate=replace(spec.migrate, beside=replace(spec.migrate.beside, **changes)))
 
 
 # The contract

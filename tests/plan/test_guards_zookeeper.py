@@ -22,6 +22,7 @@ from tests.plan.beside import (
     STOP,
     ZOOKEEPER_LEADS,
     At,
+    at_name,
     confirming,
     judged,
     look_at,
@@ -43,7 +44,7 @@ from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.zookeeper import DriverState, MigrationNode
+from kafka_quorum.model.zookeeper import ControllerNode, DriverState, MigrationNode
 from kafka_quorum.plan.guards.rule1_formats import may_start
 from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
 from kafka_quorum.plan.guards.rule7_zookeeper import (
@@ -141,6 +142,7 @@ def broker(**changes: str) -> Change:
     return lambda look: with_broker(look, 2, {name.replace("_", "."): value for name, value in changes.items()})
 
 
+TWO_LAGS = {NodeID(2): 3}
 MORE_BROKERS = {NodeID(id_): "orders-3" for id_ in (1, 2, 3, 7)}
 ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     # 7-copy-metadata
@@ -175,6 +177,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_leave_zookeeper, MIGRATES, PLAIN, driver(migrating=2), "2 of 3"),
     (may_leave_zookeeper, MIGRATES, PLAIN, keeper(assigned=MORE_BROKERS), "7"),
     (may_leave_zookeeper, MIGRATES, PLAIN, behind, "3002"),
+    (may_leave_zookeeper, MIGRATES, PLAIN, keeper(behind=TWO_LAGS), "broker 2 with 3 of its partitions"),
+    (may_leave_zookeeper, MIGRATES, PLAIN, keeper(behind=None), "are being read"),
     # 7-finalize
     (may_finalize, DUAL, FINALIZES, broker(process_roles=""), "broker 2"),
     (may_finalize, DUAL, FINALIZES, unpublished, "contract"),
@@ -183,6 +187,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_finalize, DUAL, FINALIZES, driver(lag=5000), "5000"),
     (may_finalize, DUAL, FINALIZES, silent_keeper, "connection refused"),
     (may_finalize, DUAL, FINALIZES, behind, "3002"),
+    (may_finalize, DUAL, FINALIZES, keeper(behind=TWO_LAGS), "broker 2 with 3 of its partitions"),
+    (may_finalize, DUAL, FINALIZES, keeper(behind=None), "are being read"),
     (may_finalize, DUAL, PLAIN, lambda look: look, "spec.zookeeper.finalize"),
     # 7-finalized
     (may_be_finalized, FINAL, FINALIZES, older, "3001"),
@@ -208,6 +214,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_stop_controllers, RETURN, TURNS, driver(migrating=None), "does not report how many brokers migrate"),
     (may_stop_controllers, RETURN, TURNS, without_registration, "brokers 2 have replicas, and are not registered"),
     (may_stop_controllers, RETURN, TURNS, silent_driver, "no metrics"),
+    (may_stop_controllers, RETURN, TURNS, keeper(behind=TWO_LAGS), "broker 2 with 3 of its partitions"),
+    (may_stop_controllers, RETURN, TURNS, keeper(behind=None), "are being read"),
     (may_stop_controllers, RETURN, TURNS, driver(state=DriverState.POST_MIGRATION), "POST_MIGRATION"),
     # 7-give-back
     (may_give_back, LEADS, TURNS, silent_keeper, "connection refused"),
@@ -296,7 +304,33 @@ def test_before_the_copy_zookeeper_has_everything() -> None:
     look = with_driver(with_keeper(look_at(RETURN), controller=look_at(STARTS).zookeeper.value.controller), migrating=0)  # type: ignore[union-attr]  # it is known
     early = with_driver(look, state=DriverState.PRE_MIGRATION, lag=None)
     assert may_stop_controllers(judged(early)).allowed
+    assert may_stop_controllers(judged(with_keeper(early, behind=TWO_LAGS))).allowed
     assert not may_stop_controllers(judged(with_keeper(early, controller=KRAFT_LEADS))).allowed
+
+
+@pytest.mark.parametrize(
+    ("leads", "allowed"),
+    [
+        (ZOOKEEPER_LEADS, True),
+        (None, False),
+        (KRAFT_LEADS, False),
+        (replace(ZOOKEEPER_LEADS, node_id=NodeID(9)), False),
+    ],
+    ids=["a broker", "nobody", "KRaft", "a broker that is not registered"],
+)
+def test_zookeeper_was_given_back_before(leads: ControllerNode | None, *, allowed: bool) -> None:
+    """If /migration is gone and a registered broker leads, the controllers write nothing any more: they may stop."""
+    look = with_keeper(look_at(RETURN, TURNS), migration=None, controller=leads)
+    assert may_stop_controllers(judged(look, TURNS)).allowed is allowed
+
+
+@pytest.mark.parametrize("at", [STARTS, MIGRATES, DUAL], ids=at_name)
+def test_a_roll_back_needs_zookeeper_only(at: At) -> None:
+    """A leader that reports nothing prevents no roll back; nor does a missing epoch before anything was copied."""
+    for change in (silent_driver, keeper(migration=None, controller_epoch=None), keeper(migration=EMPTY)):
+        assert may_roll_back(judged(change(look_at(at, TURNS)), TURNS)).allowed
+    uncopied = keeper(migration=EMPTY, controller_epoch=None)
+    assert may_roll_back(judged(uncopied(look_at(at, TURNS)), TURNS)).allowed
 
 
 def test_another_controller_of_zookeeper_stays() -> None:

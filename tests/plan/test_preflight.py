@@ -193,6 +193,7 @@ def test_an_authorizer_that_no_broker_has() -> None:
         ),
         ({"security.inter.broker.protocol": "SSL"}, "InterBrokerListener", ("{name: SSL, protocol: SSL}",)),
         ({"authorizer.class.name": ACL}, "Authorizer", (ACL, STANDARD, "super.users")),
+        ({"zookeeper.set.acl": "true"}, "ZNodeACLs", ("everybody", "spec.controllers.config")),
     ],
 )
 def test_a_setting_of_a_broker(changes: dict[str, str | None], code: str, words: tuple[str, ...]) -> None:
@@ -242,6 +243,17 @@ def test_the_authorizer_of_brokers_with_acls() -> None:
         for node_id in BROKERS:
             look = with_broker(look, node_id, {"authorizer.class.name": theirs})
         assert found(look, wanted(runtime=runtime(release="3.9.2", config=(("authorizer.class.name", ours),)))) == ()
+
+
+@pytest.mark.parametrize("text", ["true", " TRUE "])
+def test_whose_the_znodes_are(text: str) -> None:
+    """Brokers and controllers create znodes with the same ACLs: both have zookeeper.set.acl, or none of them."""
+    spec = wanted(runtime=runtime(release="3.9.2", config=(("zookeeper.set.acl", text),)))
+    look = fresh()
+    assert {(one.code, one.object) for one in found(look, spec)} == {("ZNodeACLs", "spec.controllers.config")}
+    for node_id in BROKERS:
+        look = with_broker(look, node_id, {"zookeeper.set.acl": "true"})
+    assert found(look, spec) == ()
 
 
 # What another attempt left

@@ -29,18 +29,22 @@ from tests.plan.beside import (
 )
 from tests.status.passes import done
 
+from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.zookeeper import SavedNodes, ZooKeeperBroker
+from kafka_quorum.observe.objects import status_from
 from kafka_quorum.status.available import available
 from kafka_quorum.status.build import build, readable
+from kafka_quorum.status.cannot_look import blinded
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.migrated import migrated
 from kafka_quorum.status.migration import Json, migration, preflight
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
+from kafka_quorum.status.refused import refused
 from kit.conditions.finding import Finding, Truth
 
 TURNS = wanted(roll_back=True)
@@ -246,6 +250,27 @@ def test_other_quorums_have_none_of_it() -> None:
     found = done(at_rest())
     assert migrated(found) is None
     assert preflight(found) == told(found) == {}
+
+
+@pytest.mark.parametrize("at", [MIGRATES, DUAL, STOP, BACK], ids=at_name)
+def test_without_a_look(at: At) -> None:
+    """Without a look, and with a spec that was never valid, the condition is Unknown; what is read back stays."""
+    old = build(done(look_at(at), wanted()), {}, generation=1, now="2026-01-01T00:00:00Z")
+    fault = FieldFault(field="spec.x", message="m")
+    for status, reason in (
+        (blinded(old, "rights are missing", generation=1, now="2026-01-01T00:01:00Z"), "CannotLook"),
+        (refused(old, (fault,), name="alpha", generation=2, now="2026-01-01T00:01:00Z"), "InvalidSpec"),
+    ):
+        (row,) = (each for each in status["conditions"] if each["type"] == "MigratedFromZooKeeper")
+        assert (row["status"], row["reason"]) == ("Unknown", reason)
+        assert status_from({"status": status}) == status_from({"status": old})
+        assert status["migration"] == old["migration"]
+
+
+def test_without_a_look_at_other_quorums() -> None:
+    """A quorum of another mode does not get the condition."""
+    status = blinded(build(done(), {}, generation=1, now="t"), "rights are missing", generation=1, now="t")
+    assert not [row for row in status["conditions"] if row["type"] == "MigratedFromZooKeeper"]
 
 
 def test_the_rows_fit_the_definition() -> None:

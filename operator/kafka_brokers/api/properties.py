@@ -35,6 +35,7 @@ OWNED: Final = (
     }
 )
 OWNED_PREFIXES: Final = (*controllers.OWNED_PREFIXES, "controller.", "listener.name.")
+NOT_OWNED: Final = controllers.NOT_OWNED
 
 
 STATIC_BEFORE_4: Final = frozenset(
@@ -57,7 +58,7 @@ def owned(key: str) -> str | None:
         )
     if key.startswith("controller."):
         return "belongs to the quorum: remove it. The KafkaQuorum decides it for every broker"
-    if key in OWNED or key.startswith(OWNED_PREFIXES):
+    if key not in NOT_OWNED and (key in OWNED or key.startswith(OWNED_PREFIXES)):
         return "belongs to the operator: remove it. The spec has fields for what can be chosen"
     return None
 

@@ -54,7 +54,7 @@ def page(definition: Json) -> str:
 
 def _field_rules(spec: Json) -> Iterator[str]:
     yield from field_rules(spec, closed=_TEMPLATE)
-    yield "- **operator** `spec.quorum`: the quorum runs Kafka 4.0.0 or later."
+    yield "- **operator** `spec.quorum`: the quorum runs Kafka 3.9.0 or later."
     yield "- **operator** `spec.nodeIDs`, `spec.firstNodeID`: no controller of the quorum has one of these ids."
     yield "- **operator** `spec.listeners[].name`: no listener of the controllers has this name."
     yield "- **operator** `spec.listeners[].nodePort`: the node ports of all brokers are in range and differ."
@@ -66,7 +66,7 @@ def _field_rules(spec: Json) -> Iterator[str]:
 def _owned_properties() -> Iterator[str]:
     names = [*sorted(properties.OWNED), *(f"{prefix}*" for prefix in properties.OWNED_PREFIXES)]
     yield "In `spec.config` these are refused:"
-    yield f"{codes(names)}."
+    yield f"{codes(names)}, but not {codes(sorted(properties.NOT_OWNED))}."
     yield ""
     yield f"{codes(sorted(properties.CLUSTER_WIDE))} are no settings of one broker: the controllers use one value for"
     yield "the whole cluster. Set them on topics, or for all brokers with"

@@ -271,14 +271,15 @@ NODE_PORT_RANGE = Rule(
 )
 CONFIG_OWNED = Rule(
     expression=(
-        f"self.all(k, !(k in {_words(properties.OWNED)})"
+        f"self.all(k, k in {_words(properties.NOT_OWNED)} || !(k in {_words(properties.OWNED)})"
         + "".join(f" && !k.startsWith('{prefix}')" for prefix in properties.OWNED_PREFIXES)
         + ")"
     ),
     message=(
         "a property here belongs to the operator or the quorum: remove node.id, process.roles, broker.rack, "
         "min.insync.replicas, unclean.leader.election.enable, controller.*, every setting of listeners, of log "
-        "directories and of replication throttles, zookeeper.* and unstable.*. The spec has fields for the rest"
+        "directories and of replication throttles, zookeeper.* (but zookeeper.set.acl) and unstable.*. The spec has "
+        "fields for the rest"
     ),
     each=_owned,
 )

@@ -1,7 +1,7 @@
 """Ask the controllers who leads, and a broker that is caught up for all partitions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _READ: Final = frozenset({CORDON, *thread_counts()})
 """Settings whose present value matters, whoever set it."""
 _PATIENCE_S: Final = 1.0
-"""How long the other controllers may take after the leader has answered."""
+"""How long the other servers may take after one has answered: of controllers the leader."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
 _SOURCES: Final = 2
 """So many brokers are asked for the partitions, one after the other, before they count as unknown."""
@@ -79,13 +79,20 @@ def _no_source(servers: dict[NodeID, Endpoint]) -> str:
 
 async def quorum_answers(brokers: Brokers, controllers: dict[NodeID, Endpoint]) -> dict[NodeID, Knowable[QuorumAnswer]]:
     """Ask every controller; after a leader has answered, the others have `_PATIENCE_S` more."""
-    tasks = {node: asyncio.create_task(known(brokers.describe_quorum, at)) for node, at in controllers.items()}
+    return await each(brokers.describe_quorum, controllers)
+
+
+async def each(
+    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
+) -> dict[NodeID, Knowable[T]]:
+    """Every answer; after the first one that is no error, the others have `_PATIENCE_S` more."""
+    tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
     pending = set(tasks.values())
     try:
         while pending:
-            led = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
             done, pending = await asyncio.wait(
-                pending, timeout=_PATIENCE_S if led else None, return_when=asyncio.FIRST_COMPLETED
+                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
                 break

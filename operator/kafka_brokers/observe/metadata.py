@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from kafka_brokers.model.observed import ClusterView, Leader, Revision
-from kafka_brokers.observe.kafka import Asked, known, quorum_answers
+from kafka_brokers.observe.kafka import Asked, each, known, quorum_answers
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import MIGRATION_ENABLE
 from kafka_quorum.api.release import parse_release
@@ -31,8 +31,6 @@ from kit.clock import Clock
 
 SINCE: Final = (4, 0, 0)
 """The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
-_PATIENCE_S: Final = 1.0
-"""How long the other brokers may take after one has answered."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
@@ -90,7 +88,7 @@ async def _caches(
     if not servers:
         return {}, none, {}, "no broker runs yet"
     few = len(servers) <= WHOLE_MAX
-    first = await _each(partial(brokers.metadata, partitions=few), servers)
+    first = await each(partial(brokers.metadata, partitions=few), servers)
     caches = _counting(first)
     if not caches:
         said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
@@ -107,13 +105,13 @@ async def _caches(
     }
     asked = dict(list(others.items())[:_OTHERS_MAX])
     still_few = len(servers) + len(asked) <= WHOLE_MAX
-    found = _counting(await _each(partial(brokers.metadata, partitions=still_few), asked))
+    found = _counting(await each(partial(brokers.metadata, partitions=still_few), asked))
     found = {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
     whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
     caches, endpoints = caches | found, {**others, **servers}
     if not few:
         chosen = _by_weight(caches)[:WHOLE_MAX]
-        read = _counting(await _each(brokers.metadata, {node: endpoints[node] for node in chosen}))
+        read = _counting(await each(brokers.metadata, {node: endpoints[node] for node in chosen}))
         whole, caches = frozenset(read), caches | read
     return caches, whole, endpoints, "" if whole else "no broker answers which partitions there are"
 
@@ -122,28 +120,6 @@ def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
     """The brokers that are named as the controller, whose caches are the newest; then the others."""
     named = {answer.controller for answer in caches.values()}
     return sorted(caches, key=lambda node: (node not in named, node))
-
-
-async def _each(
-    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
-) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after the first one, the others have `_PATIENCE_S` more."""
-    tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
-    pending = set(tasks.values())
-    try:
-        while pending:
-            some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
-            done, pending = await asyncio.wait(
-                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not done:
-                break
-    finally:
-        for task in tasks.values():
-            task.cancel()  # does nothing to those that are done
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
-    late = Unknown(reason="no answer in time")
-    return {node: late if task.cancelled() else task.result() for node, task in tasks.items()}
 
 
 def _counting(answers: Mapping[NodeID, Knowable[MetadataAnswer]]) -> dict[NodeID, MetadataAnswer]:

@@ -32,6 +32,10 @@ OWNED: frozenset[str] = frozenset(
     }
 )
 OWNED_PREFIXES: tuple[str, ...] = ("zookeeper.", "unstable.")
+ZNODE_ACLS = "zookeeper.set.acl"
+"""Whether what a server creates in ZooKeeper belongs to its own user, or to everybody."""
+NOT_OWNED: frozenset[str] = frozenset({ZNODE_ACLS})
+"""Properties of these prefixes that belong to the user all the same."""
 
 KEY_FORM = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MAX_PROPERTIES = 200
@@ -57,7 +61,7 @@ DEFAULT_FETCH_TIMEOUT_MS = 2000
 
 def owned(key: str) -> bool:
     """Whether the operator alone sets this property."""
-    return key in OWNED or key.startswith(OWNED_PREFIXES)
+    return key not in NOT_OWNED and (key in OWNED or key.startswith(OWNED_PREFIXES))
 
 
 def well_formed_key(key: str) -> bool:

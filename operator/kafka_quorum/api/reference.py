@@ -65,7 +65,7 @@ def _field_rules(spec: Json) -> Iterator[str]:
 def _owned_properties() -> Iterator[str]:
     names = [*sorted(properties.OWNED), *(f"{prefix}*" for prefix in properties.OWNED_PREFIXES)]
     yield "In `spec.kafka.config` and `spec.controllers.config` these are refused:"
-    yield f"{codes(names)}."
+    yield f"{codes(names)}, but not {codes(sorted(properties.NOT_OWNED))}."
     yield "Everything else is yours, the timeouts of `controller.quorum.*` included; values stay on one line."
 
 

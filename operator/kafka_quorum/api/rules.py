@@ -127,7 +127,7 @@ IMAGE_FORM = Rule(
 )
 CONFIG_OWNED = Rule(
     expression=(
-        f"self.all(k, !(k in {_words(properties.OWNED)})"
+        f"self.all(k, k in {_words(properties.NOT_OWNED)} || !(k in {_words(properties.OWNED)})"
         + "".join(f" && !k.startsWith('{prefix}')" for prefix in properties.OWNED_PREFIXES)
         + ")"
     ),
@@ -135,7 +135,7 @@ CONFIG_OWNED = Rule(
         "a property here belongs to the operator: remove process.roles, node.id, controller.quorum.voters, "
         "controller.quorum.bootstrap.servers, controller.quorum.auto.join.enable, every setting of "
         "listeners and of log "
-        "directories, zookeeper.* and unstable.*. The spec has fields for what can be chosen"
+        "directories, zookeeper.* (but zookeeper.set.acl) and unstable.*. The spec has fields for what can be chosen"
     ),
     each=_owned,
 )

@@ -193,7 +193,7 @@ LEFT_ZOOKEEPER_ALONE: Final = Migration(
     title="back to ZooKeeper",
     stages=(
         _PLAIN_STOPPED,
-        replace(_PLAIN_STOPPED, name="ZooKeeperLeads", sentence="/migration is deleted in ZooKeeper"),
+        replace(_PLAIN_STOPPED, name="ZooKeeperLeads", sentence="the operator deletes /migration in ZooKeeper"),
         _ENDED,
     ),
     way_out="",
@@ -220,7 +220,8 @@ BACK_TO_ZOOKEEPER: Final = Migration(
             name="ZooKeeperLeads",
             controllers=_STOPPED,
             brokers=_BROKERS_MIGRATE,
-            sentence="/controller and /migration are deleted in ZooKeeper, and a broker becomes the controller",
+            sentence="the operator deletes /controller and /migration in ZooKeeper, and a broker becomes the "
+            "controller",
             brokers_next="the settings without migration, when ZooKeeper's controller leads",
         ),
         Stage(

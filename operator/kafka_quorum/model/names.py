@@ -64,9 +64,10 @@ def digest(value: object) -> str:
 def inputs_hash(runtime: Runtime) -> str:
     """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them.
 
-    It covers every field, by name and without defaults. So a new field restarts nothing, and no two inputs have the
-    same hash. The inputs of 0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list.
-    Their form must stay, because hashes are names of objects that exist. All other inputs are one object after that.
+    It covers every field by name and without defaults. So a new field restarts nothing, and no two inputs have the
+    same hash. The exception is `measured`: that the metrics are not needed any more restarts nothing. The inputs of
+    0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list. Their form must stay, because
+    hashes are names of objects that exist. All other inputs are one object after that.
     """
     inputs = without_defaults(replace(runtime, measured=False))
     listener: dict[str, object] = inputs.pop("listener")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Knowable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +192,3 @@ class GiveBack:
     migration: MigrationNode | None
     controller_epoch: EpochNode | None
     epoch: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationSeen:
-    """Both sides of a migration in one look: ZooKeeper, and the metrics of the controller that leads."""
-
-    zookeeper: Knowable[ZooKeeperSeen]
-    driver: Knowable[DriverSeen]

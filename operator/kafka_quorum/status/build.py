@@ -28,7 +28,7 @@ from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.migrated import migrated
+from kafka_quorum.status.migrated import TYPE, migrated
 from kafka_quorum.status.migration import migration, preflight
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
@@ -54,7 +54,7 @@ CONDITIONS: Final[Mapping[str, Callable[[Pass], Finding]]] = {
     "SpecAccepted": spec_accepted,
     "OddVoterCount": odd_voter_count,
 }
-"""Every condition, by its type, in the order of the status. The statuses without a pass have the same ones."""
+"""Every condition, by its type, in the order of the status. The statuses without a pass have the same (`types`)."""
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
 """The fields that hold a copy of the identity, or follow from it."""
 _ROWS: Final = ("conditions", "waits", "controllers", "brokers")
@@ -98,6 +98,12 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown | _operation(done, old)
+
+
+def types(old: Json) -> tuple[str, ...]:
+    """The conditions of a resource with this status: a quorum that began beside ZooKeeper has one more."""
+    beside = any(row.get("type") == TYPE for row in old.get("conditions") or ())
+    return (*CONDITIONS, TYPE) if beside else tuple(CONDITIONS)
 
 
 def _operation(done: Pass, old: Json) -> Json:

@@ -6,7 +6,7 @@ next pass that ends writes all conditions again. Until then `Ready` and `Availab
 
 from typing import Any, Final, TypeAlias
 
-from kafka_quorum.status.build import CONDITIONS, kept_identity, readable, unanswered
+from kafka_quorum.status.build import kept_identity, readable, types, unanswered
 from kit.conditions.finding import Finding, Truth
 from kit.conditions.merge import merged, shortened
 
@@ -15,13 +15,13 @@ Json: TypeAlias = dict[str, Any]
 REASON: Final = "CannotLook"
 
 
-def findings(why: str) -> tuple[Finding, ...]:
-    """Every condition. `why` is the error that ended the last pass, as one clean line."""
+def findings(why: str, old: Json) -> tuple[Finding, ...]:
+    """Every condition that `old` has. `why` is the error that ended the last pass, as one clean line."""
     message = (
         f"Did not change anything: the operator cannot observe this quorum ({why}). "
         "The rest of this status may be out of date: status.lastLook is the time of the last look"
     )
-    truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in CONDITIONS}
+    truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in types(old)}
     return tuple(Finding(type=name, truth=truth, reason=REASON, message=message) for name, truth in truths.items())
 
 
@@ -32,13 +32,14 @@ def blinded(old: Json, why: str, *, generation: int, now: str) -> Json:
     """
     old = readable(old)
     rows = old.get("conditions") or []
-    stamped = merged(rows, findings(why), generation=generation, now=now)
+    found = findings(why, old)
+    stamped = merged(rows, found, generation=generation, now=now)
     judged = {row.get("type"): row for row in rows if row.get("observedGeneration") == generation}
     return {
         **old,
         "observedGeneration": generation,
         "doing": REASON,
-        "message": shortened(findings(why)[0].message),
+        "message": shortened(found[0].message),
         "conditions": [judged.get("SpecAccepted", row) if row["type"] == "SpecAccepted" else row for row in stamped],
         **kept_identity(old),
         **(unanswered(old, now) or {"quorum": old.get("quorum") or {"summary": "?"}}),

@@ -1,11 +1,14 @@
 """MigratedFromZooKeeper: how far a quorum came that began beside ZooKeeper. Only such quorums have this condition."""
 
+from typing import Final
+
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.migration import Keeper, MigrationKind
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 
+TYPE: Final = "MigratedFromZooKeeper"
 _TELLS = ("Preflight", "DualWrite", "RolledBack", "MigrationHeld", "Migrating", "ControllersStop")
 
 
@@ -40,4 +43,4 @@ def _too_late(done: Pass) -> str:
 
 
 def _finding(truth: Truth, reason: str, message: str) -> Finding:
-    return Finding(type="MigratedFromZooKeeper", truth=truth, reason=reason, message=message)
+    return Finding(type=TYPE, truth=truth, reason=reason, message=message)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.status.build import CONDITIONS, kept_identity, readable, selector, unanswered
+from kafka_quorum.status.build import kept_identity, readable, selector, types, unanswered
 from kafka_quorum.status.doing import of_conditions
 from kafka_quorum.status.spec_accepted import finding
 from kit.conditions.finding import Finding, Truth
@@ -12,15 +12,15 @@ from kit.conditions.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 
-_KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt", "brokerContract")
-"""The fields of the present status that are kept: an open intent, and what FeaturesSettled marks as unknown."""
+_KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt", "brokerContract", "migration")
+"""The fields of the present status that are kept: an open intent, a migration, and what is unknown of features."""
 
 
 def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: int, now: str) -> Json:
     """The whole status. `old` is the present one: its copy of the identity is kept, and nothing else looks current."""
     old = readable(old)
     accepted = finding(faults)
-    findings = _findings(accepted, existed="clusterID" in old)
+    findings = _findings(accepted, types(old), existed="clusterID" in old)
     first = of_conditions(findings)
     kept: Json = {key: old[key] for key in _KEPT if key in old}
     return {
@@ -36,8 +36,8 @@ def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: i
     }
 
 
-def _findings(accepted: Finding, *, existed: bool) -> tuple[Finding, ...]:
-    """Every condition. One that is not named here needs a look, and is Unknown."""
+def _findings(accepted: Finding, names: Iterable[str], *, existed: bool) -> tuple[Finding, ...]:
+    """Every condition, by these names. One that is not named here needs a look, and is Unknown."""
     reason, message = accepted.reason, accepted.message
     unknown = "not known: the operator does not look at this quorum until the spec is valid"
     if existed:
@@ -54,5 +54,5 @@ def _findings(accepted: Finding, *, existed: bool) -> tuple[Finding, ...]:
         broken,
         accepted,
     )
-    unseen = (Finding(type=name, truth=Truth.UNKNOWN, reason=reason, message=unknown) for name in CONDITIONS)
+    unseen = (Finding(type=name, truth=Truth.UNKNOWN, reason=reason, message=unknown) for name in names)
     return tuple({each.type: each for each in (*unseen, *told)}.values())

@@ -37,7 +37,6 @@ ENCRYPTED: Final = (
 _PORT: Final = 2181
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _INT64_MAX: Final = 2**63 - 1
-_PORT_MAX: Final = 65_535
 _DEFAULT: Final = "<default>"
 
 

@@ -306,6 +306,7 @@ ACCEPTED: dict[str, Json] = {
         {"external": "NodePort", "nodePort": 30000}, {"external": "NodePort", "nodePort": 30003}
     ),
     "properties": {"config": {"num.io.threads": "4", "auto.create.topics.enable": "false", "a-b_c.D": " x\\ = é "}},
+    "ACLs of znodes": {"config": {"zookeeper.set.acl": "true"}},
     "a process": {"jvm": {"heap": "2G", "options": ["-XX:+UseZGC"]}},
     "a rack": {"rack": {"topologyKey": "topology.kubernetes.io/zone"}},
     "a plain rack": {"rack": {"topologyKey": "rack"}},

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kafka_quorum.api.properties import ZNODE_ACLS
 from kafka_quorum.model.conformance import is_confirmed_by
 from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, Desired, Migrate
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
@@ -296,13 +297,13 @@ def _settings(node_id: NodeID, running: Settings, desired: Desired, beside: Besi
     if running.get("zookeeper.metadata.migration.enable") == "true":
         found = "zookeeper.metadata.migration.enable is true already"
         yield one("MigrationMode", found, "Remove it, and restart the broker: its turn comes later")
-    yield from _reserved(one_of=(node_id, running))
+    yield from _reserved(node_id, running)
     yield from _listener(node_id, running, beside)
     yield from _authorizer(node_id, running, desired)
+    yield from _znode_acls(node_id, running, desired)
 
 
-def _reserved(*, one_of: tuple[NodeID, Settings]) -> Iterator[Blocker]:
-    node_id, running = one_of
+def _reserved(node_id: NodeID, running: Settings) -> Iterator[Blocker]:
     highest = _MAX_ID
     with contextlib.suppress(Malformed):  # the text is the broker's own
         highest = number(running.get("reserved.broker.max.id"))
@@ -350,6 +351,26 @@ def _authorizer(node_id: NodeID, running: Settings, desired: Desired) -> Iterato
             object="spec.controllers.config",
             found=f"authorizer.class.name is {ours}, and broker {node_id} has none",
             way_out="Remove it until the migration has ended",
+        )
+
+
+def _znode_acls(node_id: NodeID, running: Settings, desired: Desired) -> Iterator[Blocker]:
+    """Who creates a znode says whose it is: in dual write that is the controllers' setting (measured on 3.9.2)."""
+    theirs = running.get(ZNODE_ACLS) == "true"
+    ours = dict(desired.runtime.config).get(ZNODE_ACLS, "").strip().lower() == "true"
+    if theirs and not ours:
+        yield Blocker(
+            code="ZNodeACLs",
+            object=f"broker {node_id}",
+            found="zookeeper.set.acl is true, and what controllers create (credentials too) would be open to everybody",
+            way_out="Set zookeeper.set.acl to true in spec.controllers.config, and use the brokers' user in the Secret",
+        )
+    elif ours and not theirs:
+        yield Blocker(
+            code="ZNodeACLs",
+            object="spec.controllers.config",
+            found=f"zookeeper.set.acl is true, and broker {node_id} does not have it",
+            way_out="Remove it, or set it on every broker",
         )
 
 

@@ -134,7 +134,7 @@ def may_roll_back(situation: Situation) -> Answer:
             (over, f"{first}: the controllers have given ZooKeeper up"),
             (no_epoch, f"{first}: znode /controller_epoch does not exist"),
         ),
-        "spec.zookeeper.rollBack is true, and ZooKeeper is kept up to date until now",
+        "spec.zookeeper.rollBack is true, and the controllers have not given ZooKeeper up",
     )
 
 

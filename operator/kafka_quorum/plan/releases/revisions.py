@@ -44,11 +44,24 @@ def unsupported(situation: Situation) -> Part:
     """Changes that this version shows and does not make."""
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    if situation.runtime.listener == situation.desired.runtime.listener:
-        return Part()
-    way_out = "Restore spec.controllers.listeners"
-    text = f"Did not change the listeners of running controllers: this version does not support it. {way_out}"
-    return Part(waits=(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text),))
+    waits = []
+    if situation.runtime.listener != situation.desired.runtime.listener:
+        way_out = "Restore spec.controllers.listeners"
+        text = f"Did not change the listeners of running controllers: this version does not support it. {way_out}"
+        waits.append(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text))
+    if _leads_elsewhere(situation):
+        way_out = "Restore connect, secretName and interBrokerListener in spec.zookeeper"
+        text = f"Did not change the connection to ZooKeeper: it stays as the controllers were started with. {way_out}"
+        waits.append(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text))
+    return Part(waits=tuple(waits))
+
+
+def _leads_elsewhere(situation: Situation) -> bool:
+    """Whether the spec has another ZooKeeper, or listener of the brokers, than the controllers that migrate."""
+    migrate, record = situation.desired.migrate, situation.record
+    if migrate is None or record.has_ended or record.overlay.keeper is not Keeper.MIGRATES:
+        return False
+    return situation.runtime.zookeeper != migrate.beside
 
 
 def _follows(situation: Situation) -> bool:
