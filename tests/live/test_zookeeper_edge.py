@@ -49,6 +49,14 @@ MIGRATION = {
     "kraft_metadata_offset": 120,
     "kraft_metadata_epoch": 7,
 }
+UNCLAIMED = {
+    "version": 0,
+    "kraft_metadata_offset": -1,
+    "kraft_controller_id": -1,
+    "kraft_metadata_epoch": -1,
+    "kraft_controller_epoch": -1,
+}
+"""What the driver creates when it starts, before it claims the cluster."""
 KEPT = ("brokers/ids", "brokers/topics", "config/topics", "config/brokers", "config/users", "config/changes")
 
 
@@ -339,10 +347,21 @@ async def test_a_broker_that_leads_stays(world: World) -> None:
     """Before a KRaft controller claimed the cluster, only `/migration` is deleted: the broker's claim stays."""
     world.client.delete(f"{world.chroot}/controller")
     world.put("controller", {**CONTROLLER, "brokerid": 1, "kraftControllerEpoch": -1})
-    seen = await look(world.access)
-    await give_back(world.access, to_give_back(seen))
+    world.put("migration", UNCLAIMED)
+    before = world.tree()
+    await give_back(world.access, to_give_back(await look(world.access, states=True)))
     assert world.held("migration") is None
-    assert world.held("controller") is not None
+    kept = world.tree()
+    assert {path: node for path, node in before.items() if path in kept} == kept
+    assert len(kept) == len(before) - 1
+
+
+async def test_a_broker_below_an_epoch_of_kraft_makes_room(world: World) -> None:
+    """A broker that was elected below an epoch that KRaft wrote cannot lead those partitions: it is elected again."""
+    world.client.delete(f"{world.chroot}/controller")
+    world.put("controller", {**CONTROLLER, "brokerid": 1, "kraftControllerEpoch": -1})
+    await give_back(world.access, to_give_back(await look(world.access, states=True)))
+    assert (world.held("controller"), world.held("migration"), world.held("controller_epoch")) == (None, None, b"8")
 
 
 async def test_what_appears_is_not_overwritten(world: World) -> None:
