@@ -16,7 +16,7 @@ import pytest
 
 from kafka_quorum.errors import ZooKeeperError, ZooKeeperMalformed, ZooKeeperUnreachable, ZooKeeperUnusable
 from kafka_quorum.model.zookeeper import EpochNode, GiveBack, ZooKeeperAccess, ZooKeeperSecret
-from kafka_quorum.wire import zookeeper_session
+from kafka_quorum.wire import zookeeper_rights, zookeeper_session
 from kafka_quorum.wire.zookeeper import KazooZooKeepers
 from kafka_quorum.wire.zookeeper_nodes import parse_connect
 
@@ -170,6 +170,20 @@ async def test_all_answers_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     async with server(answers) as (zookeepers, access):
         with pytest.raises(ZooKeeperUnreachable, match="the answers have more than"):
             await zookeepers.read(access, NONE, rights=False, states=True)
+
+
+async def test_all_names_that_are_listed_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rights are tried on samples of children, and a server may show many lists of many names."""
+    monkeypatch.setattr(zookeeper_rights, "MAX_NAMES", 100, raising=False)
+    kinds = [b"kind-%d" % number for number in range(3)]
+    names = listed(*(b"%d" % number for number in range(40)))
+    answers = {
+        (CHILDREN, "/kafka-acl"): listed(*kinds),
+        **{(CHILDREN, f"/kafka-acl/{kind.decode()}"): names for kind in kinds},
+    }
+    async with server(answers) as (zookeepers, access):
+        with pytest.raises(ZooKeeperMalformed, match="more than 100 children"):
+            await zookeepers.read(access, NONE, rights=True, states=False)
 
 
 class Dripping:

@@ -8,6 +8,9 @@ import pytest
 from kafka_quorum.errors import ZooKeeperUnusable
 from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret
 from kafka_quorum.wire.zookeeper import KazooZooKeepers
+from kafka_quorum.wire.zookeeper_nodes import parse_connect
+from kafka_quorum.wire.zookeeper_session import Session
+from kit.parsing import Malformed
 
 ACCESS = ZooKeeperAccess(connect="127.0.0.1:1")
 
@@ -52,6 +55,16 @@ async def test_keys_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monk
         assert "correct the Secret" in said
         assert "PRIVATE" not in said
     assert list(files.iterdir()) == []
+
+
+def test_no_sentence_and_no_text_has_content_of_the_secret() -> None:
+    """Not even the user's name: someone may have put the password under that key."""
+    secret = ZooKeeperSecret(username="marker1", password="marker2", key="marker3")  # noqa: S106 - a test's own
+    session = Session(parse_connect("127.0.0.1:1"), secret, 0.0)
+    session._handler.failed(OSError("marker2 and marker3"))
+    said = f"{session.who} {session.malformed('/a', Malformed('x'))} {session._unreachable('why')} {secret!r}"
+    assert "the Secret's user" in said
+    assert "marker" not in said
 
 
 async def test_an_address_that_is_none() -> None:

@@ -210,7 +210,7 @@ class Session:
         self.where = f"ZooKeeper at {connect.hosts}"
         self._end_s = end_s
         self._hidden = [text for text in (secret.password, secret.key) if text]
-        self._user = secret.username
+        self._with_user = secret.sasl
         try:
             tls = tls_of(secret)
         except Malformed as error:
@@ -355,8 +355,8 @@ class Session:
 
     @property
     def who(self) -> str:
-        """The client, for a sentence."""
-        return f"user {clean(self._user, max_chars=80)}" if self._user else "a client without a user"
+        """The client, for a sentence: without the user's name, which is content of the Secret."""
+        return "the Secret's user" if self._with_user else "a client without a user"
 
     @property
     def _words(self) -> str:
