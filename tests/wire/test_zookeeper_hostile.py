@@ -16,7 +16,7 @@ import pytest
 
 from kafka_quorum.errors import ZooKeeperError, ZooKeeperMalformed, ZooKeeperUnreachable, ZooKeeperUnusable
 from kafka_quorum.model.zookeeper import EpochNode, GiveBack, ZooKeeperAccess, ZooKeeperSecret
-from kafka_quorum.wire import zookeeper_rights, zookeeper_session
+from kafka_quorum.wire import zookeeper_nodes, zookeeper_rights, zookeeper_session
 from kafka_quorum.wire.zookeeper import KazooZooKeepers
 from kafka_quorum.wire.zookeeper_nodes import parse_connect
 
@@ -53,9 +53,14 @@ def results(*each: bytes) -> bytes:
 class Impostor:
     """A server with these answers, by the kind of request and its path; any other node does not exist."""
 
-    def __init__(self, answers: Answers, *, together_s: float = 0.0, session_ms: int = 6000) -> None:
-        """Nobody is connected. What is answered within `together_s` goes out in one part."""
-        self._together_s, self._session_ms = together_s, session_ms
+    def __init__(
+        self, answers: Answers, *, together_s: float = 0.0, session_ms: int = 6000, last: str | None = None
+    ) -> None:
+        """Nobody is connected.
+
+        What is answered within `together_s` goes out in one part. After the answer for `last` the connection ends.
+        """
+        self._together_s, self._session_ms, self._last = together_s, session_ms, last
         self._answers = {(SYNC, "/"): buffer(b"/"), (GET, "/"): buffer(b"") + STAT, **answers}
         self._held = bytearray()
         self._serving: list[asyncio.Task[None] | None] = []
@@ -71,9 +76,12 @@ class Impostor:
                 xid, kind = struct.unpack(">ii", request[:8])
                 if kind == CLOSE:
                     break
-                found = self._answers.get((kind, "" if kind in (PING, TRANSACTION) else _path(request)))
+                path = "" if kind in (PING, TRANSACTION) else _path(request)
+                found = self._answers.get((kind, path))
                 head = struct.pack(">iqi", xid, 1, NO_NODE if found is None else 0)
                 self._send(writer, framed(head + (found or b"")))
+                if path == self._last:
+                    break
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
@@ -89,6 +97,11 @@ class Impostor:
     def _flush(self, writer: asyncio.StreamWriter) -> None:
         writer.write(bytes(self._held))
         self._held.clear()
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return len(self._serving)
 
     async def ended(self) -> None:
         """Wait until every connection has ended."""
@@ -273,6 +286,27 @@ async def test_answers_in_one_record_of_tls(tmp_path: Path) -> None:
     secret = ZooKeeperSecret(ca=(tmp_path / "crt").read_text())
     seen = await zookeepers.read(access, secret, rights=False, states=False)
     assert seen.topics == len(names_of)
+    await zookeepers.close()
+    listening.close()
+    await impostor.ended()
+
+
+async def test_a_connection_that_breaks_ends_the_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if no request waits for its answer: another session may be at a server that is behind."""
+    parse = zookeeper_nodes.controller_epoch
+
+    def slow(data: bytes, *, version: int) -> EpochNode:
+        time.sleep(1.0)  # the client would connect again meanwhile
+        return parse(data, version=version)
+
+    monkeypatch.setattr(zookeeper_nodes, "controller_epoch", slow)
+    impostor = Impostor({(GET, "/controller_epoch"): buffer(b"5") + STAT}, last="/controller_epoch")
+    listening = await asyncio.start_server(impostor.serve, HOST, 0)
+    zookeepers = KazooZooKeepers(limit_s=10)
+    access = ZooKeeperAccess(connect=f"{HOST}:{listening.sockets[0].getsockname()[1]}")
+    with pytest.raises(ZooKeeperUnreachable, match="the connection broke"):
+        await zookeepers.read(access, NONE, rights=False, states=False)
+    assert impostor.connections == 1
     await zookeepers.close()
     listening.close()
     await impostor.ended()

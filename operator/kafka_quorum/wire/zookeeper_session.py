@@ -146,13 +146,18 @@ class _Connection(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
     """Kazoo's connection, with a limit for each answer and for all, our DIGEST-MD5, and the reason of a failure."""
 
     _left = MAX_SESSION_BYTES
+    _was_open = False
 
     def _connect(self, host: str, hostip: str, port: int) -> Any:  # noqa: ANN401 - two numbers
+        if self._was_open:  # kazoo would go on at another server, in a new session if this one has ended
+            raise RuntimeError("the connection broke")
         try:
-            return super()._connect(host, hostip, port)
+            limits = super()._connect(host, hostip, port)
         except Exception as error:
             self.handler.failed(error)
             raise
+        self._was_open = True
+        return limits
 
     def _read(self, length: int, timeout: float) -> bytes:
         if not 0 <= length <= MAX_ANSWER_BYTES:
