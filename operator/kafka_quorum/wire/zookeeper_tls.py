@@ -11,13 +11,17 @@ from kit.text import clean
 
 
 def tls_of(secret: ZooKeeperSecret) -> ssl.SSLContext | None:
-    """The client's half of TLS: the Secret's authorities alone, names checked (`Malformed`). None without TLS."""
+    """The client's half of TLS: the Secret's authorities alone, names checked (`Malformed`). None without TLS.
+
+    Each certificate in `ca.crt` is trusted by itself, as in Java: brokers need no root above an intermediate authority.
+    """
     if not secret.tls:
         return None
     try:
         context = ssl.create_default_context(cadata=secret.ca)
     except (ssl.SSLError, ValueError, TypeError) as error:
         raise Malformed(f"ca.crt holds no certificate in PEM ({_ssl_words(error)})") from None
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if not secret.certificate and not secret.key:
         return context
     try:
