@@ -162,6 +162,17 @@ def test_the_operator_refuses_what_controllers_would(keys: dict[str, str]) -> No
     assert "secret" not in str(failure.value)
 
 
+@pytest.mark.parametrize("form", ["RSA ", "EC ", "ENCRYPTED "])
+def test_a_key_that_java_does_not_read_is_refused(form: str) -> None:
+    """Python reads PKCS#1 too, which issuers of certificates make by default: controllers would not start with it."""
+    keys = {"ca.crt": "A", "tls.crt": "C"}
+    text = f"# a key\n-----BEGIN {form}PRIVATE KEY-----\nhidden\n-----END {form}PRIVATE KEY-----\n"
+    with pytest.raises(Malformed, match=f"{form}PRIVATE KEY, which .*openssl pkcs8 -topk8") as failure:
+        zookeeper.secret_from(keys | {"tls.key": text})
+    assert "hidden" not in str(failure.value)
+    assert zookeeper.secret_from(keys | {"tls.key": text.replace(form, "")}).key
+
+
 def test_a_line_break_at_the_end_is_no_part_of_a_password(container: Container) -> None:
     """A Secret made from files has one: the operator and the controllers must prove the same password."""
     keys = {"username": "ada\n", "password": "secret\n"}

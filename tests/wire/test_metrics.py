@@ -50,6 +50,18 @@ def test_metrics_that_are_missing() -> None:
             driver(ID, page(**{name: ""}))
 
 
+def test_a_page_that_was_cut() -> None:
+    """A lag of 1234 must not be read as 1: an answer without a length ends where the connection does."""
+    whole = page(behind_lag="1234")
+    first, _, rest = whole.partition("kafka_controller_zk_write_behind_lag")
+    lines = [line for line in rest.splitlines() if line.startswith("kafka")]
+    ordered = first + "\n".join(lines) + "\nkafka_controller_zk_write_behind_lag 1234\n"
+    assert driver(ID, ordered).lag == 1234
+    for less in (1, 2, 4):
+        with pytest.raises(Malformed, match="not complete"):
+            driver(ID, ordered[:-less])
+
+
 def test_the_state_before_it_is_loaded() -> None:
     """-1 is a state of its own."""
     assert driver(ID, page(migration_state="-1.0")).state is DriverState.UNLOADED

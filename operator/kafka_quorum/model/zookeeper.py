@@ -30,7 +30,7 @@ class ZooKeeperSecret:
     `tls` without a certificate of the client is possible: then only ZooKeeper shows one.
     """
 
-    username: str = ""
+    username: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
     ca: str = ""
     certificate: str = ""

@@ -9,6 +9,7 @@ is secured, so its content is in no other object, in no variable and in no comma
 The lines write what Kafka reads into a volume in memory. A change of the Secret takes effect at the next start.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -36,6 +37,8 @@ CERTIFICATE_PROPERTIES: Final = (
 )
 _SECRET: Final = "zookeeper-secret"  # noqa: S105 - the name of a volume
 _FILES: Final = "zookeeper-files"
+_OTHER_KEY: Final = re.compile("-----BEGIN ((?:RSA|EC|DSA|ENCRYPTED|OPENSSH) PRIVATE KEY)-----")
+"""Keys that are not PKCS#8, or are encrypted. Python reads some of them: the preflight would pass with them."""
 _DOLLAR: Final = "kafkaquorum.dollar"
 
 
@@ -52,6 +55,11 @@ def secret_from(texts: Mapping[str, str]) -> ZooKeeperSecret:
         raise Malformed("the ZooKeeper Secret has a client certificate and no ca.crt: add the authority of ZooKeeper's")
     if bool(found["tls.crt"]) != bool(found["tls.key"]):
         raise Malformed("the ZooKeeper Secret needs both tls.crt and tls.key, or none of them")
+    if (form := _OTHER_KEY.search(found["tls.key"])) is not None:
+        raise Malformed(
+            f"tls.key in the ZooKeeper Secret has the form {form.group(1)}, which controllers cannot read: convert it"
+            " with openssl pkcs8 -topk8 -nocrypt"
+        )
     user, password = (found[key].rstrip("\n") for key in ("username", "password"))
     if any(control in user + password for control in ("\n", "\r", "\0")) or (found["username"] and not user):
         raise Malformed("username and password in the ZooKeeper Secret must each be one line of text")

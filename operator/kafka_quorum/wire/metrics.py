@@ -91,6 +91,8 @@ def metrics(page: str) -> Mapping[str, float]:
             if labels or name in found:
                 raise Malformed(f"the page has more than one {name}")
             found[name] = float(value)
+    if lines[-1]:  # a page that was cut could end in the middle of a number
+        raise Malformed("the page is not complete: its last line has no end")
     return found
 
 

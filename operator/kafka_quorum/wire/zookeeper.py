@@ -22,7 +22,8 @@ STATES_S: Final = 60.0
 """The limit of a read of all partitions' states: 10,000 take two to four seconds."""
 _SLACK_S: Final = 2.0
 """How much later than its limit a thread may end."""
-_THREADS: Final = 8
+_THREADS: Final = 64
+"""How many calls run at once, and how many sessions end: a server that hangs must not delay another quorum."""
 T = TypeVar("T")
 
 
@@ -61,6 +62,9 @@ class KazooZooKeepers:
     _threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="zookeeper")
     )
+    _ends: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="zookeeper-end")
+    )
 
     async def read(
         self, access: ZooKeeperAccess, secret: ZooKeeperSecret, *, rights: bool, states: bool
@@ -76,6 +80,7 @@ class KazooZooKeepers:
     async def close(self) -> None:
         """Calls that run end by themselves; no other one begins."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._ends.shutdown(wait=False)
 
     async def _run(
         self,
@@ -119,21 +124,22 @@ class KazooZooKeepers:
         self, connect: nodes.Connect, secret: ZooKeeperSecret, work: Callable[[Session], T], end_s: float
     ) -> T:
         session = Session(connect, secret, end_s)
-        cut = True
         try:
             session.open()
-            result = work(session)
-            cut = False
-            return result
+            return work(session)
+        except BaseException:
+            session.cut()
+            raise
         finally:
-            self._end(session, cut=cut)
+            self._end(session)
 
-    def _end(self, session: Session, *, cut: bool) -> None:
+    def _end(self, session: Session) -> None:
         """End a session beside the caller, who does not wait for it."""
         try:
-            self._threads.submit(session.close, cut=cut)
+            self._ends.submit(session.close)
         except RuntimeError:  # no new work: the operator ends
-            session.close(cut=True)
+            session.cut()
+            session.close()
 
 
 def _unusable(sentence: str) -> ZooKeeperUnusable:

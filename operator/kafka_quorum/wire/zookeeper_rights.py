@@ -20,11 +20,14 @@ from kazoo.exceptions import NoAuthError
 
 from kafka_quorum.wire.zookeeper_nodes import child_names
 from kafka_quorum.wire.zookeeper_session import Session
+from kit.parsing import Malformed
 from kit.text import WORDS_MAX_CHARS, clean
 
 SAMPLES: Final = 16
 MAX_DENIED: Final = 20
 """How many missing rights are named; the last sentence counts the others."""
+MAX_NAMES: Final = 400_000
+"""How many names of nodes are listed, of which some are tried: those of ACLs and of settings."""
 NEVER: Final = -2
 """A version that no node has: ZooKeeper counts from 0, and reads -1 as any."""
 _PROBE: Final = "kafka-quorum-operator-probe"
@@ -120,7 +123,15 @@ def _of_acls(session: Session) -> Iterator[_Probe]:
 
 def _children(session: Session, paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """The children of those that exist."""
-    return {path: child_names(names) for path, names in session.children_all(paths) if names is not None}
+    found: dict[str, tuple[str, ...]] = {}
+    left = MAX_NAMES
+    for path, names in session.children_all(paths):
+        if names is not None:
+            found[path] = child_names(names)
+            left -= len(names)
+        if left < 0:
+            raise Malformed(f"the nodes whose rights are tried have more than {MAX_NAMES} children")
+    return found
 
 
 def _sample(names: Sequence[str]) -> tuple[str, ...]:

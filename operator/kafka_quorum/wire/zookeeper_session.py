@@ -10,17 +10,14 @@ A connection that breaks ends the session: what was read before and after it may
 
 import contextlib
 import logging
-import os
 import secrets
 import select
 import socket
 import ssl
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kazoo.client import KazooClient
@@ -39,12 +36,17 @@ from kafka_quorum.errors import (
 from kafka_quorum.model.zookeeper import ZooKeeperSecret
 from kafka_quorum.wire.digest_md5 import Digest
 from kafka_quorum.wire.zookeeper_nodes import Connect
+from kafka_quorum.wire.zookeeper_tls import tls_of
 from kit.errors import Fault
 from kit.parsing import Malformed
 from kit.text import WORDS_MAX_CHARS, clean
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 """The limit of one answer. ZooKeeper's own clients stop at 1 MiB, unless they are told otherwise."""
+MAX_SESSION_BYTES: Final = 128 * 1024 * 1024
+"""The limit of all answers of a session, which may wait for their reader: 200,000 partitions' states have 39 MB."""
+_PIECE_BYTES: Final = 64 * 1024
+"""What is read at once. For each piece that arrives, Python sets aside as many bytes as are still missing."""
 WINDOW: Final = 256
 """How many requests are on their way at once."""
 _SESSION_S: Final = 6.0
@@ -111,14 +113,19 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
     def select(
         self, readers: list[Any], writers: list[Any], _: list[Any], timeout: float | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Those of these sockets that can be read, and written; kazoo's own makes a selector for each call."""
+        """Those of these sockets that can be read, and written; kazoo's own makes a selector for each call.
+
+        One that has decrypted bytes left can be read, whatever its connection has: a server, or what stands before it,
+        may put several answers into one record of TLS, and may then wait for the next request.
+        """
+        left = [each for each in readers if isinstance(each, ssl.SSLSocket) and each.pending()]
         poll = select.poll()
         for sockets, event in ((readers, select.POLLIN), (writers, select.POLLOUT)):
             for each in sockets:
                 poll.register(each, event)
-        ready = dict(poll.poll(None if timeout is None else timeout * 1000))
+        ready = dict(poll.poll(0 if left else None if timeout is None else timeout * 1000))
         return (
-            [each for each in readers if each.fileno() in ready],
+            [each for each in readers if each in left or each.fileno() in ready],
             [each for each in writers if each.fileno() in ready],
             [],
         )
@@ -136,20 +143,40 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
-    """Kazoo's connection, with a limit for each answer, with our DIGEST-MD5, and with the reason of a failure."""
+    """Kazoo's connection, with a limit for each answer and for all, our DIGEST-MD5, and the reason of a failure."""
+
+    _left = MAX_SESSION_BYTES
+    _was_open = False
 
     def _connect(self, host: str, hostip: str, port: int) -> Any:  # noqa: ANN401 - two numbers
+        if self._was_open:  # kazoo would go on at another server, in a new session if this one has ended
+            raise RuntimeError("the connection broke")
         try:
-            return super()._connect(host, hostip, port)
+            limits = super()._connect(host, hostip, port)
         except Exception as error:
             self.handler.failed(error)
             raise
+        self._was_open = True
+        return limits
 
     def _read(self, length: int, timeout: float) -> bytes:
         if not 0 <= length <= MAX_ANSWER_BYTES:
-            raise ConnectionDropped(f"an answer has {length} bytes, at most {MAX_ANSWER_BYTES} are read")
-        data: bytes = super()._read(length, timeout)
-        return data
+            raise self._too_much(f"an answer has {length} bytes, at most {MAX_ANSWER_BYTES} are read")
+        self._left -= length
+        if self._left < 0:
+            raise self._too_much(f"the answers have more than {MAX_SESSION_BYTES} bytes")
+        data: bytes = super()._read(min(length, _PIECE_BYTES), timeout)
+        if len(data) == length:
+            return data
+        whole = bytearray(data)
+        while len(whole) < length:
+            whole += super()._read(min(length - len(whole), _PIECE_BYTES), timeout)
+        return bytes(whole)
+
+    def _too_much(self, why: str) -> ConnectionDropped:
+        error = ConnectionDropped(why)
+        self.handler.failed(error)
+        return error
 
     def _authenticate_with_sasl(self, host: str, timeout: float) -> None:  # noqa: ARG002 - kazoo's signature
         digest = Digest(
@@ -188,7 +215,7 @@ class Session:
         self.where = f"ZooKeeper at {connect.hosts}"
         self._end_s = end_s
         self._hidden = [text for text in (secret.password, secret.key) if text]
-        self._user = secret.username
+        self._with_user = secret.sasl
         try:
             tls = tls_of(secret)
         except Malformed as error:
@@ -227,10 +254,12 @@ class Session:
                 outcome_unknown=False,
             )
 
-    def close(self, *, cut: bool) -> None:
-        """End the session; `cut` without a last word, for a server that does not answer. May take seconds."""
-        if cut:
-            self._handler.cut()
+    def cut(self) -> None:
+        """End the connection at once, without a last word: nothing that waits is sent any more."""
+        self._handler.cut()
+
+    def close(self) -> None:
+        """End the session, and its threads. May take seconds."""
         with contextlib.suppress(Exception):  # nothing depends on it: the server ends the session too
             self.client.stop()
             self.client.close()
@@ -280,7 +309,9 @@ class Session:
         return found
 
     def answer(self, path: str, pending: Any) -> Any:  # noqa: ANN401 - whatever the request returns
-        """The answer to a request; None if the node does not exist."""
+        """The answer to a request; None if the node does not exist. One that came after the end is none."""
+        if not self.in_time():
+            raise self._late()
         try:
             return pending.get(timeout=max(self._end_s - time.monotonic(), 0.0))
         except NoNodeError:
@@ -302,7 +333,7 @@ class Session:
                 outcome_unknown=False,
             ) from None
         except KazooTimeoutError:
-            raise self._unreachable("no answer within the limit of the whole read") from None
+            raise self._late() from None
         except KazooException as error:
             raise self._unreachable(type(error).__name__) from None
         except Exception as error:  # noqa: BLE001 - what kazoo makes of bytes that are no answer
@@ -329,8 +360,8 @@ class Session:
 
     @property
     def who(self) -> str:
-        """The client, for a sentence."""
-        return f"user {clean(self._user, max_chars=80)}" if self._user else "a client without a user"
+        """The client, for a sentence: without the user's name, which is content of the Secret."""
+        return "the Secret's user" if self._with_user else "a client without a user"
 
     @property
     def _words(self) -> str:
@@ -338,6 +369,9 @@ class Session:
         for secret in self._hidden:
             text = text.replace(secret, "***")
         return clean(text, max_chars=WORDS_MAX_CHARS)
+
+    def _late(self) -> ZooKeeperUnreachable:
+        return self._unreachable("no answer within the limit of the whole read")
 
     def _unreachable(self, why: str) -> ZooKeeperUnreachable:
         words = f" ({self._words})" if self._words else ""
@@ -357,36 +391,3 @@ class Session:
                 yield first, self.answer(first, pending)
         for path, pending in waiting:
             yield path, self.answer(path, pending)
-
-
-def tls_of(secret: ZooKeeperSecret) -> ssl.SSLContext | None:
-    """The client's half of TLS: the Secret's authorities alone, names checked (`Malformed`). None without TLS."""
-    if not secret.tls:
-        return None
-    try:
-        context = ssl.create_default_context(cadata=secret.ca)
-    except (ssl.SSLError, ValueError, TypeError) as error:
-        raise Malformed(f"ca.crt holds no certificate in PEM ({_ssl_words(error)})") from None
-    if not secret.certificate and not secret.key:
-        return context
-    try:
-        with tempfile.TemporaryDirectory(prefix="zookeeper-") as home:  # Python loads a certificate from files alone
-            certificate, key = (Path(home) / name for name in ("tls.crt", "tls.key"))
-            for path, text in ((certificate, secret.certificate), (key, secret.key)):
-                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
-                    file.write(text)
-            context.load_cert_chain(certificate, key, password=_no_password)
-    except (OSError, ValueError) as error:
-        raise Malformed(f"tls.crt and tls.key cannot be used together ({_ssl_words(error)})") from None
-    return context
-
-
-def _no_password() -> str:
-    """An encrypted key is an error: without this, Python would ask at the terminal."""
-    raise ValueError("the key is encrypted")
-
-
-def _ssl_words(error: Exception) -> str:
-    """What OpenSSL says: reasons of its own, never a part of a certificate or a key."""
-    reason = error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)
-    return clean(str(reason), max_chars=80)
