@@ -291,6 +291,16 @@ def test_what_a_confirmation_counts_for() -> None:
         assert not judge(judged(wrong, confirming(PLAIN))).allowed
 
 
+def test_a_confirmation_counts_for_no_broker_of_zookeeper() -> None:
+    """ZooKeeper is not given up while a broker is registered in it: a person may have confirmed too early."""
+    added = tuple(each for each in look_at(STARTS).zookeeper.value.brokers if each.node_id == 2)  # type: ignore[union-attr]  # it is known
+    look = silent_broker(look_at(DUAL, FINALIZES))
+    assert may_finalize(judged(look, confirming(FINALIZES))).allowed
+    verdict = may_finalize(judged(with_keeper(look, brokers=added), confirming(FINALIZES)))
+    assert not verdict.allowed
+    assert "brokers 2 are registered in ZooKeeper" in verdict.reason
+
+
 def test_a_lost_disk_does_not_hold_the_migration() -> None:
     """A controller on a replaced disk cannot come back before the quorum is dynamic, so no gate waits for it."""
     look = look_at(STARTS)

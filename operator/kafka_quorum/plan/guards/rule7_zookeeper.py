@@ -101,6 +101,9 @@ def why_brokers_left(situation: Situation) -> str:
     """Which brokers are not KRaft brokers yet; empty if all are."""
     if why := _why_brokers(situation):
         return why
+    seen = keeper(situation)
+    if not isinstance(seen, str) and seen.registered:  # whatever was confirmed
+        return f"brokers {_ids(sorted(seen.registered))} are registered in ZooKeeper, so they are no KRaft brokers"
     left = brokers_in_migration(situation)
     if left is None:
         return _why_no_count(situation)
