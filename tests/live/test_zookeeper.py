@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from kio.static.protocol import ResponsePayload
 from tests.live.broker_worlds import note
 from tests.live.jars import Kafka, ensure_kafka
 from tests.live.zookeeper_world import (
+    DEADLINE_S,
     MIGRATION,
     NONE,
     POST_MIGRATION,
@@ -434,6 +436,62 @@ def test_an_epoch_that_is_raised_under_a_broker_stops_it(new_world: Callable[...
     until("its states", lambda: len([each for each in world.states() if "during" in each]) > 1)
     world.produce("during")
     world.close()
+
+
+@pytest.mark.full
+def test_a_new_leader_reports_no_lag_before_it_has_written(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A process reports a lag of 0 until it has written to ZooKeeper, which may lack acknowledged metadata meanwhile.
+
+    What shows that it has written is the epoch of its metadata in /migration: that of its election.
+    """
+    world = new_world("new-leader", brokers=(1,))
+    controller, (keeper,) = world.controllers[CONTROLLER], world.zookeepers
+    world.open()
+    world.topic("many", partitions=300, replicas=1)
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    world.roll(BrokerMode.MIGRATION)
+    world.reaches(MIGRATION)
+    world.roll(BrokerMode.KRAFT)
+    assert keeper.process is not None
+    keeper.process.freeze()
+    world.topic("acknowledged", partitions=1, replicas=1)
+    controller.kill()
+    keeper.process.thaw()
+    world.start(controller)
+    looks = list(_looks(world, controller))
+    assert (0.0, True) in {(each.lag, each.lacks) for each in looks}
+    written = [each for each in looks if each.written == each.epoch]
+    assert written
+    assert not any(each.lacks for each in written)
+    note("a new leader", looks=len(looks), unwritten=len(looks) - len(written))
+    world.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A leader's lag and epoch, the epoch in /migration, and whether ZooKeeper lacks the topic."""
+
+    lag: float
+    epoch: float
+    written: int
+    lacks: bool
+
+
+def _looks(world: ZooKeeperWorld, controller: Server) -> Iterator[_Look]:
+    """Looks at a controller from its election to the third one in which it has written."""
+    written, end_s = 0, time.monotonic() + DEADLINE_S
+    while written < 3 and time.monotonic() < end_s:
+        metrics = world.metrics(controller)
+        if (_of(metrics, "ActiveControllerCount"), _of(metrics, "ZkMigrationState")) != (1, MIGRATION):
+            continue
+        migration, lacks = world.read("/migration"), world.read("/brokers/topics/acknowledged") is None
+        assert migration is not None
+        epoch, lag = metrics["kafka_server_raft_metrics_current_epoch"], _of(metrics, "ZkWriteBehindLag")
+        assert lag is not None
+        found = json.loads(migration.text)["kraft_metadata_epoch"]
+        written += found == epoch
+        yield _Look(lag=lag, epoch=epoch, written=found, lacks=lacks)
 
 
 @pytest.mark.full

@@ -261,6 +261,23 @@ async def test_what_was_read_for_another_stage_is_no_answer() -> None:
     assert isinstance((await bench.look(plain(DUAL))).zookeeper, Known)
 
 
+async def test_what_was_read_before_the_leader_reported_is_no_answer() -> None:
+    """A gate compares ZooKeeper with the leader: a read that is older than its state, or its election, is no answer."""
+    bench, look = Bench(), plain(RETURN)
+    assert isinstance(look.quorum, Known)
+    assert isinstance((await bench.second(look)).zookeeper, Known)
+    bench.sources.reports = driver_of(RETURN)  # until then it was in pre-migration
+    assert isinstance((await bench.look(look)).zookeeper, Unknown)
+    assert isinstance((await bench.look(look)).zookeeper, Known)
+    answer = replace(look.quorum.value.answer, leader_epoch=6)
+    elected = replace(look, quorum=Known(value=replace(look.quorum.value, answer=answer)))
+    assert isinstance((await bench.look(elected)).zookeeper, Unknown)
+    silent = replace(look, quorum=Unknown(reason="an election"))
+    for each in (elected, silent, elected):
+        assert isinstance((await bench.look(each)).zookeeper, Known)
+    assert len(bench.sources.asked) == 3
+
+
 async def test_an_old_read_is_no_answer() -> None:
     """A read that hangs leaves the last one: when that is old, ZooKeeper is Unknown."""
     bench = Bench()

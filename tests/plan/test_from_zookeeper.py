@@ -74,6 +74,7 @@ from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.conformance import differs
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MIGRATIONS, ZOOKEEPER_TO_KRAFT
 from kafka_quorum.model.names import RETIRED, contract_name
@@ -303,25 +304,48 @@ def test_a_roll_back_goes_on_when_the_request_is_taken_back() -> None:
 
 
 def test_followers_stop_first() -> None:
-    """The followers stop together, so that the leader commits nothing more; the leader stops when they are gone."""
+    """The followers stop one after the other, so that the leader commits nothing more; it stops when they are gone."""
     look = look_at(STOP, BACKWARD_SPEC)
     assert sorted(action.pod.node_id for action in every(planned(look, BACKWARD_SPEC), DeletePod)) in ([3001], [3002])
     last = replace(look, pods=tuple(one for one in look.pods if one.node_id == 3000))
     assert [action.pod.node_id for action in every(planned(last, BACKWARD_SPEC), DeletePod)] == [3000]
-    leaderless = replace(look, quorum=SILENT)  # then the one stays longest that ZooKeeper names
-    assert {action.pod.node_id for action in every(planned(leaderless, BACKWARD_SPEC), DeletePod)} < {3001, 3002}
+
+
+def test_without_a_leader_the_last_claim_counts() -> None:
+    """If no leader answers, and ZooKeeper is not of this quorum any more, the one stops last that led by ZooKeeper."""
+    look = replace(look_at(STOP, BACKWARD_SPEC), quorum=SILENT)
+    another = with_keeper(look, controller=replace(KRAFT_LEADS, node_id=NodeID(9)))
+    assert len(every(planned(another, BACKWARD_SPEC), DeletePod)) == 1
+    pair = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3001))
+    last = tuple(replace(one, deleting=one.node_id == 3002) for one in pair.pods)
+    assert not every(planned(replace(pair, pods=last), BACKWARD_SPEC), DeletePod)  # 3000 has the claim
 
 
 def test_what_is_committed_after_the_decision_is_waited_for() -> None:
-    """Records that ZooKeeper lacks stop the first stop; once one controller is away, the others follow."""
+    """Records that ZooKeeper lacks stop each stop, as long as the quorum can write them; the status says so."""
     look = with_driver(look_at(STOP, BACKWARD_SPEC), lag=1)
-    assert not every(planned(look, BACKWARD_SPEC), DeletePod)
+    begun = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3001))
     silent = replace(look_at(STOP, BACKWARD_SPEC), driver=Unknown(reason="no metrics"))
-    assert not every(planned(silent, BACKWARD_SPEC), DeletePod)
+    for each, words in ((look, "1 records behind"), (begun, "1 records behind"), (silent, "no metrics")):
+        said = planned(each, BACKWARD_SPEC)
+        assert not every(said, DeletePod)
+        assert words in wait(said, "ControllersStop").message
     another = with_keeper(look, controller=ZOOKEEPER_LEADS)  # this quorum writes nothing to ZooKeeper any more
     assert every(planned(another, BACKWARD_SPEC), DeletePod)
-    begun = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3001))
-    assert [action.pod.node_id for action in every(planned(begun, BACKWARD_SPEC), DeletePod)] == [3002]
+
+
+def test_a_leader_is_waited_for_while_there_can_be_one() -> None:
+    """An election may come between: the quorum stops when a leader has answered, or when no majority is left."""
+    look = replace(look_at(STOP, BACKWARD_SPEC), quorum=SILENT, driver=SILENT)
+    pair = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3001))
+    for each in (look, pair):
+        said = planned(each, BACKWARD_SPEC)
+        assert not every(said, DeletePod)
+        assert "delete the pods" in wait(said, "ControllersStop").message
+    down = replace(pair, kube_nodes=kube_nodes([pair.pods[1].node_name], ready=False))
+    last = replace(pair, pods=tuple(one for one in pair.pods if one.node_id == 3000))
+    for each in (down, last):
+        assert every(planned(each, BACKWARD_SPEC), DeletePod)
 
 
 def test_no_pod_is_made_for_a_controller_that_ended() -> None:

@@ -170,6 +170,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_leave_zookeeper, MIGRATES, PLAIN, keeper(controller=replace(KRAFT_LEADS, node_id=NodeID(3001))), "3000"),
     (may_leave_zookeeper, MIGRATES, PLAIN, keeper(migration=None), "/migration"),
     (may_leave_zookeeper, MIGRATES, PLAIN, keeper(migration=EMPTY), "/migration"),
+    (may_leave_zookeeper, MIGRATES, PLAIN, keeper(controller=replace(KRAFT_LEADS, kraft_epoch=4)), "it leads in 5"),
+    (may_leave_zookeeper, MIGRATES, PLAIN, keeper(migration=replace(COPIED, kraft_metadata_epoch=4)), "since it was"),
     (may_leave_zookeeper, MIGRATES, PLAIN, driver(lag=None), "how far"),
     (may_leave_zookeeper, MIGRATES, PLAIN, driver(lag=5000), "5000 records"),
     (may_leave_zookeeper, MIGRATES, PLAIN, driver(migrating=None), "3000 does not report how many"),
@@ -210,6 +212,15 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_stop_controllers, RETURN, TURNS, keeper(controller=ZOOKEEPER_LEADS), "does not name controller 3000"),
     (may_stop_controllers, RETURN, TURNS, keeper(denied=("ZooKeeper does not let us",)), "does not let us"),
     (may_stop_controllers, RETURN, TURNS, driver(lag=1), "1 records"),
+    (may_stop_controllers, RETURN, TURNS, keeper(controller=replace(KRAFT_LEADS, kraft_epoch=4)), "it leads in 5"),
+    (may_stop_controllers, RETURN, TURNS, keeper(migration=replace(COPIED, kraft_metadata_epoch=4)), "since it was"),
+    (may_stop_controllers, STOP, TURNS, driver(lag=1), "1 records"),
+    (may_stop_controllers, STOP, TURNS, silent_driver, "no metrics"),
+    (may_stop_controllers, STOP, TURNS, silent_keeper, "connection refused"),
+    (may_stop_controllers, STOP, TURNS, silent_leader, "delete the pods"),
+    (may_stop_controllers, STOP, TURNS, keeper(controller=replace(KRAFT_LEADS, node_id=NodeID(3001))), "3000"),
+    (may_stop_controllers, STOP, TURNS, keeper(controller=replace(KRAFT_LEADS, kraft_epoch=4)), "it leads in 5"),
+    (may_stop_controllers, STOP, TURNS, keeper(migration=replace(COPIED, kraft_metadata_epoch=4)), "since it was"),
     (may_stop_controllers, RETURN, TURNS, driver(migrating=2), "2 of 3 brokers are registered in migration mode"),
     (may_stop_controllers, RETURN, TURNS, driver(migrating=None), "does not report how many brokers migrate"),
     (may_stop_controllers, RETURN, TURNS, without_registration, "brokers 2 have replicas, and are not registered"),
@@ -286,6 +297,16 @@ def test_what_a_confirmation_counts_for() -> None:
         assert judge(judged(look, confirming(PLAIN))).allowed
         wrong = with_broker(look_at(at), 2, {"process.roles": "broker", "zookeeper.metadata.migration.enable": "x"})
         assert not judge(judged(wrong, confirming(PLAIN))).allowed
+
+
+def test_a_confirmation_counts_for_no_broker_of_zookeeper() -> None:
+    """ZooKeeper is not given up while a broker is registered in it: a person may have confirmed too early."""
+    added = tuple(each for each in look_at(STARTS).zookeeper.value.brokers if each.node_id == 2)  # type: ignore[union-attr]  # it is known
+    look = silent_broker(look_at(DUAL, FINALIZES))
+    assert may_finalize(judged(look, confirming(FINALIZES))).allowed
+    verdict = may_finalize(judged(with_keeper(look, brokers=added), confirming(FINALIZES)))
+    assert not verdict.allowed
+    assert "brokers 2 are registered in ZooKeeper" in verdict.reason
 
 
 def test_a_lost_disk_does_not_hold_the_migration() -> None:

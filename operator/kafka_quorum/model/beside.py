@@ -7,6 +7,7 @@ from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MigrationKind
+from kafka_quorum.model.nodes import is_down
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverSeen, DriverState, GiveBack, SavedNodes, ZooKeeperSeen
@@ -99,14 +100,68 @@ def why_not_dual(situation: Situation, *, most_lag: int = MOST_LAG) -> str:
     said, seen = driver(situation), keeper(situation)
     if isinstance(seen, str) or isinstance(said, str):
         return str(seen)
-    leads, left = seen.controller, seen.migration
+    if why := _why_not_written(situation, said, seen):
+        return why
+    if said.lag is None:
+        return f"controller {said.node_id} does not report how far ZooKeeper is behind"
+    return "" if said.lag <= most_lag else f"ZooKeeper is {said.lag} records behind the metadata log"
+
+
+def _why_not_written(situation: Situation, said: DriverSeen, seen: ZooKeeperSeen) -> str:
+    """Why the leader has not claimed ZooKeeper and written to it, each in its present epoch. Empty if it has.
+
+    Until a process writes metadata to ZooKeeper for the first time it reports a lag of 0, whatever ZooKeeper lacks
+    (ZkWriteBehindLag of 3.9). Before that it compares everything with ZooKeeper. Clients change metadata meanwhile.
+    """
+    leads, left, quorum = seen.controller, seen.migration, situation.observed.quorum
+    epoch = None if isinstance(quorum, Unknown) else quorum.value.answer.leader_epoch
     if leads is None or leads.kraft_epoch is None or leads.node_id != said.node_id:
         return f"znode /controller does not name controller {said.node_id}, which leads"
     if left is None or left.fault or not left.copied:
         return "znode /migration does not say that the metadata was copied"
-    if said.lag is None:
-        return f"controller {said.node_id} does not report how far ZooKeeper is behind"
-    return "" if said.lag <= most_lag else f"ZooKeeper is {said.lag} records behind the metadata log"
+    if leads.kraft_epoch != epoch:
+        return (
+            f"znode /controller names controller {said.node_id} with epoch {leads.kraft_epoch}, and it leads in {epoch}"
+        )
+    if left.kraft_metadata_epoch != epoch:
+        way_out = "If that lasts, create a topic: a change of metadata shows whether it can"
+        return f"controller {said.node_id} has not written to ZooKeeper since it was elected. {way_out}"
+    return ""
+
+
+def why_lags(situation: Situation) -> str:
+    """Why a controller of a roll back must not stop yet: ZooKeeper may lack what this quorum has committed.
+
+    Empty if waiting does not help: ZooKeeper has no claim of this quorum, or the quorum can have no leader any more.
+    """
+    seen = keeper(situation)
+    if not isinstance(seen, str) and not _has_claim_of(situation, seen):
+        return ""
+    if isinstance(situation.observed.quorum, Unknown):
+        why = f"the quorum has no leader ({situation.observed.quorum.reason}), and ZooKeeper may lack what it has"
+        way_out = "If no leader comes back, delete the pods of the controllers: what ZooKeeper lacks is lost then"
+        return f"{why}. {way_out}" if _may_elect(situation) else ""
+    if isinstance(seen, str):
+        return seen
+    said = driver(situation)
+    if isinstance(said, str):
+        return said
+    return why_not_dual(situation, most_lag=0) if said.state is DriverState.MIGRATION else ""
+
+
+def _has_claim_of(situation: Situation, seen: ZooKeeperSeen) -> bool:
+    """Whether ZooKeeper is written to by a controller of this quorum, as far as its nodes say."""
+    leads, left = seen.controller, seen.migration
+    ours = leads is not None and leads.kraft_epoch is not None and situation.record.node(leads.node_id) is not None
+    return ours and left is not None and left.copied and not left.fault
+
+
+def _may_elect(situation: Situation) -> bool:
+    """Whether a majority of the controllers runs, or comes back by itself: no pod is made again in a roll back."""
+    observed, voters = situation.observed, len(situation.record.nodes)
+    pods = [pod for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting]
+    left = {pod.node_id for pod in pods if not is_down(observed, pod.node_name)}
+    return len(left) > voters // 2
 
 
 def brokers_in_migration(situation: Situation) -> int | None:

@@ -3,7 +3,8 @@
 ZooKeeper may take seconds, and a cluster may have thousands of partitions, so a look uses the last read. A read begins
 again as soon as the last one is `EVERY_S` old, or at once if what it was begun for has changed. One that failed is
 followed `EVERY_S` after its end. One that is older than `OLD_S` is no answer. The metrics of the leader are read in
-every look: one small page.
+every look: one small page. A gate compares the two, so a read that began before the leader was elected, or before it
+reported its present state, is no answer either.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
+from kafka_quorum.model.zookeeper import DriverSeen, DriverState, ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
 from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.drivers import Drivers
@@ -90,11 +91,14 @@ class KeeperReads:
         self._last: dict[ObjectKey, _Read] = {}
         self._begun_s: dict[ObjectKey, float] = {}
         self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
+        self._stands: dict[ObjectKey, tuple[int, DriverState]] = {}
+        """The leader's epoch, and the state that it reports, as they were last known."""
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone."""
         self._last.pop(key, None)
         self._begun_s.pop(key, None)
+        self._stands.pop(key, None)
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
@@ -114,7 +118,9 @@ class KeeperReads:
         if self._edges.zookeepers is None:
             return replace(observed, zookeeper=_NOBODY, driver=_NOBODY, log_dirs=_NOBODY)
         access = _access(observed) or migrate.beside.access
-        because, now_s = _because(observed.record, access), self._clock.monotonic()
+        driver = await self._driver(observed, port)
+        because = (*_because(observed.record, access), self._stand(key, observed, driver))
+        now_s = self._clock.monotonic()
         last = self._last.get(key)
         changed = last is None or last.because != because
         due = last is None or changed or last.is_due(self._begun_s.get(key, -OLD_S), now_s)
@@ -123,10 +129,17 @@ class KeeperReads:
             self._begun_s[key] = now_s
             self._tasks[key] = asyncio.create_task(self._read(key, desired, access, observed.record, because))
         fresh = last is not None and last.because == because and now_s - last.at_s <= OLD_S
-        driver = await self._driver(observed, port)
         if last is None or not fresh:
             return replace(observed, zookeeper=_NOT_READ, driver=driver, log_dirs=_NOT_READ)
         return replace(observed, zookeeper=last.zookeeper, driver=driver, log_dirs=last.log_dirs)
+
+    def _stand(
+        self, key: ObjectKey, observed: Observed, driver: Knowable[DriverSeen]
+    ) -> tuple[int, DriverState] | None:
+        """What a read must be newer than. While no leader reports its state, the last one that did counts."""
+        if isinstance(observed.quorum, Known) and isinstance(driver, Known):
+            self._stands[key] = (observed.quorum.value.answer.leader_epoch, driver.value.state)
+        return self._stands.get(key)
 
     async def _read(
         self,

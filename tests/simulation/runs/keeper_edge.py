@@ -93,13 +93,12 @@ class DriverEdge(Edge):
                 raise failure()
             keeper = found.committed.keeper
             state = DriverState.UNLOADED if found.high_watermark < 0 else keeper.state or DriverState.NONE
-            lag = len(keeper.records - model.records) if state is DriverState.MIGRATION else 0
             return DriverSeen(
                 node_id=node_id,
                 active=found.leads,
                 state=state,
                 migrating=sum(keeper.brokers.values()),
-                lag=lag if found.migrates else None,
+                lag=model.lag(found),
             )
 
         call = Call(verb="metrics", what="controller", name=str(node_id), writes=False)

@@ -13,6 +13,7 @@ from kafka_quorum.model.beside import (
     unknown_brokers,
     why_behind,
     why_kraft_brokers,
+    why_lags,
     why_not_dual,
     why_not_in,
 )
@@ -33,7 +34,6 @@ from kafka_quorum.model.permit import (
     StopControllers,
     ZooKeeperLeads,
 )
-from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
@@ -101,6 +101,9 @@ def why_brokers_left(situation: Situation) -> str:
     """Which brokers are not KRaft brokers yet; empty if all are."""
     if why := _why_brokers(situation):
         return why
+    seen = keeper(situation)
+    if not isinstance(seen, str) and seen.registered:  # whatever was confirmed
+        return f"brokers {_ids(sorted(seen.registered))} are registered in ZooKeeper, so they are no KRaft brokers"
     left = brokers_in_migration(situation)
     if left is None:
         return _why_no_count(situation)
@@ -143,7 +146,7 @@ def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
     if situation.record.overlay.stopped:
-        lags = _why_lags(situation)
+        lags = why_lags(situation)
         return no(f"{first}: {lags}") if lags else yes("the controllers stop: no broker depended on them when it began")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
@@ -175,24 +178,6 @@ def _is_early(situation: Situation, seen: ZooKeeperSeen) -> bool:
     before = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
     elected = leads is not None and not is_led_by_kraft(seen) and leads.node_id in seen.registered
     return before or (elected and (left is None or not left.copied))  # whatever the log says
-
-
-def _why_lags(situation: Situation) -> str:
-    """Why the first controller must not stop yet: what was committed since the decision is not in ZooKeeper.
-
-    Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
-    """
-    observed, seen = situation.observed, keeper(situation)
-    pods = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting}
-    if isinstance(observed.quorum, Unknown) or len(pods) < len(situation.record.nodes):
-        return ""
-    leads = None if isinstance(seen, str) else seen.controller
-    if not isinstance(seen, str) and (leads is None or leads.node_id != observed.quorum.value.answer.leader_id):
-        return ""
-    said = driver(situation)
-    if isinstance(said, str):
-        return said
-    return f"ZooKeeper is {said.lag} records behind the metadata log" if said.lag != 0 else ""
 
 
 def _return_with(situation: Situation) -> str:

@@ -1,5 +1,7 @@
 """What a roll back to ZooKeeper does with the controllers: they stop, and at its end their volumes are retired."""
 
+from collections.abc import Sequence
+
 from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim, DeletePod
 from kafka_quorum.model.beside import keeper
 from kafka_quorum.model.desired import VolumeFate
@@ -31,7 +33,7 @@ def stopped(situation: Situation) -> Part:
     leader = _leader(situation)
     followers = [pod for pod in kafka if pod.node_id != leader]
     due = followers or kafka
-    stops = (_stop(situation, pod) for pod in due)
+    stops = (_held(situation, due), *(_stop(situation, pod) for pod in due))
     return merged((*formatters, *stops, *(_retired(situation, claim) for claim in situation.observed.claims)))
 
 
@@ -50,6 +52,14 @@ def _formatter(pod: Pod) -> Part:
     text = f"formatter {pod.name} is removed: the controllers stop"
     delete = DeletePod(pod=pod, reason="FormatterDone", message=text, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
+
+
+def _held(situation: Situation, due: Sequence[Pod]) -> Part:
+    """Why none of these stops, once for all of them."""
+    verdict = may_stop_controllers(situation) if any(not pod.deleting for pod in due) else None
+    if not isinstance(verdict, Refusal):
+        return Part()
+    return Part(waits=(Wait(severity=Severity.PROGRESS, reason="ControllersStop", message=verdict.reason),))
 
 
 def _stop(situation: Situation, pod: Pod) -> Part:

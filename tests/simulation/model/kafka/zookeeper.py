@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 CLUSTER: Final = ClusterID("MkU3OEVBNTcwNTJENDM2Qg")
 RELEASE: Final = "3.9.2"
 ASSIGNED: Final = "orders-0"
-_WRITE_STEPS: Final = 4
-"""A client changes metadata every other second."""
+WRITE_STEPS: Final = 4
+"""A client changes metadata every other second, unless a scenario changes that."""
 _ELECTION_S: Final = 1.0
 _LED: Final = (DriverState.MIGRATION, DriverState.POST_MIGRATION)
 
@@ -75,6 +75,10 @@ class ZooKeeperModel:
         """Nobody reaches ZooKeeper."""
         self.lags = False
         """The driver does not come to write to ZooKeeper."""
+        self.compares = False
+        """A controller that was elected claims ZooKeeper, and does not come to write: it compares everything first."""
+        self.write_steps = WRITE_STEPS
+        """A client changes metadata once in this number of steps."""
         self.acknowledged: frozenset[int] = frozenset()
         """What clients were told is stored."""
         self._asked: frozenset[int] = frozenset()
@@ -87,7 +91,9 @@ class ZooKeeperModel:
         self._steps, self._next = 0, 1
         self._activated: tuple[str, int] = ("", -1)
         self._recovered: set[str] = set()
-        self._claimed = -1
+        self._claimed, self._compared = -1, -1
+        self._writers: set[str] = set()
+        """The processes that have written metadata to ZooKeeper."""
         self._free_s = 0.0
 
     def begin(self, cluster_id: ClusterID, node_ids: tuple[int, ...]) -> None:
@@ -188,6 +194,14 @@ class ZooKeeperModel:
         brokers = tuple((one.mode, one.runs) for one in self.brokers)
         return controller, copied, state, brokers, self.away, self.unseen
 
+    def lag(self, process: Process) -> int | None:
+        """ZkWriteBehindLag of a controller: 0 until this process has written metadata, whatever ZooKeeper lacks."""
+        keeper = process.committed.keeper
+        if not process.migrates:
+            return None
+        dual = keeper.state is DriverState.MIGRATION and process.incarnation in self._writers
+        return len(keeper.records - self.records) if dual else 0
+
     # Brokers
 
     def stop(self, broker: KeeperBroker) -> None:
@@ -226,7 +240,7 @@ class ZooKeeperModel:
             self._recover()
             if leader is not None and leader.high_watermark >= 0 and leader.migrates and not self.lags:
                 self._drive(leader)
-        if self._steps % _WRITE_STEPS == 0:
+        if self._steps % self.write_steps == 0:
             self._write(leader)
         self._judge()
 
@@ -293,12 +307,14 @@ class ZooKeeperModel:
         if self._claimed != epoch:
             self._claim(leader)
         mine = self.controller is not None and self.controller.kraft_epoch == epoch
-        if not mine:
+        if not mine or (self.compares and self._compared != epoch):
             return
+        self._compared = epoch
         if gone := self.records - keeper.records:
             self._break("7, records", f"the driver deletes records in ZooKeeper that KRaft never had: {_first(gone)}")
         if keeper.records != self.records or self.migration is None or not self.migration.copied:
             self.records, self.state_epoch = keeper.records, max(self.state_epoch, epoch)
+            self._writers.add(leader.incarnation)
             before = -1 if self.migration is None else self.migration.version
             self.migration = MigrationNode(
                 version=before + 1,
@@ -372,7 +388,7 @@ class ZooKeeperModel:
         """The quorum has ended: another attempt begins with a new metadata log."""
         self._kraft.committed.pop(self.cluster_id, None)
         self._kraft.led_since_s.pop(self.cluster_id, None)
-        self._activated, self._claimed, self._asked = ("", -1), -1, frozenset()
+        self._activated, self._claimed, self._compared, self._asked = ("", -1), -1, -1, frozenset()
 
 
 def _claim(node_id: NodeID, kraft_epoch: int | None, epoch: EpochNode) -> ControllerNode:

@@ -10,6 +10,7 @@ from tests.simulation.model.kafka.zookeeper_broker import CONNECT, MIGRATES, ROL
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
@@ -17,6 +18,7 @@ from tests.simulation.runs.scenarios.scenes import (
     applies,
     does_nothing,
     has_copies,
+    loses,
     resource,
     rests,
     spec_of,
@@ -209,6 +211,22 @@ def zookeeper_lags(steps: int) -> Act:
     return act
 
 
+def clients_hurry(world: World, _: Checker) -> None:
+    """From now on a client changes metadata in each step."""
+    world.zookeeper.write_steps = 1
+
+
+def elects_slowly(steps: int) -> Act:
+    """The leader ends. For this number of steps the next one compares everything with ZooKeeper before it writes."""
+
+    def act(world: World, checker: Checker) -> None:
+        world.zookeeper.compares = True
+        world.later(steps, lambda: setattr(world.zookeeper, "compares", False))
+        loses(Loss.SANDBOX, "leader")(world, checker)
+
+    return act
+
+
 def broker_stops(node_id: int, steps: int) -> Act:
     """A broker is down for this number of steps."""
 
@@ -280,6 +298,22 @@ def has_znode(world: World) -> bool:
 def runs_one(world: World) -> bool:
     """Once a controller runs."""
     return bool(world.zookeeper.controllers())
+
+
+def runs_none(world: World) -> bool:
+    """Once no controller runs."""
+    return not world.zookeeper.controllers()
+
+
+def both_hold(first: When, second: When) -> When:
+    """Once both conditions hold."""
+    return lambda world: first(world) and second(world)
+
+
+def stops_first(world: World) -> bool:
+    """Once the first controller of a roll back is told to stop."""
+    left = [pod for pod in world.kube.all(PODS) if "deletionTimestamp" not in pod["metadata"]]
+    return stage(world)[1] == "ControllersStop" and len(left) < len(record(world)["nodes"])
 
 
 def is_copied(world: World) -> bool:

@@ -19,10 +19,13 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     another_claims,
     at,
     becomes_kraft,
+    both_hold,
     breaks_migration,
     broker_stops,
+    clients_hurry,
     either,
     elects_again,
+    elects_slowly,
     finalized,
     formats,
     has_begun,
@@ -36,8 +39,10 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     owner_sleeps,
     parked,
     rolled_back,
+    runs_none,
     runs_one,
     some,
+    stops_first,
     untouched,
     waits_before,
     zookeeper_is_away,
@@ -167,6 +172,8 @@ _BEYOND: Final[dict[str, Act]] = {
     "a-sleeping-owner": owner_sleeps(120),
 }
 """What may happen at a stage."""
+_OF_CONTROLLERS: Final = frozenset({"a-lost-disk", "a-lost-claim", "the-leader-killed", "a-frozen-leader"})
+"""What can happen only while controllers run."""
 
 
 def _at(kind: str, stage: str, name: str, act: Act) -> KeeperScenario:
@@ -234,6 +241,7 @@ AT_STAGES: Final = tuple(
     for migration in (ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE)
     for stage in migration.stages
     for name, act in _BEYOND.items()
+    if name not in _OF_CONTROLLERS or not stage.controllers.stopped or stage.name == "ControllersStop"
 )
 BLOCKED: Final = tuple(one for name in HINDRANCES for one in _blocked(name))
 AT_MOMENTS: Final = (
@@ -315,10 +323,35 @@ _MORE: Final = (
         )
         for name, stage, act in (
             ("with-a-long-lag", "BrokersReturn", zookeeper_lags(300)),
-            ("with-a-foreign-claim", "ControllersStop", another_claims(120)),
+            ("with-a-new-leader", "BrokersReturn", elects_slowly(200)),
             ("with-a-silent-node", "ControllersStop", loses(Loss.NODE_SILENT, "leader")),
             ("with-a-broken-znode", "ControllersStop", breaks_migration(120)),
+            (
+                "with-a-lag-and-no-leader",
+                "ControllersStop",
+                both(both(clients_hurry, zookeeper_lags(60)), later(4, loses(Loss.SANDBOX, "leader"))),
+            ),
         )
+    ),
+    KeeperScenario(
+        name="zookeeper-back-with-a-foreign-claim",
+        spec=_SPEC,
+        turns=(
+            turn("rolls back", is_parked, ROLLS_BACK),
+            turn("another claims", both_hold(at(BACK, "ControllersStop"), runs_none), another_claims(120)),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
+    ),
+    KeeperScenario(
+        name="zookeeper-back-with-a-lag-after-the-first-stop",
+        spec=_SPEC,
+        turns=(
+            turn("rolls back", is_parked, both(clients_hurry, ROLLS_BACK)),
+            turn("lags", stops_first, zookeeper_lags(60)),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
     ),
     KeeperScenario(
         name="zookeeper-back-after-elections",
