@@ -7,6 +7,10 @@ time in which the look grows old. A broker is in the ISR of
 a partition only if every cache that has the partition says so. A broker that some caches list and others do not is
 `doubtful`. A broker that does not list itself is not in yet, and its cache counts for nothing.
 
+A broker that lost its way to the controller still answers, and lists what it knew. Where the leader of the metadata log
+shows that a broker is behind, its cache counts for nothing. And nothing is known before more than half of the brokers
+that are listed have answered: a cache from before could show a broker as gone that serves, or leave out what it leads.
+
 In contact, in place of those that fetch the metadata log, are the brokers that answered in this very look.
 """
 
@@ -32,12 +36,13 @@ from kit.clock import Clock
 SINCE: Final = (4, 0, 0)
 """The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
 _PATIENCE_S: Final = 1.0
-"""How long the other brokers may take after one has answered."""
+"""How long the other brokers may take after more than half have answered."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
 """So many brokers are asked for partitions."""
 _SOURCES: Final = 2
+_NO_PARTITIONS: Final = "no broker answers which partitions there are"
 _ZOOKEEPERS_EPOCH: Final = -1
 T = TypeVar("T")
 
@@ -72,11 +77,15 @@ async def ask(
         quorum.cancel()
         raise
     answers = await quorum
+    leader: Knowable[Leader] = Unknown(reason=fault) if zookeeper_leads else leader_of(answers, controllers)
+    if not fault:
+        caches = _up_to_date(caches, leader)
+        whole &= caches.keys()
+        fault = _too_few(caches, whole)
     if fault:
         unknown = Unknown(reason=fault)
-        leader = unknown if zookeeper_leads else leader_of(answers, controllers)
-        return Asked(leader=leader, cluster=unknown, at_s=at_s)
-    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader_of(answers, controllers)
+        return Asked(leader=unknown if zookeeper_leads else leader, cluster=unknown, at_s=at_s)
+    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader
     leader = _with_contact(leader, caches)
     view = await _view(brokers, caches, whole, endpoints, at_s)
     return Asked(leader=leader, cluster=view, at_s=at_s)
@@ -115,7 +124,25 @@ async def _caches(
         chosen = _by_weight(caches)[:WHOLE_MAX]
         read = _counting(await _each(brokers.metadata, {node: endpoints[node] for node in chosen}))
         whole, caches = frozenset(read), caches | read
-    return caches, whole, endpoints, "" if whole else "no broker answers which partitions there are"
+    return caches, whole, endpoints, "" if whole else _NO_PARTITIONS
+
+
+def _up_to_date(caches: dict[NodeID, MetadataAnswer], leader: Knowable[Leader]) -> dict[NodeID, MetadataAnswer]:
+    """Without the caches of brokers that fetch the metadata log, and are behind. In ZooKeeper mode nobody does."""
+    behind = frozenset[NodeID]()
+    if isinstance(leader, Known):
+        behind = leader.value.observers - leader.value.observers_caught_up
+    return {node: answer for node, answer in caches.items() if node not in behind}
+
+
+def _too_few(caches: Mapping[NodeID, MetadataAnswer], whole: frozenset[NodeID]) -> str:
+    """Why these caches do not show what the cluster is like; empty if they do."""
+    listed = {row.node_id for answer in caches.values() for row in answer.brokers}
+    if not caches:
+        return "no broker that answers is up to date with the metadata log"
+    if 2 * len(caches) <= len(listed):
+        return f"{len(caches)} of the {len(listed)} brokers that are listed answer, and are up to date: too few"
+    return "" if whole else _NO_PARTITIONS
 
 
 def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
@@ -127,14 +154,15 @@ def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
 async def _each(
     question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
 ) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after the first one, the others have `_PATIENCE_S` more."""
+    """Every answer; after more than half of them, the others have `_PATIENCE_S` more."""
     tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
     pending = set(tasks.values())
     try:
         while pending:
-            some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            some = sum(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            enough = 2 * some > len(tasks)
             done, pending = await asyncio.wait(
-                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
+                pending, timeout=_PATIENCE_S if enough else None, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
                 break

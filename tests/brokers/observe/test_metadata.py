@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.brokers.edges import REACHED, AnsweringBrokers, quorum, refused, unreachable
+from tests.brokers.edges import REACHED, AnsweringBrokers, behind, quorum, refused, unreachable
 from tests.brokers.looks import ORDERS, partition, reassignment, registered
 from tests.brokers.values import CLUSTER, CONTRACT, IDS, OTHER_CLUSTER, desired, revision
 from tests.clocks import MovingClock
@@ -135,6 +135,38 @@ async def test_a_broker_that_does_not_list_itself_counts_for_nothing() -> None:
     nobody = await asked(brokers, {})
     assert isinstance(nobody.cluster, Unknown)
     assert why(nobody) == "no broker runs yet"
+
+
+@pytest.mark.parametrize("zookeeper", [True, False])
+async def test_less_than_half_of_the_brokers_show_nothing(zookeeper: bool) -> None:  # noqa: FBT001 - a parameter
+    """A controller of ZooKeeper that lost its session answers for ever as before: alone it says nothing of others."""
+    lone: dict[tuple[str, int], Exception] = {("metadata", node): unreachable() for node in (0, 1)}
+    brokers = AnsweringBrokers(caches={2: cache(ids=(0, 2), controller=2)}, errors=lone)
+    found = await asked(brokers, zookeeper=zookeeper)
+    assert isinstance(found.cluster, Unknown)
+    assert "1 of the 2 brokers that are listed answer" in found.cluster.reason
+    assert isinstance(found.leader, Unknown) == zookeeper
+    brokers.caches[2] = cache(ids=(2,), controller=2)  # the sessions of the others have ended
+    assert [row.node_id for row in seen(await asked(brokers, zookeeper=zookeeper)).registered] == [2]
+
+
+async def test_a_broker_that_is_behind_the_metadata_log_counts_for_nothing() -> None:
+    """It does not fetch any more, and answers: it is not in contact, and what its cache has is not believed."""
+    old = [partition("orders-0", [0, 1, 2])]
+    new = [partition("orders-0", [0, 1, 2], [0, 1])]
+    brokers = AnsweringBrokers(
+        quorums={3000: behind(quorum(), 2, fetched_ms=60_000)},
+        caches={0: cache(new), 1: cache(new), 2: cache(old)},
+    )
+    found = await asked(brokers, zookeeper=False)
+    assert led(found).observers_caught_up == frozenset({0, 1})
+    assert seen(found).partitions == tuple(new)
+    assert not seen(found).doubtful
+    brokers.errors = {("metadata", node): unreachable() for node in (0, 1)}
+    found = await asked(brokers, zookeeper=False)
+    assert isinstance(found.cluster, Unknown)
+    assert "up to date with the metadata log" in found.cluster.reason
+    assert led(found).observers_caught_up == frozenset({0, 1})
 
 
 async def test_brokers_of_others_are_asked_too() -> None:
