@@ -11,6 +11,9 @@ A broker that lost its way to the controller still answers, and lists what it kn
 shows that a broker is behind, its cache counts for nothing. And nothing is known before more than half of the brokers
 that are listed have answered: a cache from before could show a broker as gone that serves, or leave out what it leads.
 
+Once a KRaft controller leads, the caches of brokers in migration mode never lose a broker of their kind. One that
+neither answers nor fetches the log, and serves nothing by all partitions, is fenced.
+
 In contact, in place of those that fetch the metadata log, are the brokers that answered in this very look.
 """
 
@@ -88,6 +91,8 @@ async def ask(
     leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader
     leader = _with_contact(leader, caches)
     view = await _view(brokers, caches, whole, endpoints, at_s)
+    if isinstance(view, Known) and isinstance(leader, Known) and not zookeeper_leads:
+        view = Known(value=_without_contact(view.value, leader.value))
     return Asked(leader=leader, cluster=view, at_s=at_s)
 
 
@@ -257,6 +262,24 @@ async def _view(
             doubtful=doubtful,
         )
     )
+
+
+def _without_contact(view: ClusterView, leader: Leader) -> ClusterView:
+    """The view, in which brokers that are listed and cannot be unfenced are fenced.
+
+    Brokers in migration mode list a fenced one of their kind for ever, once a KRaft controller leads (measured on
+    3.9.2). Such a broker neither answers nor fetches the metadata log, and the controller has taken it out of every
+    ISR, except where it is the last member of one; then it leads nothing there.
+    """
+    contact = leader.observers_caught_up
+
+    def serves(node_id: NodeID) -> bool:
+        rows = view.by_broker.get(node_id, ())
+        return any(row.leader == node_id or (node_id in row.isr and row.isr != (node_id,)) for row in rows)
+
+    gone = frozenset(row.node_id for row in view.registered if row.node_id not in contact and not serves(row.node_id))
+    rows = tuple(replace(row, fenced=row.fenced or row.node_id in gone) for row in view.registered)
+    return replace(view, registered=rows, doubtful=view.doubtful - gone)
 
 
 async def _first(question: Callable[[Endpoint], Awaitable[T]], sources: Iterable[Endpoint]) -> Knowable[T]:

@@ -169,6 +169,28 @@ async def test_a_broker_that_is_behind_the_metadata_log_counts_for_nothing() -> 
     assert led(found).observers_caught_up == frozenset({0, 1})
 
 
+async def test_a_broker_that_is_listed_for_ever_and_serves_nothing_is_fenced() -> None:
+    """Brokers in migration mode list a fenced one of their kind for ever; one that may serve is not fenced by that."""
+    away = [partition("orders-0", [0, 1, 2], [0, 1]), partition("orders-1", [2], [2], leader=None)]
+    brokers = AnsweringBrokers(
+        quorums={3000: behind(quorum(), 2, fetched_ms=60_000)},
+        caches={0: cache(away), 1: cache(away)},
+        errors={("metadata", 2): unreachable()},
+    )
+    view = seen(await asked(brokers, zookeeper=False))
+    assert [row.fenced for row in view.registered] == [False, False, True]
+    assert not view.in_contact(NodeID(2))
+    brokers.caches[1] = cache(away, ids=(0, 1))  # a KRaft broker: its cache has no fenced broker
+    view = seen(await asked(brokers, zookeeper=False))
+    assert (view.doubtful, view.in_contact(NodeID(2))) == (frozenset(), False)
+    for serves in (partition("orders-1", [2], [2]), partition("orders-1", [0, 2])):
+        brokers.caches = {node: cache([away[0], serves]) for node in (0, 1)}
+        assert seen(await asked(brokers, zookeeper=False)).in_contact(NodeID(2))
+    brokers.caches = {node: cache(away) for node in (0, 1)}
+    brokers.quorums = {3000: quorum()}  # it fetches
+    assert seen(await asked(brokers, zookeeper=False)).in_contact(NodeID(2))
+
+
 async def test_brokers_of_others_are_asked_too() -> None:
     """A broker of no pool is asked where the others list it; it is in contact if it answers itself."""
     ids = (*IDS, 7)
