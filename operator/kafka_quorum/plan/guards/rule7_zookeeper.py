@@ -38,6 +38,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
 from kafka_quorum.plan.facts.preflight import why_preflight
+from kafka_quorum.plan.facts.token import why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 
@@ -152,6 +153,9 @@ def may_stop_controllers(situation: Situation) -> Answer:
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
     behind = "" if early else why_behind(situation, running=True)
+    # A pool's broker that is told to stop looks as if it were in sync for a moment. Without controllers it would wait
+    # five minutes for them before it ends.
+    busy = "" if early else why_no_token(situation)
     # What the brokers run with was read up to 90 s ago. How they are registered is what the leader has now.
     away = "" if early else _why_not_all_migrate(situation, seen)
     return unless(
@@ -164,6 +168,7 @@ def may_stop_controllers(situation: Situation) -> Answer:
             (bool(dual), f"{first}: {dual}"),
             (bool(seen.denied), f"{first}: nobody could give ZooKeeper back. {seen.denied and seen.denied[0]}"),
             (bool(behind), f"{first}: {behind}"),
+            (bool(busy), f"{first}: {busy}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
     )
@@ -180,6 +185,8 @@ def _is_early(situation: Situation, seen: ZooKeeperSeen) -> bool:
 def _why_lags(situation: Situation) -> str:
     """Why the first controller must not stop yet: what was committed since the decision is not in ZooKeeper.
 
+    Or a pool stops a broker, which needs the controllers for it.
+
     Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
     """
     observed, seen = situation.observed, keeper(situation)
@@ -192,7 +199,9 @@ def _why_lags(situation: Situation) -> str:
     said = driver(situation)
     if isinstance(said, str):
         return said
-    return f"ZooKeeper is {said.lag} records behind the metadata log" if said.lag != 0 else ""
+    if said.lag != 0:
+        return f"ZooKeeper is {said.lag} records behind the metadata log"
+    return why_no_token(situation)
 
 
 def _return_with(situation: Situation) -> str:
