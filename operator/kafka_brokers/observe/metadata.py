@@ -18,7 +18,7 @@ In contact, in place of those that fetch the metadata log, are the brokers that 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
@@ -126,7 +126,8 @@ async def _caches(
     whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
     caches, endpoints = caches | found, {**others, **servers}
     if not few:
-        chosen = _by_weight(caches)[:WHOLE_MAX]
+        # Of equal ones those of pools: others may hide topics from who has no name (`api.checks`).
+        chosen = _by_weight(caches, servers)[:WHOLE_MAX]
         read = _counting(await _each(brokers.metadata, {node: endpoints[node] for node in chosen}))
         whole, caches = frozenset(read), caches | read
     return caches, whole, endpoints, "" if whole else _NO_PARTITIONS
@@ -150,10 +151,10 @@ def _too_few(caches: Mapping[NodeID, MetadataAnswer], whole: frozenset[NodeID]) 
     return "" if whole else _NO_PARTITIONS
 
 
-def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
-    """The brokers that are named as the controller, whose caches are the newest; then the others."""
+def _by_weight(caches: Mapping[NodeID, MetadataAnswer], first: Container[NodeID] = ()) -> list[NodeID]:
+    """The brokers that are named as the controller, whose caches are the newest; then `first`, then the others."""
     named = {answer.controller for answer in caches.values()}
-    return sorted(caches, key=lambda node: (node not in named, node))
+    return sorted(caches, key=lambda node: (node not in named, node not in first, node))
 
 
 async def _each(

@@ -224,6 +224,15 @@ async def test_of_many_brokers_five_are_asked_for_partitions() -> None:
     assert brokers.asked_for("metadata of brokers") == [3, 4, 5, 6, 7]
 
 
+async def test_brokers_of_pools_are_read_first() -> None:
+    """A broker of others may hide topics from the operator; those of pools must not (`api.checks`)."""
+    ids = tuple(map(NodeID, range(10)))
+    servers = {node: endpoint_of(node, f"10.0.1.{node + 1}") for node in ids[4:]}
+    brokers = AnsweringBrokers(caches={int(node): cache(ids=ids, controller=1) for node in ids})
+    assert seen(await asked(brokers, servers)).partitions == ORDERS
+    assert brokers.asked_for("metadata") == [1, 4, 5, 6, 7]
+
+
 async def test_a_broker_of_another_cluster_makes_all_of_it_unknown() -> None:
     """An address may belong to another cluster by now."""
     brokers = AnsweringBrokers(caches={1: cache(cluster_id=OTHER_CLUSTER)})
