@@ -1,11 +1,11 @@
 """Brokers and partitions of a cluster with brokers of Kafka 3.9, put together from the Metadata that each one answers.
 
 A 3.9 broker lists no fenced brokers, and in ZooKeeper mode it has no metadata log whose leader could show how far it
-has read: its cache may be old. So every broker of the cluster is asked, and the worst counts. Of a large cluster only
-`WHOLE_MAX` brokers, the controller first, are asked for partitions: every cache has all of them, and to read them takes
-time in which the look grows old. A broker is in the ISR of
-a partition only if every cache that has the partition says so. A broker that some caches list and others do not is
-`doubtful`. A broker that does not list itself is not in yet, and its cache counts for nothing.
+has read: its cache may be old. So every broker of the cluster is asked whom it lists, and the worst counts. At most
+`WHOLE_MAX` brokers, the controller first, are asked for partitions, and fewer if there are many: every cache has all of
+them, and to read them takes time in which the look grows old. A broker is in the ISR of a partition only if every cache
+that has the partition says so. A broker that some caches list and others do not is `doubtful`. A broker that does not
+list itself is not in yet, and its cache counts for nothing.
 
 A broker that lost its way to the controller still answers, and lists what it knew. Where the leader of the metadata log
 shows that a broker is behind, its cache counts for nothing. And nothing is known before more than half of the brokers
@@ -43,7 +43,9 @@ _PATIENCE_S: Final = 1.0
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
-"""So many brokers are asked for partitions."""
+"""So many brokers are asked for partitions, if there is time."""
+_READ_S: Final = 0.6
+"""How long the others may take that are asked for partitions after the first one: a look may be 2 s old."""
 _SOURCES: Final = 2
 _NO_PARTITIONS: Final = "no broker answers which partitions there are"
 _ZOOKEEPERS_EPOCH: Final = -1
@@ -75,7 +77,7 @@ async def ask(
     at_s = clock.monotonic()
     quorum = asyncio.ensure_future(quorum_answers(brokers, {} if zookeeper_leads else controllers))
     try:
-        caches, whole, endpoints, fault = await _caches(brokers, servers, cluster_id)
+        caches, whole, endpoints, fault = await _caches(brokers, servers, cluster_id, clock)
     except BaseException:
         quorum.cancel()
         raise
@@ -97,14 +99,14 @@ async def ask(
 
 
 async def _caches(
-    brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID
+    brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID, clock: Clock
 ) -> tuple[dict[NodeID, MetadataAnswer], frozenset[NodeID], dict[NodeID, Endpoint], str]:
     """The caches that count, whose have partitions, where each broker is, and why there is none; else an empty text."""
     none: frozenset[NodeID] = frozenset()
     if not servers:
         return {}, none, {}, "no broker runs yet"
-    few = len(servers) <= WHOLE_MAX
-    first = await _each(partial(brokers.metadata, partitions=few), servers)
+    listing = partial(brokers.metadata, partitions=False)
+    first = await _each(listing, servers)
     caches = _counting(first)
     if not caches:
         said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
@@ -119,18 +121,29 @@ async def _caches(
         for node, row in sorted(listed.items())
         if node not in servers and row.host and row.port > 0
     }
-    asked = dict(list(others.items())[:_OTHERS_MAX])
-    still_few = len(servers) + len(asked) <= WHOLE_MAX
-    found = _counting(await _each(partial(brokers.metadata, partitions=still_few), asked))
-    found = {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
-    whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
-    caches, endpoints = caches | found, {**others, **servers}
-    if not few:
-        # Of equal ones those of pools: others may hide topics from who has no name (`api.checks`).
-        chosen = _by_weight(caches, servers)[:WHOLE_MAX]
-        read = _counting(await _each(brokers.metadata, {node: endpoints[node] for node in chosen}))
-        whole, caches = frozenset(read), caches | read
+    found = _counting(await _each(listing, dict(list(others.items())[:_OTHERS_MAX])))
+    caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
+    endpoints = {**others, **servers}
+    # Of equal ones those of pools: others may hide topics from who has no name (`api.checks`).
+    read = await _read(brokers, [endpoints[node] for node in _by_weight(caches, servers)], clock)
+    caches, whole = caches | read, frozenset(read)
     return caches, whole, endpoints, "" if whole else _NO_PARTITIONS
+
+
+async def _read(brokers: Brokers, order: list[Endpoint], clock: Clock) -> dict[NodeID, MetadataAnswer]:
+    """The caches that are read whole: the first that answers, and as many of the next ones as `_READ_S` suffices for.
+
+    All of them are decoded by one processor: with many partitions the look would be too old for every stop.
+    """
+    for place, endpoint in enumerate(order[:WHOLE_MAX]):
+        began_s = clock.monotonic()
+        found = _counting({endpoint.node_id: await known(brokers.metadata, endpoint)})
+        if not found:
+            continue
+        took_s = max(clock.monotonic() - began_s, 0.001)
+        more = order[place + 1 :][: min(WHOLE_MAX - 1, int(_READ_S / took_s))]
+        return found | _counting(await _each(brokers.metadata, {each.node_id: each for each in more}))
+    return {}
 
 
 def _up_to_date(caches: dict[NodeID, MetadataAnswer], leader: Knowable[Leader]) -> dict[NodeID, MetadataAnswer]:

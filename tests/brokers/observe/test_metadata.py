@@ -41,6 +41,11 @@ def cache(
     )
 
 
+def silent(*ids: int) -> dict[tuple[str, int], Exception]:
+    """The errors of brokers that do not answer."""
+    return {(name, node): unreachable() for name in ("metadata", "metadata of brokers") for node in ids}
+
+
 async def asked(
     brokers: AnsweringBrokers, servers: dict[NodeID, Endpoint] | None = None, *, zookeeper: bool = True
 ) -> Asked:
@@ -78,7 +83,7 @@ async def test_one_look_in_zookeeper_mode() -> None:
     assert (view.taken_at_s, found.at_s) == (100.0, 100.0)
     assert (leader.endpoint, leader.settled) == (SERVERS[NodeID(0)], True)
     assert leader.observers_caught_up == frozenset(IDS)
-    assert brokers.asked_for("metadata") == list(IDS)
+    assert brokers.asked_for("metadata of brokers") == brokers.asked_for("metadata") == list(IDS)
     assert brokers.asked_for("describe_quorum") == []
     assert brokers.asked_for("describe_partitions") == brokers.asked_for("describe_brokers") == []
 
@@ -117,7 +122,7 @@ async def test_a_broker_that_some_list_is_doubtful() -> None:
     assert view.doubtful == frozenset({2})
     assert [row.fenced for row in view.registered] == [False, False, True]
     assert view.in_contact(NodeID(2))
-    brokers.errors["metadata", 2] = unreachable()
+    brokers.errors = silent(2)
     view = seen(await asked(brokers))
     assert [row.node_id for row in view.registered] == [0, 1]
     assert not view.in_contact(NodeID(2))
@@ -140,8 +145,7 @@ async def test_a_broker_that_does_not_list_itself_counts_for_nothing() -> None:
 @pytest.mark.parametrize("zookeeper", [True, False])
 async def test_less_than_half_of_the_brokers_show_nothing(zookeeper: bool) -> None:  # noqa: FBT001 - a parameter
     """A controller of ZooKeeper that lost its session answers for ever as before: alone it says nothing of others."""
-    lone: dict[tuple[str, int], Exception] = {("metadata", node): unreachable() for node in (0, 1)}
-    brokers = AnsweringBrokers(caches={2: cache(ids=(0, 2), controller=2)}, errors=lone)
+    brokers = AnsweringBrokers(caches={2: cache(ids=(0, 2), controller=2)}, errors=silent(0, 1))
     found = await asked(brokers, zookeeper=zookeeper)
     assert isinstance(found.cluster, Unknown)
     assert "1 of the 2 brokers that are listed answer" in found.cluster.reason
@@ -162,7 +166,7 @@ async def test_a_broker_that_is_behind_the_metadata_log_counts_for_nothing() -> 
     assert led(found).observers_caught_up == frozenset({0, 1})
     assert seen(found).partitions == tuple(new)
     assert not seen(found).doubtful
-    brokers.errors = {("metadata", node): unreachable() for node in (0, 1)}
+    brokers.errors = silent(0, 1)
     found = await asked(brokers, zookeeper=False)
     assert isinstance(found.cluster, Unknown)
     assert "up to date with the metadata log" in found.cluster.reason
@@ -175,7 +179,7 @@ async def test_a_broker_that_is_listed_for_ever_and_serves_nothing_is_fenced() -
     brokers = AnsweringBrokers(
         quorums={3000: behind(quorum(), 2, fetched_ms=60_000)},
         caches={0: cache(away), 1: cache(away)},
-        errors={("metadata", 2): unreachable()},
+        errors=silent(2),
     )
     view = seen(await asked(brokers, zookeeper=False))
     assert [row.fenced for row in view.registered] == [False, False, True]
@@ -197,8 +201,8 @@ async def test_brokers_of_others_are_asked_too() -> None:
     brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
     found = await asked(brokers)
     assert led(found).observers_caught_up == frozenset(ids)
-    assert brokers.asked_for("metadata") == [*IDS, 7]
-    brokers.errors["metadata", 7] = unreachable()
+    assert brokers.asked_for("metadata of brokers") == brokers.asked_for("metadata") == [*IDS, 7]
+    brokers.errors = silent(7)
     found = await asked(brokers)
     assert led(found).observers_caught_up == frozenset(IDS)
     assert seen(found).in_contact(NodeID(7))
@@ -220,8 +224,45 @@ async def test_of_many_brokers_five_are_asked_for_partitions() -> None:
     some = {node: servers[node] for node in ids[:3]}
     brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
     assert led(await asked(brokers, some)).observers_caught_up == frozenset(ids)
-    assert brokers.asked_for("metadata") == [0, 1, 2]
-    assert brokers.asked_for("metadata of brokers") == [3, 4, 5, 6, 7]
+    assert brokers.asked_for("metadata") == [0, 1, 2, 3, 4]
+    assert brokers.asked_for("metadata of brokers") == list(range(8))
+
+
+class Slow(AnsweringBrokers):
+    """Brokers whose partitions take so many seconds to be read."""
+
+    def __init__(self, clock: MovingClock, each_s: float) -> None:
+        """All of them have the same cache, and broker 1 is the controller."""
+        super().__init__(caches={int(node): cache(controller=1) for node in IDS})
+        self._clock, self._each_s = clock, each_s
+
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+        """The answer, after these seconds."""
+        self._clock.seconds += self._each_s if partitions else 0.0
+        return await super().metadata(endpoint, partitions=partitions)
+
+
+@pytest.mark.parametrize(("each_s", "read"), [(0.1, [1, 0, 2]), (0.4, [1, 0]), (0.9, [1])])
+async def test_of_many_partitions_fewer_caches_are_read(each_s: float, read: list[int]) -> None:
+    """One processor reads them: with all of them the look would be too old for every stop. The controller's is one."""
+    clock = MovingClock(100.0)
+    brokers = Slow(clock, each_s)
+    found = await ask(brokers, CONTROLLERS, SERVERS, CLUSTER, clock, zookeeper_leads=True)
+    assert brokers.asked_for("metadata") == read
+    assert seen(found).partitions == ORDERS
+    assert led(found).observers_caught_up == frozenset(IDS)
+    assert clock.monotonic() - found.at_s < 1.2
+
+
+async def test_a_cache_that_cannot_be_read_whole_is_left_out() -> None:
+    """The next one is read in its place; without any nothing is known, although all say whom they list."""
+    brokers = AnsweringBrokers(errors={("metadata", 0): unreachable()})
+    found = await asked(brokers)
+    assert (brokers.asked_for("metadata"), seen(found).partitions) == ([0, 1, 2], ORDERS)
+    brokers.errors = {("metadata", node): unreachable() for node in IDS}
+    found = await asked(brokers)
+    assert isinstance(found.cluster, Unknown)
+    assert "which partitions there are" in found.cluster.reason
 
 
 async def test_brokers_of_pools_are_read_first() -> None:
