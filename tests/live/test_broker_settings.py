@@ -55,9 +55,13 @@ def value(found: Knowable[Settings], name: str) -> str | None:
 
 async def test_each_broker_reports_its_own_settings(world: LiveBrokers, settings: ConfluentSettings) -> None:
     """The settings of each broker are its own. What is not set is empty or None, which one depends on the setting."""
-    found = await settings.read(servers(world)[:1], {})
-    assert set(found) == {1, 2}
-    for node_id, row in found.items():
+
+    async def both() -> dict[NodeID, Knowable[Settings]] | None:
+        found = await settings.read(servers(world)[:1], {})
+        assert set(found) == {1, 2}
+        return dict(found) if all(isinstance(row, Known) for row in found.values()) else None
+
+    for node_id, row in (await wait_for("both brokers answer in time", both)).items():
         assert value(row, "node.id") == str(node_id)
         assert value(row, "listeners") == f"REPLICATION://{HOST}:{world.brokers[int(node_id)].port}"
         assert value(row, "controller.listener.names") == "CONTROLLER"

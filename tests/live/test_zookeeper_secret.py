@@ -239,7 +239,7 @@ async def test_whose_znodes_a_controller_makes(guarded: Guarded, tmp_path: Path,
             path: {each.id.scheme for each in session.client.get_acls(path)[0] if each.perms & Permissions.WRITE}
             for path in ("/controller_epoch", "/migration")
         }
-        session.close(cut=False)
+        session.close()
         note("writers", closed=closed, **{path[1:]: sorted(schemes) for path, schemes in writers.items()})
         assert "world" not in writers["/controller_epoch"]
         assert ("world" in writers["/migration"]) is not closed

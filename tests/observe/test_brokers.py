@@ -77,11 +77,11 @@ class Bench:
         await self.look(of, needed=needed)
         return await self.look(of, needed=needed)
 
-    def pod(self, node_id: int) -> None:
-        """A broker of a pool runs."""
+    def pod(self, node_id: int, **more: str) -> None:
+        """A broker of a pool runs, or has ended."""
         labels = {OF_QUORUM: NAME, LABEL_NODE: str(node_id)}
         self.model.create(PODS, NAMESPACE, {"metadata": {"name": f"hot-{node_id}", "labels": labels}, "spec": {}})
-        status = {"status": {"podIP": f"10.1.0.{node_id}"}}
+        status = {"status": {"podIP": f"10.1.0.{node_id}", **more}}
         self.model.patch(PODS, NAMESPACE, f"hot-{node_id}", status, subresource="status")
 
 
@@ -142,6 +142,21 @@ async def test_brokers_of_pools_are_asked_without_access() -> None:
     assert isinstance(seen, Known)
     assert [(one.node_id, isinstance(one.settings, Known)) for one in seen.value] == [(1, True), (2, False)]
     assert bench.answers.asked == [(("10.1.0.1:9091",), {})]
+
+
+async def test_a_pod_that_has_ended_is_not_asked() -> None:
+    """Its address may be that of a broker of another cluster by now, whose answers would count for ours."""
+    bench = Bench()
+    bench.pod(1, phase="Failed")
+    bench.pod(2, phase="Running")
+    bench.answers.found = {NodeID(2): Known(value={"a": "b"})}
+    await bench.second(now(1, 2), needed=True)
+    assert bench.answers.asked == [(("10.1.0.2:9091",), {})]
+    alone = Bench()
+    alone.pod(1, phase="Failed")
+    alone.answers.found = {NodeID(1): Known(value={"a": "b"})}
+    assert isinstance(await alone.second(now(1), needed=True), Unknown)
+    assert alone.answers.asked == []
 
 
 async def test_brokers_of_others_are_asked_with_the_secret() -> None:

@@ -57,6 +57,7 @@ from kafka_quorum.model.zookeeper import (
     ZooKeeperSeen,
 )
 from kafka_quorum.plan.facts.contract import due_contract
+from kit.token import ABSENT
 
 RELEASE: Final = "3.9.2"
 BROKERS: Final = (NodeID(1), NodeID(2), NodeID(3))
@@ -180,7 +181,7 @@ def settled(at: At, spec: Desired, record: IdentityRecord) -> Observed:
     """The same for a given record: the controllers run from the revision that is due, and the brokers follow."""
     made = revision(target_runtime(spec, at_rest(record, revisions=()), record))
     record = replace(record, applied_revision=made.name)
-    look = at_rest(record, revisions=(made,), zookeeper=Known(value=keeper_of(at)))
+    look = at_rest(record, revisions=(made,), zookeeper=Known(value=keeper_of(at)), token=Known(value=ABSENT))
     config = names.config_name(NAME, made.inputs_hash, record.node_ids)
     support = tuple(
         replace(each, name=config) if each.kind == "ConfigMap" and "-config-" in each.name else each

@@ -60,6 +60,7 @@ from kafka_quorum.plan.guards.rule7_zookeeper import (
     may_stop_controllers,
 )
 from kafka_quorum.plan.guards.rule8_identity import may_mint_beside
+from kit.token import ABSENT
 
 Change = Callable[[Observed], Observed]
 Judge = Callable[[Situation], Verdict]
@@ -123,6 +124,11 @@ def silent_broker(look: Observed) -> Observed:
 def driver(**changes: object) -> Change:
     """Other metrics of the leader."""
     return lambda look: with_driver(look, **changes)
+
+
+def pool_stops(look: Observed) -> Observed:
+    """The same, in which a pool stops a broker at this moment."""
+    return replace(look, token=Known(value=replace(ABSENT, holder="pool/brokers", since="10:00")))
 
 
 def without_registration(look: Observed) -> Observed:
@@ -221,6 +227,9 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_stop_controllers, STOP, TURNS, keeper(controller=replace(KRAFT_LEADS, node_id=NodeID(3001))), "3000"),
     (may_stop_controllers, STOP, TURNS, keeper(controller=replace(KRAFT_LEADS, kraft_epoch=4)), "it leads in 5"),
     (may_stop_controllers, STOP, TURNS, keeper(migration=replace(COPIED, kraft_metadata_epoch=4)), "since it was"),
+    (may_stop_controllers, RETURN, TURNS, pool_stops, "pool/brokers is stopping brokers since 10:00"),
+    (may_stop_controllers, RETURN, TURNS, lambda look: replace(look, token=SILENT), "cannot be read"),
+    (may_stop_controllers, STOP, TURNS, pool_stops, "pool/brokers is stopping brokers since 10:00"),
     (may_stop_controllers, RETURN, TURNS, driver(migrating=2), "2 of 3 brokers are registered in migration mode"),
     (may_stop_controllers, RETURN, TURNS, driver(migrating=None), "does not report how many brokers migrate"),
     (may_stop_controllers, RETURN, TURNS, without_registration, "brokers 2 have replicas, and are not registered"),
@@ -326,7 +335,15 @@ def test_before_the_copy_zookeeper_has_everything() -> None:
     early = with_driver(look, state=DriverState.PRE_MIGRATION, lag=None)
     assert may_stop_controllers(judged(early)).allowed
     assert may_stop_controllers(judged(with_keeper(early, behind=TWO_LAGS))).allowed
+    assert may_stop_controllers(judged(pool_stops(early))).allowed  # ZooKeeper's controller lets the broker go
     assert not may_stop_controllers(judged(with_keeper(early, controller=KRAFT_LEADS))).allowed
+
+
+def test_the_last_controllers_do_not_wait_for_a_pool() -> None:
+    """Once one has stopped, the others follow: to wait would not give the broker its controllers back."""
+    look = pool_stops(look_at(STOP))
+    left = replace(look, pods=tuple(one for one in look.pods if one.node_id != 3002))
+    assert may_stop_controllers(judged(left, TURNS)).allowed
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,10 @@ AFTER_ZOOKEEPER: Final = (4, 0, 0)
 """The first release without ZooKeeper."""
 REPLACED: Final = frozenset({"authorizer.class.name"})
 """Properties of the spec that the contract replaces for a time: a migration from ZooKeeper changes the authorizer."""
+AUTHORIZER: Final = "authorizer.class.name"
+SUPER_USERS: Final = "super.users"
+NOBODY: Final = "User:ANONYMOUS"
+"""The principal of whoever connects to a listener without authentication."""
 _TEMPLATE: Final = "spec.template.spec"
 
 
@@ -53,6 +57,7 @@ def spec_faults(
     yield from _storage_faults(spec.storage)
     yield from _config_faults(spec)
     yield from _contract_faults(spec, contract)
+    yield from _authorizer_faults(spec, contract)
     yield from _pod_faults(spec, allowed)
 
 
@@ -192,6 +197,22 @@ def _contract_faults(spec: KafkaBrokerPoolSpec, contract: Contract) -> Iterator[
         if listener.name in names:
             said = f"{listener.name} is a listener of the controllers of quorum {spec.quorum}: choose another name"
             yield _sentence(f"spec.listeners[{index}].name", said)
+
+
+def _authorizer_faults(spec: KafkaBrokerPoolSpec, contract: Contract) -> Iterator[FieldFault]:
+    """Kafka leaves topics that a client must not describe out of its answers, without an error (measured on 3.9.2).
+
+    To the guards they would not exist: their only broker would be stopped, and their only replica formatted.
+    """
+    ruled = contract.setting(AUTHORIZER)
+    authorizer = spec.config.get(AUTHORIZER, "") if ruled is None else ruled.value
+    users = {each.strip() for each in spec.config.get(SUPER_USERS, "").split(";")}
+    if authorizer and NOBODY not in users:
+        said = (
+            f"must have {NOBODY}, because the brokers have an authorizer. The operator asks them at the listener "
+            "REPLICATION, without authentication: a topic that it must not see would count as none"
+        )
+        yield _sentence(f"spec.config.{SUPER_USERS}", said)
 
 
 def controller_listeners(contract: Contract) -> frozenset[str]:

@@ -127,9 +127,13 @@ def is_first(disk: DiskIdentity) -> bool:
     return disk.generation == 1 and not disk.formatted and not disk.retired
 
 
-def with_brokers(record: PoolRecord, added: Iterable[NodeID], volumes: int) -> PoolRecord:
-    """Add brokers with this many volumes; a node id that was here before gets other claims."""
-    former = {each.node_id: each for each in record.former}
+def with_brokers(record: PoolRecord, added: Iterable[NodeID], volumes: int, *, adopt: bool = False) -> PoolRecord:
+    """Add brokers with this many volumes; a node id that was here before gets other claims.
+
+    `adopt`: their claims are a person's, who makes the first ones. A node id of which nothing was ever adopted or
+    formatted here has none to avoid.
+    """
+    former = {each.node_id: each for each in record.former if each.retired or not adopt}
     new = tuple(_newcomer(node_id, volumes, former.get(node_id)) for node_id in added)
     kept = tuple(each for each in record.former if each.node_id not in {broker.node_id for broker in new})
     brokers = tuple(sorted((*record.brokers, *new), key=lambda broker: broker.node_id))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _READ: Final = frozenset({CORDON, *thread_counts()})
 """Settings whose present value matters, whoever set it."""
 _PATIENCE_S: Final = 1.0
-"""How long the other servers may take after one has answered: of controllers the leader."""
+"""How long the other servers may take after enough have answered: of controllers the leader."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
 _SOURCES: Final = 2
 """So many brokers are asked for the partitions, one after the other, before they count as unknown."""
@@ -83,17 +83,16 @@ async def quorum_answers(brokers: Brokers, controllers: dict[NodeID, Endpoint]) 
 
 
 async def each(
-    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
+    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint], *, enough: int = 1
 ) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after the first one that is no error, the others have `_PATIENCE_S` more."""
+    """Every answer; after `enough` that are no errors, the others have `_PATIENCE_S` more."""
     tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
     pending = set(tasks.values())
     try:
         while pending:
-            some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
-            done, pending = await asyncio.wait(
-                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
-            )
+            answered = sum(task.done() and isinstance(task.result(), Known) for task in tasks.values())
+            patience_s = _PATIENCE_S if answered >= enough else None
+            done, pending = await asyncio.wait(pending, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 break
     finally:

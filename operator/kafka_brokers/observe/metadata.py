@@ -1,17 +1,24 @@
 """Brokers and partitions of a cluster with brokers of Kafka 3.9, put together from the Metadata that each one answers.
 
 A 3.9 broker lists no fenced brokers, and in ZooKeeper mode it has no metadata log whose leader could show how far it
-has read: its cache may be old. So every broker of the cluster is asked, and the worst counts. Of a large cluster only
-`WHOLE_MAX` brokers, the controller first, are asked for partitions: every cache has all of them, and to read them takes
-time in which the look grows old. A broker is in the ISR of
-a partition only if every cache that has the partition says so. A broker that some caches list and others do not is
-`doubtful`. A broker that does not list itself is not in yet, and its cache counts for nothing.
+has read: its cache may be old. So every broker of the cluster is asked whom it lists, and the worst counts. At most
+`WHOLE_MAX` brokers, the controller first, are asked for partitions, and fewer if there are many: every cache has all of
+them, and to read them takes time in which the look grows old. A broker is in the ISR of a partition only if every cache
+that has the partition says so. A broker that some caches list and others do not is `doubtful`. A broker that does not
+list itself is not in yet, and its cache counts for nothing.
+
+A broker that lost its way to the controller still answers, and lists what it knew. Where the leader of the metadata log
+shows that a broker is behind, its cache counts for nothing. And nothing is known before more than half of the brokers
+that are listed have answered: a cache from before could show a broker as gone that serves, or leave out what it leads.
+
+Once a KRaft controller leads, the caches of brokers in migration mode never lose a broker of their kind. One that
+neither answers nor fetches the log, and serves nothing by all partitions, is fenced.
 
 In contact, in place of those that fetch the metadata log, are the brokers that answered in this very look.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
@@ -34,8 +41,11 @@ SINCE: Final = (4, 0, 0)
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
-"""So many brokers are asked for partitions."""
+"""So many brokers are asked for partitions, if there is time."""
+_READ_S: Final = 0.6
+"""How long the others may take that are asked for partitions after the first one: a look may be 2 s old."""
 _SOURCES: Final = 2
+_NO_PARTITIONS: Final = "no broker answers which partitions there are"
 _ZOOKEEPERS_EPOCH: Final = -1
 T = TypeVar("T")
 
@@ -65,30 +75,36 @@ async def ask(
     at_s = clock.monotonic()
     quorum = asyncio.ensure_future(quorum_answers(brokers, {} if zookeeper_leads else controllers))
     try:
-        caches, whole, endpoints, fault = await _caches(brokers, servers, cluster_id)
+        caches, whole, endpoints, fault = await _caches(brokers, servers, cluster_id, clock)
     except BaseException:
         quorum.cancel()
         raise
     answers = await quorum
+    leader: Knowable[Leader] = Unknown(reason=fault) if zookeeper_leads else leader_of(answers, controllers)
+    if not fault:
+        caches = _up_to_date(caches, leader)
+        whole &= caches.keys()
+        fault = _too_few(caches, whole)
     if fault:
         unknown = Unknown(reason=fault)
-        leader = unknown if zookeeper_leads else leader_of(answers, controllers)
-        return Asked(leader=leader, cluster=unknown, at_s=at_s)
-    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader_of(answers, controllers)
+        return Asked(leader=unknown if zookeeper_leads else leader, cluster=unknown, at_s=at_s)
+    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader
     leader = _with_contact(leader, caches)
     view = await _view(brokers, caches, whole, endpoints, at_s)
+    if isinstance(view, Known) and isinstance(leader, Known) and not zookeeper_leads:
+        view = Known(value=_without_contact(view.value, leader.value))
     return Asked(leader=leader, cluster=view, at_s=at_s)
 
 
 async def _caches(
-    brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID
+    brokers: Brokers, servers: dict[NodeID, Endpoint], cluster_id: ClusterID, clock: Clock
 ) -> tuple[dict[NodeID, MetadataAnswer], frozenset[NodeID], dict[NodeID, Endpoint], str]:
     """The caches that count, whose have partitions, where each broker is, and why there is none; else an empty text."""
     none: frozenset[NodeID] = frozenset()
     if not servers:
         return {}, none, {}, "no broker runs yet"
-    few = len(servers) <= WHOLE_MAX
-    first = await each(partial(brokers.metadata, partitions=few), servers)
+    listing = partial(brokers.metadata, partitions=False)
+    first = await _each(listing, servers)
     caches = _counting(first)
     if not caches:
         said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
@@ -103,23 +119,60 @@ async def _caches(
         for node, row in sorted(listed.items())
         if node not in servers and row.host and row.port > 0
     }
-    asked = dict(list(others.items())[:_OTHERS_MAX])
-    still_few = len(servers) + len(asked) <= WHOLE_MAX
-    found = _counting(await each(partial(brokers.metadata, partitions=still_few), asked))
-    found = {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
-    whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
-    caches, endpoints = caches | found, {**others, **servers}
-    if not few:
-        chosen = _by_weight(caches)[:WHOLE_MAX]
-        read = _counting(await each(brokers.metadata, {node: endpoints[node] for node in chosen}))
-        whole, caches = frozenset(read), caches | read
-    return caches, whole, endpoints, "" if whole else "no broker answers which partitions there are"
+    found = _counting(await _each(listing, dict(list(others.items())[:_OTHERS_MAX])))
+    caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
+    endpoints = {**others, **servers}
+    # Of equal ones those of pools: others may hide topics from who has no name (`api.checks`).
+    read = await _read(brokers, [endpoints[node] for node in _by_weight(caches, servers)], clock)
+    caches, whole = caches | read, frozenset(read)
+    return caches, whole, endpoints, "" if whole else _NO_PARTITIONS
 
 
-def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
-    """The brokers that are named as the controller, whose caches are the newest; then the others."""
+async def _read(brokers: Brokers, order: list[Endpoint], clock: Clock) -> dict[NodeID, MetadataAnswer]:
+    """The caches that are read whole: the first that answers, and as many of the next ones as `_READ_S` suffices for.
+
+    All of them are decoded by one processor: with many partitions the look would be too old for every stop.
+    """
+    for place, endpoint in enumerate(order[:WHOLE_MAX]):
+        began_s = clock.monotonic()
+        found = _counting({endpoint.node_id: await known(brokers.metadata, endpoint)})
+        if not found:
+            continue
+        took_s = max(clock.monotonic() - began_s, 0.001)
+        more = order[place + 1 :][: min(WHOLE_MAX - 1, int(_READ_S / took_s))]
+        return found | _counting(await _each(brokers.metadata, {each.node_id: each for each in more}))
+    return {}
+
+
+def _up_to_date(caches: dict[NodeID, MetadataAnswer], leader: Knowable[Leader]) -> dict[NodeID, MetadataAnswer]:
+    """Without the caches of brokers that fetch the metadata log, and are behind. In ZooKeeper mode nobody does."""
+    behind = frozenset[NodeID]()
+    if isinstance(leader, Known):
+        behind = leader.value.observers - leader.value.observers_caught_up
+    return {node: answer for node, answer in caches.items() if node not in behind}
+
+
+def _too_few(caches: Mapping[NodeID, MetadataAnswer], whole: frozenset[NodeID]) -> str:
+    """Why these caches do not show what the cluster is like; empty if they do."""
+    listed = {row.node_id for answer in caches.values() for row in answer.brokers}
+    if not caches:
+        return "no broker that answers is up to date with the metadata log"
+    if 2 * len(caches) <= len(listed):
+        return f"{len(caches)} of the {len(listed)} brokers that are listed answer, and are up to date: too few"
+    return "" if whole else _NO_PARTITIONS
+
+
+def _by_weight(caches: Mapping[NodeID, MetadataAnswer], first: Container[NodeID] = ()) -> list[NodeID]:
+    """The brokers that are named as the controller, whose caches are the newest; then `first`, then the others."""
     named = {answer.controller for answer in caches.values()}
-    return sorted(caches, key=lambda node: (node not in named, node))
+    return sorted(caches, key=lambda node: (node not in named, node not in first, node))
+
+
+async def _each(
+    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
+) -> dict[NodeID, Knowable[T]]:
+    """Every answer; after more than half of them, the others have a moment more."""
+    return await each(question, endpoints, enough=len(endpoints) // 2 + 1)
 
 
 def _counting(answers: Mapping[NodeID, Knowable[MetadataAnswer]]) -> dict[NodeID, MetadataAnswer]:
@@ -205,6 +258,24 @@ async def _view(
             doubtful=doubtful,
         )
     )
+
+
+def _without_contact(view: ClusterView, leader: Leader) -> ClusterView:
+    """The view, in which brokers that are listed and cannot be unfenced are fenced.
+
+    Brokers in migration mode list a fenced one of their kind for ever, once a KRaft controller leads (measured on
+    3.9.2). Such a broker neither answers nor fetches the metadata log, and the controller has taken it out of every
+    ISR, except where it is the last member of one; then it leads nothing there.
+    """
+    contact = leader.observers_caught_up
+
+    def serves(node_id: NodeID) -> bool:
+        rows = view.by_broker.get(node_id, ())
+        return any(row.leader == node_id or (node_id in row.isr and row.isr != (node_id,)) for row in rows)
+
+    gone = frozenset(row.node_id for row in view.registered if row.node_id not in contact and not serves(row.node_id))
+    rows = tuple(replace(row, fenced=row.fenced or row.node_id in gone) for row in view.registered)
+    return replace(view, registered=rows, doubtful=view.doubtful - gone)
 
 
 async def _first(question: Callable[[Endpoint], Awaitable[T]], sources: Iterable[Endpoint]) -> Knowable[T]:

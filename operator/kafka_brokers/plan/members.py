@@ -122,7 +122,7 @@ def members(situation: Situation) -> Part:
         return waits(Severity.DEGRADED, "NodeIDTaken", conflict)
     added = tuple(node_id for node_id in requested if record.broker(node_id) is None)
     if added:
-        changed_record = with_brokers(record, added, len(situation.desired.volumes))
+        changed_record = with_brokers(record, added, len(situation.desired.volumes), adopt=situation.desired.adopt)
         message = f"brokers {_ids(added)} join the pool"
         return Part(exclusive=WriteRecord(record=changed_record, change=RecordChange.BROKERS_ADDED, message=message))
     leaving = tuple(one for one in record.brokers if one.node_id not in requested and not one.leaving)

@@ -32,6 +32,8 @@ def volumes(situation: Situation) -> Part:
                 actions.append(new)
         elif claim.uid == disk.claim_uid:
             actions.extend(_upkeep(situation, disk, claim))
+        elif situation.desired.adopt and is_first(disk) and not broker.ran:
+            waited.append(_not_adopted(broker, claim))
         else:
             waited.append(_another(broker, claim))
     return Part(actions=tuple(actions), waits=tuple(waited))
@@ -82,8 +84,12 @@ def _bound(disk: DiskIdentity, claim: Claim, *, adopt: bool) -> DiskIdentity:
 
 
 def _upkeep(situation: Situation, disk: DiskIdentity, claim: Claim) -> Iterator[Action]:
-    """The copy of the identity, and a size that the spec has raised."""
-    if claim.deleting:
+    """The copy of the identity, and a size that the spec has raised.
+
+    A claim without any copy, of a volume without a directory id, is a person's until the volume is adopted: with a copy
+    it would count as one that the pool made, and could be deleted with its data when the broker leaves.
+    """
+    if claim.deleting or (disk.directory_id is None and claim.cluster_id is None):
         return
     asked = situation.desired.volumes[disk.index] if disk.index < len(situation.desired.volumes) else None
     grows = asked is not None and asked.size_bytes > claim.requested_bytes
@@ -100,6 +106,17 @@ def _to_adopt(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) 
         f"broker {broker.node_id}, with the labels that docs/pools.md lists. Or set spec.adopt to false for a new one"
     )
     return Wait(severity=Severity.HELD, reason="WaitingForClaim", message=text, node_id=broker.node_id)
+
+
+def _not_adopted(broker: BrokerIdentity, claim: Claim) -> Wait:
+    """Its volume may have the only copy of something: nobody is told to delete it."""
+    marked = "its annotations say that it was given up, or is of another cluster"
+    text = (
+        f"Did not adopt claim {claim.name}: {'it is being deleted' if claim.deleting else marked}. If it has the "
+        f"volume of the earlier broker {broker.node_id}, keep the PersistentVolume, and create the claim again without "
+        "annotations of kafkaquorum.io"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="ForeignClaim", message=text, node_id=broker.node_id)
 
 
 def _another(broker: BrokerIdentity, claim: Claim) -> Wait:

@@ -218,6 +218,7 @@ def _servers(situation: Asked) -> tuple[str, ...]:
 
 
 _PLAIN: Final = "PLAINTEXT://"
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 def _is_open(situation: Asked, last: _Read) -> bool:
@@ -238,14 +239,19 @@ def _following(situation: Asked, last: _Read | None) -> tuple[object, ...]:
 
 
 def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
-    """The replication listener of each pool broker that has an address."""
+    """The replication listener of each pool broker that has an address.
+
+    A pod that has ended, such as a formatter that was refused, still shows its address, which Kubernetes gives to
+    another pod: it may be a broker of another cluster, and its answers would count for the brokers of these ids.
+    """
     found = []
     for item in items:
         labels = item["metadata"].get("labels") or {}
         ip = address(status_of(item).get("podIP", ""))
         with contextlib.suppress(Malformed):
             node_id = NodeID(number(labels.get(LABEL_NODE)))
-            if ip and "deletionTimestamp" not in item["metadata"]:
+            ended = "deletionTimestamp" in item["metadata"] or status_of(item).get("phase") in _ENDED
+            if ip and not ended:
                 found.append(Endpoint(node_id=node_id, host=ip, port=POOL_PORT))
     return tuple(found)
 

@@ -15,6 +15,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
+from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.observed import Claim, KubeNode, Observed, QuorumView
 from kafka_quorum.model.pods import Pod, PodRole
@@ -277,13 +278,18 @@ async def token(kube: KubeApi, situation: Situation | None) -> Knowable[Token]:
 
 
 def _concerns_token(situation: Situation) -> bool:
-    """Whether something is about to be stopped, this quorum had the token, or it is unknown who has it."""
+    """Whether something is about to be stopped, this quorum had the token, or it is unknown who has it.
+
+    A roll back to ZooKeeper stops every controller, for which no pool may have it.
+    """
     status, holder = situation.observed.status, situation.observed.memory.holder
     if situation.record.phase is not BootstrapPhase.STARTED:
         return False
     held = holder is None or holder == token_holder(situation.desired.name)
     leaves = set(situation.record.node_ids) - set(situation.wanted)
-    return held or bool(situation.older) or bool(leaves) or status.operation is not None
+    reached = situation.record.migration
+    ends = reached is not None and reached.kind is MigrationKind.BACK_TO_ZOOKEEPER
+    return held or ends or bool(situation.older) or bool(leaves) or status.operation is not None
 
 
 def observed(taken: Snapshot, looked: Look) -> Observed:

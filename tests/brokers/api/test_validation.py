@@ -142,15 +142,32 @@ def test_the_contract_decides_about_zookeeper() -> None:
 
 def test_the_contract_replaces_the_authorizer() -> None:
     """The spec's own authorizer is used until the contract has another one, and again after that."""
-    spec = {"config": {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}}
+    users = {"super.users": "User:ANONYMOUS"}
+    spec = {"config": {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", **users}}
     before = validate(resource(spec), CONTRACT)
     new = Setting(key="authorizer.class.name", value="org.apache.kafka.Standard", match=Match.EQUALS)
     after = validate(resource(spec), replace(CONTRACT, settings=(*CONTRACT.settings, new)))
     assert isinstance(before, PoolDesired)
     assert isinstance(after, PoolDesired)
-    assert before.runtime.config == (("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer"),)
-    assert after.runtime.config == ()
+    assert dict(before.runtime.config)["authorizer.class.name"] == "kafka.security.authorizer.AclAuthorizer"
+    assert after.runtime.config == (("super.users", "User:ANONYMOUS"),)
     assert ("authorizer.class.name", "org.apache.kafka.Standard") in after.runtime.contract
+
+
+def test_with_an_authorizer_the_operator_must_see_every_topic() -> None:
+    """Kafka hides topics without an error: a pool whose operator may not see them all is refused."""
+    acl = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    ruled = Setting(key="authorizer.class.name", value=acl["authorizer.class.name"], match=Match.EQUALS)
+    contract = replace(CONTRACT, settings=(*CONTRACT.settings, ruled))
+    for spec, under in (({"config": acl}, CONTRACT), ({}, contract), ({"config": {"super.users": "User:b"}}, contract)):
+        found = validate(resource(spec), under)
+        assert isinstance(found, tuple)
+        assert [fault.field for fault in found] == ["spec.config.super.users"]
+        assert "User:ANONYMOUS" in found[0].message
+    for users in ("User:ANONYMOUS", "User:b; User:ANONYMOUS"):
+        config = {**acl, "super.users": users}
+        assert isinstance(validate(resource({"config": config}), CONTRACT), PoolDesired)
+    assert isinstance(validate(resource({"config": {"authorizer.class.name": ""}}), CONTRACT), PoolDesired)
 
 
 def test_the_directory_of_a_volume_is_what_brokers_were_started_with() -> None:

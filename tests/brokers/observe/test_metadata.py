@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.brokers.edges import REACHED, AnsweringBrokers, quorum, refused, unreachable
+from tests.brokers.edges import REACHED, AnsweringBrokers, behind, quorum, refused, unreachable
 from tests.brokers.looks import ORDERS, partition, reassignment, registered
 from tests.brokers.values import CLUSTER, CONTRACT, IDS, OTHER_CLUSTER, desired, revision
 from tests.clocks import MovingClock
@@ -39,6 +39,11 @@ def cache(
         brokers=tuple(map(registered, ids)),
         partitions=tuple(partitions),
     )
+
+
+def silent(*ids: int) -> dict[tuple[str, int], Exception]:
+    """The errors of brokers that do not answer."""
+    return {(name, node): unreachable() for name in ("metadata", "metadata of brokers") for node in ids}
 
 
 async def asked(
@@ -78,7 +83,7 @@ async def test_one_look_in_zookeeper_mode() -> None:
     assert (view.taken_at_s, found.at_s) == (100.0, 100.0)
     assert (leader.endpoint, leader.settled) == (SERVERS[NodeID(0)], True)
     assert leader.observers_caught_up == frozenset(IDS)
-    assert brokers.asked_for("metadata") == list(IDS)
+    assert brokers.asked_for("metadata of brokers") == brokers.asked_for("metadata") == list(IDS)
     assert brokers.asked_for("describe_quorum") == []
     assert brokers.asked_for("describe_partitions") == brokers.asked_for("describe_brokers") == []
 
@@ -117,7 +122,7 @@ async def test_a_broker_that_some_list_is_doubtful() -> None:
     assert view.doubtful == frozenset({2})
     assert [row.fenced for row in view.registered] == [False, False, True]
     assert view.in_contact(NodeID(2))
-    brokers.errors["metadata", 2] = unreachable()
+    brokers.errors = silent(2)
     view = seen(await asked(brokers))
     assert [row.node_id for row in view.registered] == [0, 1]
     assert not view.in_contact(NodeID(2))
@@ -137,14 +142,67 @@ async def test_a_broker_that_does_not_list_itself_counts_for_nothing() -> None:
     assert why(nobody) == "no broker runs yet"
 
 
+@pytest.mark.parametrize("zookeeper", [True, False])
+async def test_less_than_half_of_the_brokers_show_nothing(zookeeper: bool) -> None:  # noqa: FBT001 - a parameter
+    """A controller of ZooKeeper that lost its session answers for ever as before: alone it says nothing of others."""
+    brokers = AnsweringBrokers(caches={2: cache(ids=(0, 2), controller=2)}, errors=silent(0, 1))
+    found = await asked(brokers, zookeeper=zookeeper)
+    assert isinstance(found.cluster, Unknown)
+    assert "1 of the 2 brokers that are listed answer" in found.cluster.reason
+    assert isinstance(found.leader, Unknown) == zookeeper
+    brokers.caches[2] = cache(ids=(2,), controller=2)  # the sessions of the others have ended
+    assert [row.node_id for row in seen(await asked(brokers, zookeeper=zookeeper)).registered] == [2]
+
+
+async def test_a_broker_that_is_behind_the_metadata_log_counts_for_nothing() -> None:
+    """It does not fetch any more, and answers: it is not in contact, and what its cache has is not believed."""
+    old = [partition("orders-0", [0, 1, 2])]
+    new = [partition("orders-0", [0, 1, 2], [0, 1])]
+    brokers = AnsweringBrokers(
+        quorums={3000: behind(quorum(), 2, fetched_ms=60_000)},
+        caches={0: cache(new), 1: cache(new), 2: cache(old)},
+    )
+    found = await asked(brokers, zookeeper=False)
+    assert led(found).observers_caught_up == frozenset({0, 1})
+    assert seen(found).partitions == tuple(new)
+    assert not seen(found).doubtful
+    brokers.errors = silent(0, 1)
+    found = await asked(brokers, zookeeper=False)
+    assert isinstance(found.cluster, Unknown)
+    assert "up to date with the metadata log" in found.cluster.reason
+    assert led(found).observers_caught_up == frozenset({0, 1})
+
+
+async def test_a_broker_that_is_listed_for_ever_and_serves_nothing_is_fenced() -> None:
+    """Brokers in migration mode list a fenced one of their kind for ever; one that may serve is not fenced by that."""
+    away = [partition("orders-0", [0, 1, 2], [0, 1]), partition("orders-1", [2], [2], leader=None)]
+    brokers = AnsweringBrokers(
+        quorums={3000: behind(quorum(), 2, fetched_ms=60_000)},
+        caches={0: cache(away), 1: cache(away)},
+        errors=silent(2),
+    )
+    view = seen(await asked(brokers, zookeeper=False))
+    assert [row.fenced for row in view.registered] == [False, False, True]
+    assert not view.in_contact(NodeID(2))
+    brokers.caches[1] = cache(away, ids=(0, 1))  # a KRaft broker: its cache has no fenced broker
+    view = seen(await asked(brokers, zookeeper=False))
+    assert (view.doubtful, view.in_contact(NodeID(2))) == (frozenset(), False)
+    for serves in (partition("orders-1", [2], [2]), partition("orders-1", [0, 2])):
+        brokers.caches = {node: cache([away[0], serves]) for node in (0, 1)}
+        assert seen(await asked(brokers, zookeeper=False)).in_contact(NodeID(2))
+    brokers.caches = {node: cache(away) for node in (0, 1)}
+    brokers.quorums = {3000: quorum()}  # it fetches
+    assert seen(await asked(brokers, zookeeper=False)).in_contact(NodeID(2))
+
+
 async def test_brokers_of_others_are_asked_too() -> None:
     """A broker of no pool is asked where the others list it; it is in contact if it answers itself."""
     ids = (*IDS, 7)
     brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
     found = await asked(brokers)
     assert led(found).observers_caught_up == frozenset(ids)
-    assert brokers.asked_for("metadata") == [*IDS, 7]
-    brokers.errors["metadata", 7] = unreachable()
+    assert brokers.asked_for("metadata of brokers") == brokers.asked_for("metadata") == [*IDS, 7]
+    brokers.errors = silent(7)
     found = await asked(brokers)
     assert led(found).observers_caught_up == frozenset(IDS)
     assert seen(found).in_contact(NodeID(7))
@@ -166,8 +224,54 @@ async def test_of_many_brokers_five_are_asked_for_partitions() -> None:
     some = {node: servers[node] for node in ids[:3]}
     brokers = AnsweringBrokers(caches={int(node): cache(ids=ids) for node in ids})
     assert led(await asked(brokers, some)).observers_caught_up == frozenset(ids)
-    assert brokers.asked_for("metadata") == [0, 1, 2]
-    assert brokers.asked_for("metadata of brokers") == [3, 4, 5, 6, 7]
+    assert brokers.asked_for("metadata") == [0, 1, 2, 3, 4]
+    assert brokers.asked_for("metadata of brokers") == list(range(8))
+
+
+class Slow(AnsweringBrokers):
+    """Brokers whose partitions take so many seconds to be read."""
+
+    def __init__(self, clock: MovingClock, each_s: float) -> None:
+        """All of them have the same cache, and broker 1 is the controller."""
+        super().__init__(caches={int(node): cache(controller=1) for node in IDS})
+        self._clock, self._each_s = clock, each_s
+
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+        """The answer, after these seconds."""
+        self._clock.seconds += self._each_s if partitions else 0.0
+        return await super().metadata(endpoint, partitions=partitions)
+
+
+@pytest.mark.parametrize(("each_s", "read"), [(0.1, [1, 0, 2]), (0.4, [1, 0]), (0.9, [1])])
+async def test_of_many_partitions_fewer_caches_are_read(each_s: float, read: list[int]) -> None:
+    """One processor reads them: with all of them the look would be too old for every stop. The controller's is one."""
+    clock = MovingClock(100.0)
+    brokers = Slow(clock, each_s)
+    found = await ask(brokers, CONTROLLERS, SERVERS, CLUSTER, clock, zookeeper_leads=True)
+    assert brokers.asked_for("metadata") == read
+    assert seen(found).partitions == ORDERS
+    assert led(found).observers_caught_up == frozenset(IDS)
+    assert clock.monotonic() - found.at_s < 1.2
+
+
+async def test_a_cache_that_cannot_be_read_whole_is_left_out() -> None:
+    """The next one is read in its place; without any nothing is known, although all say whom they list."""
+    brokers = AnsweringBrokers(errors={("metadata", 0): unreachable()})
+    found = await asked(brokers)
+    assert (brokers.asked_for("metadata"), seen(found).partitions) == ([0, 1, 2], ORDERS)
+    brokers.errors = {("metadata", node): unreachable() for node in IDS}
+    found = await asked(brokers)
+    assert isinstance(found.cluster, Unknown)
+    assert "which partitions there are" in found.cluster.reason
+
+
+async def test_brokers_of_pools_are_read_first() -> None:
+    """A broker of others may hide topics from the operator; those of pools must not (`api.checks`)."""
+    ids = tuple(map(NodeID, range(10)))
+    servers = {node: endpoint_of(node, f"10.0.1.{node + 1}") for node in ids[4:]}
+    brokers = AnsweringBrokers(caches={int(node): cache(ids=ids, controller=1) for node in ids})
+    assert seen(await asked(brokers, servers)).partitions == ORDERS
+    assert brokers.asked_for("metadata") == [1, 4, 5, 6, 7]
 
 
 async def test_a_broker_of_another_cluster_makes_all_of_it_unknown() -> None:

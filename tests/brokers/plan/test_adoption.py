@@ -20,8 +20,15 @@ from tests.brokers.looks import (
 )
 from tests.brokers.values import CLUSTER, OTHER_CLUSTER, broker, desired, directory, record
 
-from kafka_brokers.model.actions import CreateClaim, CreateFormatter, DeleteClaim, RecordChange, WriteRecord
-from kafka_brokers.model.disks import FormerBroker, PoolRecord, without_data
+from kafka_brokers.model.actions import (
+    AnnotateClaim,
+    CreateClaim,
+    CreateFormatter,
+    DeleteClaim,
+    RecordChange,
+    WriteRecord,
+)
+from kafka_brokers.model.disks import FormerBroker, PoolRecord, without_broker, without_data
 from kafka_brokers.model.observed import ClusterView, DiskRow, DisksReport, Observed
 from kafka_brokers.model.plan import Plan, Severity
 from kafka_brokers.plan.facts import requested_ids
@@ -181,3 +188,40 @@ def test_a_volume_that_was_given_up_gets_a_new_claim() -> None:
     plan = planned(replace(found, claims=tuple(one for one in found.claims if one.node_id != 1)), ADOPTS)
     created = [one for one in plan.actions if isinstance(one, CreateClaim)]
     assert [(one.node_id, one.generation) for one in created] == [(1, 2)]
+
+
+def test_a_claim_is_not_marked_before_its_volume_is_adopted() -> None:
+    """A larger size in the spec writes nothing to it: with our mark it would be deleted when its broker leaves."""
+    larger = desired({"adopt": True, "storage": [{"size": "20Gi"}], "retentionPolicy": {"whenScaled": "Delete"}})
+    plan = planned(begun(), larger)
+    assert not [one for one in plan.actions if isinstance(one, AnnotateClaim)]
+    assert formatters(plan) == [0, 1, 2]
+    ours = changed_claim(begun(), 1, cluster_id=CLUSTER)
+    grown = [one for one in planned(ours, larger).actions if isinstance(one, AnnotateClaim)]
+    assert [(one.claim.node_id, one.grow_to) for one in grown] == [(1, "20Gi")]
+
+
+def test_a_node_id_that_comes_back_before_it_was_adopted() -> None:
+    """It was taken out of the spec and put back: the claim that a person made for it counts, and no new one is made."""
+    left = replace(without_broker(FRESH, broker(FRESH, 2).node_id), resource_version="8")
+    (write,) = planned_for(begun(left, claims=begun().claims)).actions
+    assert isinstance(write, WriteRecord)
+    again = replace(write.record, resource_version="9")
+    (bound,) = planned_for(begun(again, claims=begun().claims)).actions
+    assert isinstance(bound, WriteRecord)
+    assert broker(bound.record, 2).disks == broker(FRESH, 2).disks
+    waits = planned_for(begun(again, claims=begun().claims[:2])).waits
+    assert [wait.node_id for wait in waits if wait.reason == "WaitingForClaim"] == [2]
+    adopted = replace(without_broker(record(), broker(FRESH, 2).node_id), resource_version="8")
+    (write,) = planned_for(begun(adopted, claims=())).actions
+    assert isinstance(write, WriteRecord)
+    assert broker(write.record, 2).disks[0].generation == 2
+
+
+def test_nobody_is_told_to_delete_a_claim_that_is_to_be_adopted() -> None:
+    """A claim with annotations of another cluster, or of a volume that was given up: its volume may have all data."""
+    for change in ({"cluster_id": OTHER_CLUSTER}, {"retired": True}):
+        plan = planned_for(changed_claim(begun(unbound(1)), 1, **change))
+        (wait,) = [one for one in plan.waits if one.reason == "ForeignClaim"]
+        assert "keep the PersistentVolume" in wait.message
+        assert "Delete" not in wait.message

@@ -34,10 +34,12 @@ from kafka_quorum.model.permit import (
     StopControllers,
     ZooKeeperLeads,
 )
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
 from kafka_quorum.plan.facts.preflight import why_preflight
+from kafka_quorum.plan.facts.token import why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 
@@ -146,7 +148,7 @@ def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
     if situation.record.overlay.stopped:
-        lags = why_lags(situation)
+        lags = why_lags(situation) or _why_pool_stops(situation)
         return no(f"{first}: {lags}") if lags else yes("the controllers stop: no broker depended on them when it began")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
@@ -155,6 +157,9 @@ def may_stop_controllers(situation: Situation) -> Answer:
     # In one of three roll backs a partition's state in ZooKeeper was old although nothing lagged (measured on 3.9.2):
     # its replica would never be in sync again, and an earlier state could name a leader that lacks records.
     behind = "" if early else why_behind(situation, running=True)
+    # A pool's broker that is told to stop looks as if it were in sync for a moment. Without controllers it would wait
+    # five minutes for them before it ends.
+    busy = "" if early else why_no_token(situation)
     # What the brokers run with was read up to 90 s ago. How they are registered is what the leader has now.
     away = "" if early else _why_not_all_migrate(situation, seen)
     return unless(
@@ -167,6 +172,7 @@ def may_stop_controllers(situation: Situation) -> Answer:
             (bool(dual), f"{first}: {dual}"),
             (bool(seen.denied), f"{first}: nobody could give ZooKeeper back. {seen.denied and seen.denied[0]}"),
             (bool(behind), f"{first}: {behind}"),
+            (bool(busy), f"{first}: {busy}"),
         ),
         "no broker depends on KRaft, and ZooKeeper has everything that the metadata log has",
     )
@@ -178,6 +184,21 @@ def _is_early(situation: Situation, seen: ZooKeeperSeen) -> bool:
     before = not isinstance(said, str) and said.state is DriverState.PRE_MIGRATION and not is_led_by_kraft(seen)
     elected = leads is not None and not is_led_by_kraft(seen) and leads.node_id in seen.registered
     return before or (elected and (left is None or not left.copied))  # whatever the log says
+
+
+def _why_pool_stops(situation: Situation) -> str:
+    """Why the first controller must not stop yet: a pool stops a broker, which needs the controllers for it.
+
+    Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
+    """
+    observed, seen = situation.observed, keeper(situation)
+    pods = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting}
+    if isinstance(observed.quorum, Unknown) or len(pods) < len(situation.record.nodes):
+        return ""
+    leads = None if isinstance(seen, str) else seen.controller
+    if not isinstance(seen, str) and (leads is None or leads.node_id != observed.quorum.value.answer.leader_id):
+        return ""
+    return why_no_token(situation)
 
 
 def _return_with(situation: Situation) -> str:
