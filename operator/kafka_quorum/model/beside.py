@@ -10,6 +10,7 @@ from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.nodes import is_down
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.model.zookeeper import DriverSeen, DriverState, GiveBack, SavedNodes, ZooKeeperSeen
 
 MOST_LAG: Final = 1000
@@ -161,7 +162,7 @@ def _may_elect(situation: Situation) -> bool:
     observed, voters = situation.observed, len(situation.record.nodes)
     pods = [pod for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting]
     left = {pod.node_id for pod in pods if not is_down(observed, pod.node_name)}
-    return len(left) > voters // 2
+    return len(left) >= majority_of(voters)
 
 
 def brokers_in_migration(situation: Situation) -> int | None:
