@@ -82,7 +82,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pods import Running, Terminated
 from kafka_quorum.model.registered import ASKING
-from kafka_quorum.model.zookeeper import MigrationNode, ZooKeeperAccess
+from kafka_quorum.model.zookeeper import DriverState, MigrationNode, ZooKeeperAccess
 from kafka_quorum.plan.facts.preflight import ACL
 from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import Token
@@ -208,9 +208,18 @@ def test_back_with_brokers_that_changed(at: At) -> None:
 
 def test_back_from_the_first_stage_if_something_was_copied() -> None:
     """Brokers whose owner was early have begun the copy: then the long way back is taken."""
-    for changes in ({"controller": KRAFT_LEADS}, {"migration": COPIED}):
+    begun = with_keeper(look_at(STARTS, BACKWARD_SPEC), controller=KRAFT_LEADS)
+    assert where(moved(begun, BACKWARD_SPEC).record) == RETURN
+    copied = with_keeper(with_driver(begun, state=DriverState.MIGRATION), migration=COPIED)
+    assert where(moved(copied, BACKWARD_SPEC).record) == RETURN
+
+
+def test_back_from_the_first_stage_beside_what_others_left() -> None:
+    """A copy that this quorum did not make is no reason to ask brokers for migration mode: only the controllers end."""
+    another = replace(KRAFT_LEADS, kraft_epoch=70)
+    for changes in ({"controller": another}, {"migration": COPIED}, {"controller": another, "migration": COPIED}):
         look = with_keeper(look_at(STARTS, BACKWARD_SPEC), **changes)
-        assert where(moved(look, BACKWARD_SPEC).record) == RETURN
+        assert where(moved(look, BACKWARD_SPEC).record) == ALONE_STOP
 
 
 def test_the_rest_of_the_way_back() -> None:

@@ -111,6 +111,11 @@ def silent_driver(look: Observed) -> Observed:
     return replace(look, driver=Unknown(reason="no metrics"))
 
 
+def unclear(look: Observed) -> Observed:
+    """The same with a copy, and nobody says whose it is."""
+    return silent_driver(with_keeper(look, migration=COPIED))
+
+
 def silent_keeper(look: Observed) -> Observed:
     """The same without an answer of ZooKeeper."""
     return replace(look, zookeeper=Unknown(reason="connection refused"))
@@ -160,7 +165,7 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_copy_metadata, STARTS, PLAIN, driver(state=DriverState.UNLOADED), "not loaded yet"),
     (may_copy_metadata, STARTS, PLAIN, silent_keeper, "connection refused"),
     (may_copy_metadata, STARTS, PLAIN, keeper(assigned=MORE_BROKERS), "broker 7"),
-    (may_copy_metadata, STARTS, PLAIN, keeper(migration=COPIED), "spec.zookeeper.rollBack: it is deleted"),
+    (may_copy_metadata, STARTS, PLAIN, keeper(migration=COPIED), "delete it when the controllers have stopped"),
     (may_copy_metadata, STARTS, PLAIN, keeper(controller=KRAFT_LEADS), "KRaft controller 3000 leads"),
     (may_copy_metadata, STARTS, PLAIN, unpublished, "contract"),
     (may_copy_metadata, STARTS, PLAIN, silent_broker, "broker 2"),
@@ -204,6 +209,7 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_be_finalized, FINAL, FINALIZES, driver(state=DriverState.MIGRATION), "POST_MIGRATION"),
     (may_be_finalized, FINAL, FINALIZES, silent_driver, "no metrics"),
     # 7-roll-back
+    (may_roll_back, STARTS, TURNS, unclear, "not known whether"),
     (may_roll_back, DUAL, TURNS, silent_keeper, "connection refused"),
     (may_roll_back, DUAL, TURNS, driver(state=DriverState.POST_MIGRATION), "given ZooKeeper up"),
     (may_roll_back, DUAL, TURNS, keeper(controller_epoch=None), "/controller_epoch"),

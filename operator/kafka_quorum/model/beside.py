@@ -74,6 +74,23 @@ def is_led_by_kraft(seen: ZooKeeperSeen) -> bool:
     return seen.controller is not None and seen.controller.kraft_epoch is not None
 
 
+def has_begun(situation: Situation) -> bool | str:
+    """Whether this quorum has copied the metadata, or begun to; why it is not known.
+
+    What ZooKeeper says of a copy may be of another quorum, or of an earlier attempt: then the own leader says no.
+    """
+    seen, said = keeper(situation), driver(situation)
+    if isinstance(seen, str):
+        return seen
+    leads, left, quorum = seen.controller, seen.migration, situation.observed.quorum
+    if not is_led_by_kraft(seen) and (left is None or not left.copied):
+        return False
+    if isinstance(said, str) or isinstance(quorum, Unknown):
+        return str(said)
+    claim = None if leads is None else (leads.node_id, leads.kraft_epoch)
+    return said.state is DriverState.MIGRATION or claim == (said.node_id, quorum.value.answer.leader_epoch)
+
+
 def why_kraft_brokers(situation: Situation) -> str:
     """Which brokers are KRaft brokers, or may be; empty if every broker uses ZooKeeper."""
     brokers = situation.observed.brokers

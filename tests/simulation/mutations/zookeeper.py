@@ -207,7 +207,13 @@ ZOOKEEPER_MUTANTS: Final = (
         "a-roll-back-without-the-brokers",
         "7, modes",
         ("zookeeper-back-from-some-brokers", "zookeeper-back-from-dual-write"),
-        ("_turns", "index == 0 and not copied", "True"),
+        ("_turns", "index == 0 and not has_begun(situation)", "True"),
+    ),
+    mutant(
+        "a-roll-back-asks-brokers-for-migration-mode-beside-a-stale-migration",
+        "7, records",
+        ("zookeeper-back-beside-a-stale-migration",),
+        ("has_begun", "said.state is DriverState.MIGRATION or ...", "True"),
     ),
     # A record that is made again
     mutant(

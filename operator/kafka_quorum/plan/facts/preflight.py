@@ -156,7 +156,8 @@ def _znodes(record: IdentityRecord | None, seen: ZooKeeperSeen) -> Iterator[Bloc
             code="StaleMigration",
             object="znode /migration",
             found=f"{what}. With it, this migration would not copy the metadata, and would then delete it in ZooKeeper",
-            way_out="If no other KRaft controllers run, set spec.zookeeper.rollBack: it is deleted. Then begin again"
+            way_out="If no other KRaft controllers run, set spec.zookeeper.rollBack, save and delete it when the "
+            "controllers have stopped, and begin again"
             if runs  # they have read it, and would not see that it is gone
             else "If no other KRaft controllers run, save its text, and delete it: "
             "zookeeper-shell.sh ADDRESS delete /migration, with the chroot in ADDRESS",

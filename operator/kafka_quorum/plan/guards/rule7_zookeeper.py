@@ -6,6 +6,7 @@ ZooKeeper and the leader's own metrics must both say that a stage is complete; o
 from kafka_quorum.model.beside import (
     brokers_in_migration,
     driver,
+    has_begun,
     is_led_by_kraft,
     keeper,
     running,
@@ -134,9 +135,12 @@ def may_roll_back(situation: Situation) -> Answer:
     left, said = seen.migration, driver(situation)
     no_epoch = left is not None and left.copied and seen.controller_epoch is None
     over = not isinstance(said, str) and said.state is DriverState.POST_MIGRATION
+    reached, begun = situation.record.migration, has_begun(situation)
+    unclear = isinstance(begun, str) and reached is not None and reached.index == 0
     return unless(
         (
             (over, f"{first}: the controllers have given ZooKeeper up"),
+            (unclear, f"{first}: it is not known whether this quorum has copied the metadata. {begun}"),
             (no_epoch, f"{first}: znode /controller_epoch does not exist"),
         ),
         "spec.zookeeper.rollBack is true, and the controllers have not given ZooKeeper up",

@@ -10,7 +10,7 @@ from typing import Final
 from kafka_quorum.model.actions import GiveBackNodes, RecordChange
 from kafka_quorum.model.attempts import attempted_again
 from kafka_quorum.model.beside import (
-    is_led_by_kraft,
+    has_begun,
     keeper,
     to_give_back,
     to_save,
@@ -70,10 +70,12 @@ def _parked(situation: Situation) -> str:
 
 
 def _turns(situation: Situation, index: int) -> tuple[Migration, int]:
-    """The roll back begins with the brokers. Before they were told anything, only the controllers end."""
-    seen = keeper(situation)
-    copied = isinstance(seen, str) or is_led_by_kraft(seen) or (seen.migration is not None and seen.migration.copied)
-    return (LEFT_ZOOKEEPER_ALONE, 0) if index == 0 and not copied else (BACK_TO_ZOOKEEPER, 0)
+    """The roll back begins with the brokers. Before they were told anything, only the controllers end.
+
+    If their owner was early, they are in migration mode all the same, and this quorum has begun to copy. No broker is
+    asked for migration mode beside a /migration of others: with it the driver would delete every topic in ZooKeeper.
+    """
+    return (LEFT_ZOOKEEPER_ALONE, 0) if index == 0 and not has_begun(situation) else (BACK_TO_ZOOKEEPER, 0)
 
 
 def _saved(situation: Situation, reached: Reached | None) -> IdentityRecord:

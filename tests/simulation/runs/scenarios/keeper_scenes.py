@@ -300,6 +300,11 @@ def runs_one(world: World) -> bool:
     return bool(world.zookeeper.controllers())
 
 
+def turns_round(world: World) -> bool:
+    """Once a roll back has begun."""
+    return stage(world)[0] in {"BackToZooKeeper", "LeftZooKeeperAlone"}
+
+
 def runs_none(world: World) -> bool:
     """Once no controller runs."""
     return not world.zookeeper.controllers()

@@ -43,6 +43,7 @@ from tests.simulation.runs.scenarios.keeper_scenes import (
     runs_one,
     some,
     stops_first,
+    turns_round,
     untouched,
     waits_before,
     zookeeper_is_away,
@@ -339,6 +340,20 @@ _MORE: Final = (
         turns=(
             turn("rolls back", is_parked, ROLLS_BACK),
             turn("another claims", both_hold(at(BACK, "ControllersStop"), runs_none), another_claims(120)),
+        ),
+        ends="RolledBack",
+        holds=rolled_back,
+    ),
+    KeeperScenario(
+        name="zookeeper-back-beside-a-stale-migration",
+        spec=_SPEC,
+        turns=(
+            turn(
+                "an old /migration is restored",
+                has_znode,
+                both(HINDRANCES["a-stale-migration"].for_(250), later(30, ROLLS_BACK)),
+            ),
+            turn("ZooKeeper is not seen", turns_round, zookeeper_is_away(150, unseen=True)),
         ),
         ends="RolledBack",
         holds=rolled_back,
