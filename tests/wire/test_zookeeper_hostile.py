@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 import ssl
 import struct
@@ -197,6 +198,18 @@ async def test_all_names_that_are_listed_have_a_limit(monkeypatch: pytest.Monkey
     async with server(answers) as (zookeepers, access):
         with pytest.raises(ZooKeeperMalformed, match="more than 100 children"):
             await zookeepers.read(access, NONE, rights=True, states=False)
+
+
+async def test_encrypted_settings_are_named_up_to_a_limit() -> None:
+    """One is enough to be in the way; each look goes through all of them."""
+    settings = json.dumps({"config": {f"{number}.ssl.key.password": "" for number in range(5_000)}}).encode()
+    answers = {
+        (CHILDREN, "/config/brokers"): listed(b"1", b"2"),
+        **{(GET, f"/config/brokers/{name}"): buffer(settings) + STAT for name in (1, 2)},
+    }
+    async with server(answers) as (zookeepers, access):
+        seen = await zookeepers.read(access, NONE, rights=False, states=False)
+    assert len(seen.encoded) == 1_000
 
 
 class Dripping:

@@ -8,7 +8,7 @@ committed before it. The nodes are read one after another: a write meanwhile may
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from kafka_quorum.errors import ZooKeeperError
 from kafka_quorum.model.ids import NodeID
@@ -19,6 +19,8 @@ from kafka_quorum.wire.zookeeper_rights import denied
 from kafka_quorum.wire.zookeeper_session import Node, Session
 from kit.parsing import Malformed
 
+MAX_ENCRYPTED: Final = 1_000
+"""How many encrypted settings are named, of all brokers."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -156,12 +158,14 @@ class Reader:
         return highest, dict(behind)
 
     def encrypted(self) -> tuple[str, ...]:
-        """The names of the brokers' encrypted settings."""
+        """The names of the brokers' encrypted settings: every one is in the way, so the first ones are enough."""
         names = self.names("/config/brokers", nodes.child_names)
         found: list[str] = []
         for path, node in self.present(f"/config/brokers/{name}" for name in names):
             found.extend(self.checked(path, nodes.encrypted, path.rpartition("/")[2], node.data))
-        return tuple(found)
+            if len(found) >= MAX_ENCRYPTED:
+                break
+        return tuple(found[:MAX_ENCRYPTED])
 
     def any_user(self) -> bool:
         """Whether any user has a SCRAM credential. Every user is read: a malformed one would stop the driver too."""

@@ -9,7 +9,15 @@ from typing import Final
 
 import pytest
 from tests.simulation.runs.explore import explore
+from tests.simulation.runs.keeper_driver import KeeperDriver
+from tests.simulation.runs.keeper_edge import DriverEdge
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES, EXHAUSTIVE
+
+from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.zookeeper import DriverSeen
+from kafka_quorum.wire import metrics
+from kit.errors import Fault
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN: Final = 1500
@@ -31,6 +39,23 @@ def test_single_faults(request: pytest.FixtureRequest) -> None:
     tally = explore([one.name for one in EXHAUSTIVE], one_in=ONE_IN)
     _print(request, f"\n{tally.report()}\n")
     assert not tally.failures, "\n".join(tally.failures[:10])
+
+
+def test_a_metrics_port_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The migration waits for the metrics, and everything else goes on: a look that waited for them is not too old."""
+
+    async def silent(self: DriverEdge, host: str, port: int, node_id: NodeID) -> DriverSeen:
+        del host, port, node_id
+        await self.life.turn()
+        self.world.clock.advance(metrics.SCRAPE_S)
+        raise KafkaUnreachable("no answer", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+    monkeypatch.setattr(DriverEdge, "read_driver", silent)
+    rolls = "zookeeper-zookeepertokraft-controllers-another-heap"
+    run = KeeperDriver(next(one for one in BESIDE_STAGES if one.name == rolls)).run()
+    assert run.actions["RestartPod"] > 1
+    assert run.ending.says == "Ready"
+    assert not run.violations
 
 
 def _print(request: pytest.FixtureRequest, text: str) -> None:
