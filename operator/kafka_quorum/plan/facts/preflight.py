@@ -46,10 +46,9 @@ def blockers(desired: Desired, observed: Observed, record: IdentityRecord | None
         why = f"what it has is not known: {observed.zookeeper.reason}"
         return (*found, Blocker(code="ZooKeeper", object=where, found=why, way_out=way_out, unknown=True))
     seen = observed.zookeeper.value
-    found += [*_cluster(desired, record, seen), *_znodes(record, seen), *_ids(desired, record, seen)]
-    found += [*_rights(seen), *_configs(seen), *_epochs(seen)]
-    found += [*_brokers(desired, observed, seen, migrate), *_directories(desired, observed, seen)]
-    return tuple(found)
+    found += [*_cluster(desired, record, seen), *_znodes(record, seen), *_ids(desired, record, seen), *_rights(seen)]
+    found += [*_configs(seen), *_epochs(seen), *_brokers(desired, observed, seen, migrate)]
+    return (*found, *_directories(desired, observed, seen))
 
 
 def in_the_way(desired: Desired, observed: Observed) -> tuple[Blocker, ...] | None:
