@@ -111,6 +111,13 @@ def silent_driver(look: Observed) -> Observed:
     return replace(look, driver=Unknown(reason="no metrics"))
 
 
+def finalizing(look: Observed) -> Observed:
+    """The same, in which controller 3001 has left ZooKeeper: its record is an old one, from a backup."""
+    (made,) = look_at(FINAL).revisions
+    pods = tuple(replace(one, revision=made.name) if one.node_id == 3001 else one for one in look.pods)
+    return replace(look, pods=pods, revisions=(*look.revisions, made))
+
+
 def unclear(look: Observed) -> Observed:
     """The same with a copy, and nobody says whose it is."""
     return silent_driver(with_keeper(look, migration=COPIED))
@@ -210,6 +217,7 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_be_finalized, FINAL, FINALIZES, silent_driver, "no metrics"),
     # 7-roll-back
     (may_roll_back, STARTS, TURNS, unclear, "not known whether"),
+    (may_roll_back, DUAL, TURNS, finalizing, "pods alpha-3001-g1 run without ZooKeeper"),
     (may_roll_back, DUAL, TURNS, silent_keeper, "connection refused"),
     (may_roll_back, DUAL, TURNS, driver(state=DriverState.POST_MIGRATION), "given ZooKeeper up"),
     (may_roll_back, DUAL, TURNS, keeper(controller_epoch=None), "/controller_epoch"),

@@ -100,7 +100,7 @@ def followed(broker: KeeperBroker, contract: dict[str, Any]) -> dict[str, str | 
         key, value = row["key"], row["value"]
         match row["match"]:
             case "unset":
-                made[key] = ""
+                made[key] = None if made.get(key) is None else ""
             case "oneOf":
                 made[key] = (
                     broker.settings[key] if broker.settings.get(key) in value.split(",") else value.split(",")[0]

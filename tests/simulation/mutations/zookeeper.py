@@ -151,6 +151,12 @@ ZOOKEEPER_MUTANTS: Final = (
         ("may_give_back", "foreign", "False"),
     ),
     mutant(
+        "the-copy-of-another-quorum-is-deleted",
+        "7, given back",
+        ("zookeeper-back-beside-a-stale-migration",),
+        ("may_give_back", "others", "False"),
+    ),
+    mutant(
         "a-broken-znode-is-deleted",
         "7, given back",
         ("zookeeper-back-with-a-broken-znode",),

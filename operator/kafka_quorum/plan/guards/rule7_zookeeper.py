@@ -135,16 +135,23 @@ def may_roll_back(situation: Situation) -> Answer:
     left, said = seen.migration, driver(situation)
     no_epoch = left is not None and left.copied and seen.controller_epoch is None
     over = not isinstance(said, str) and said.state is DriverState.POST_MIGRATION
-    reached, begun = situation.record.migration, has_begun(situation)
+    reached, begun, final = situation.record.migration, has_begun(situation), ", ".join(_final(situation))
     unclear = isinstance(begun, str) and reached is not None and reached.index == 0
     return unless(
         (
             (over, f"{first}: the controllers have given ZooKeeper up"),
+            (bool(final), f"{first}: pods {final} run without ZooKeeper, so the next election may end the migration"),
             (unclear, f"{first}: it is not known whether this quorum has copied the metadata. {begun}"),
             (no_epoch, f"{first}: znode /controller_epoch does not exist"),
         ),
         "spec.zookeeper.rollBack is true, and the controllers have not given ZooKeeper up",
     )
+
+
+def _final(situation: Situation) -> tuple[str, ...]:
+    """Pods of the last stage: a record that was restored from a backup may be older than they are."""
+    made = {each.name for each in situation.observed.revisions if each.runtime.measured and not each.runtime.zookeeper}
+    return tuple(sorted(pod.name for pod in situation.observed.pods if pod.revision in made))
 
 
 @guard(StopControllers)
