@@ -32,7 +32,9 @@ from kit.clock import Clock
 SINCE: Final = (4, 0, 0)
 """The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
 _PATIENCE_S: Final = 1.0
-"""How long the other brokers may take after one has answered."""
+"""How long the other brokers may take after one has answered: together, those of a pool and all others."""
+_LEAST_PATIENCE_S: Final = 0.2
+"""What is left for the others if one of the pool took all of it: no look may be too old for an act."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
@@ -89,7 +91,7 @@ async def _caches(
     none: frozenset[NodeID] = frozenset()
     if not servers:
         return {}, none, {}, "no broker runs yet"
-    few = len(servers) <= WHOLE_MAX
+    few, began_s = len(servers) <= WHOLE_MAX, asyncio.get_running_loop().time()
     first = await _each(partial(brokers.metadata, partitions=few), servers)
     caches = _counting(first)
     if not caches:
@@ -107,7 +109,8 @@ async def _caches(
     }
     asked = dict(list(others.items())[:_OTHERS_MAX])
     still_few = len(servers) + len(asked) <= WHOLE_MAX
-    found = _counting(await _each(partial(brokers.metadata, partitions=still_few), asked))
+    left_s = max(_LEAST_PATIENCE_S, _PATIENCE_S - (asyncio.get_running_loop().time() - began_s))
+    found = _counting(await _each(partial(brokers.metadata, partitions=still_few), asked, left_s))
     found = {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
     whole = frozenset(caches if few else ()) | frozenset(found if still_few else ())
     caches, endpoints = caches | found, {**others, **servers}
@@ -125,16 +128,18 @@ def _by_weight(caches: Mapping[NodeID, MetadataAnswer]) -> list[NodeID]:
 
 
 async def _each(
-    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
+    question: Callable[[Endpoint], Awaitable[T]],
+    endpoints: Mapping[NodeID, Endpoint],
+    patience_s: float = _PATIENCE_S,
 ) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after the first one, the others have `_PATIENCE_S` more."""
+    """Every answer; after the first one, the others have `patience_s` more."""
     tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
     pending = set(tasks.values())
     try:
         while pending:
             some = any(task.done() and isinstance(task.result(), Known) for task in tasks.values())
             done, pending = await asyncio.wait(
-                pending, timeout=_PATIENCE_S if some else None, return_when=asyncio.FIRST_COMPLETED
+                pending, timeout=patience_s if some else None, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
                 break
