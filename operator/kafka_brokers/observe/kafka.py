@@ -83,16 +83,20 @@ async def quorum_answers(brokers: Brokers, controllers: dict[NodeID, Endpoint]) 
 
 
 async def each(
-    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint], *, enough: int = 1
+    question: Callable[[Endpoint], Awaitable[T]],
+    endpoints: Mapping[NodeID, Endpoint],
+    *,
+    enough: int = 1,
+    patience_s: float = _PATIENCE_S,
 ) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after `enough` that are no errors, the others have `_PATIENCE_S` more."""
+    """Every answer; after `enough` that are no errors, the others have `patience_s` more."""
     tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}
     pending = set(tasks.values())
     try:
         while pending:
             answered = sum(task.done() and isinstance(task.result(), Known) for task in tasks.values())
-            patience_s = _PATIENCE_S if answered >= enough else None
-            done, pending = await asyncio.wait(pending, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            left_s = patience_s if answered >= enough else None
+            done, pending = await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 break
     finally:

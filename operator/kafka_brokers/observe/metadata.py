@@ -38,6 +38,10 @@ from kit.clock import Clock
 
 SINCE: Final = (4, 0, 0)
 """The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
+_PATIENCE_S: Final = 1.0
+"""How long the other brokers may take after more than half have answered: together, those of a pool and all others."""
+_LEAST_PATIENCE_S: Final = 0.2
+"""What is left for the others if one of the pool took all of it: no look may be too old for an act."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
@@ -103,7 +107,7 @@ async def _caches(
     none: frozenset[NodeID] = frozenset()
     if not servers:
         return {}, none, {}, "no broker runs yet"
-    listing = partial(brokers.metadata, partitions=False)
+    listing, began_s = partial(brokers.metadata, partitions=False), asyncio.get_running_loop().time()
     first = await _each(listing, servers)
     caches = _counting(first)
     if not caches:
@@ -119,7 +123,10 @@ async def _caches(
         for node, row in sorted(listed.items())
         if node not in servers and row.host and row.port > 0
     }
-    found = _counting(await _each(listing, dict(list(others.items())[:_OTHERS_MAX])))
+    asked = dict(list(others.items())[:_OTHERS_MAX])
+    left_s = max(_LEAST_PATIENCE_S, _PATIENCE_S - (asyncio.get_running_loop().time() - began_s))
+    enough = _most(len(servers) + len(asked)) - len(caches)
+    found = _counting(await each(listing, asked, enough=enough, patience_s=left_s))
     caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
     endpoints = {**others, **servers}
     # Of equal ones those of pools: others may hide topics from who has no name (`api.checks`).
@@ -140,7 +147,7 @@ async def _read(brokers: Brokers, order: list[Endpoint], clock: Clock) -> dict[N
             continue
         took_s = max(clock.monotonic() - began_s, 0.001)
         more = order[place + 1 :][: min(WHOLE_MAX - 1, int(_READ_S / took_s))]
-        return found | _counting(await _each(brokers.metadata, {each.node_id: each for each in more}))
+        return found | _counting(await each(brokers.metadata, {one.node_id: one for one in more}))
     return {}
 
 
@@ -171,8 +178,13 @@ def _by_weight(caches: Mapping[NodeID, MetadataAnswer], first: Container[NodeID]
 async def _each(
     question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
 ) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after more than half of them, the others have a moment more."""
-    return await each(question, endpoints, enough=len(endpoints) // 2 + 1)
+    """Every answer; after more than half of them, the others have `_PATIENCE_S` more."""
+    return await each(question, endpoints, enough=_most(len(endpoints)), patience_s=_PATIENCE_S)
+
+
+def _most(count: int) -> int:
+    """More than half of them."""
+    return count // 2 + 1
 
 
 def _counting(answers: Mapping[NodeID, Knowable[MetadataAnswer]]) -> dict[NodeID, MetadataAnswer]:

@@ -18,11 +18,11 @@ from kit.errors import Fault
 from kit.parsing import INT32_MAX, Malformed, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
-SCRAPE_S: Final = 1.0
+SCRAPE_S: Final = 0.7
 """The limit of one scrape; a page takes some milliseconds.
 
-Each look waits for it, and acts are judged by a look of at most two seconds (`Settings.look_max_age_s`): with a port
-that never answers, a longer limit would leave every look too old.
+Each look waits for it, and acts are judged by a look of at most two seconds (`Settings.look_max_age_s`), of which other
+answers may have taken half a second: with a port that never answers, a longer limit would leave every look too old.
 """
 MAX_PAGE_BYTES: Final = 256 * 1024
 """The limit of a page; that of an agent, with its metrics of the JVM, has some 20 kB."""

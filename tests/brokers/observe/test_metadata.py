@@ -1,5 +1,6 @@
 """Brokers of 3.9, in ZooKeeper mode too: every cache is asked, and the worst counts. Unknown is not empty."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
+from kafka_quorum.settings import Settings
 
 SERVERS = {node: endpoint_of(node, f"10.0.0.{node + 1}") for node in IDS}
 CONTROLLERS = controllers_of(REACHED)
@@ -86,6 +88,26 @@ async def test_one_look_in_zookeeper_mode() -> None:
     assert brokers.asked_for("metadata of brokers") == brokers.asked_for("metadata") == list(IDS)
     assert brokers.asked_for("describe_quorum") == []
     assert brokers.asked_for("describe_partitions") == brokers.asked_for("describe_brokers") == []
+
+
+class Silent(AnsweringBrokers):
+    """Some brokers never answer."""
+
+    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+        """Not that of 2, of the pool, nor that of 7."""
+        if endpoint.node_id in (2, 7):
+            await asyncio.sleep(60)
+        return await super().metadata(endpoint, partitions=partitions)
+
+
+async def test_brokers_that_never_answer_leave_no_look_too_old() -> None:
+    """A firewall may drop what is sent to another broker, while a node of the pool is away."""
+    ids = (*IDS, 7, 8)
+    brokers = Silent(caches={node: cache(ids=ids) for node in ids})
+    begun_s = asyncio.get_running_loop().time()
+    found = await asked(brokers)
+    assert asyncio.get_running_loop().time() - begun_s < Settings().look_max_age_s * 0.75
+    assert led(found).observers_caught_up == frozenset({0, 1, 8})
 
 
 async def test_a_member_of_the_isr_is_one_in_every_cache() -> None:
