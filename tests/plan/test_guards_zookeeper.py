@@ -207,6 +207,8 @@ ROWS: Final[tuple[tuple[Judge, At, Desired, Change, str], ...]] = (
     (may_finalize, DUAL, FINALIZES, driver(lag=5000), "5000"),
     (may_finalize, DUAL, FINALIZES, silent_keeper, "connection refused"),
     (may_finalize, DUAL, FINALIZES, behind, "3002"),
+    (may_finalize, DUAL, FINALIZES, keeper(assigned=MORE_BROKERS), "brokers 7, which are not known to follow"),
+    (may_copy_metadata, STARTS, confirming(PLAIN), keeper(assigned=MORE_BROKERS), "broker 7"),
     (may_finalize, DUAL, FINALIZES, keeper(behind=TWO_LAGS), "broker 2 with 3 of its partitions"),
     (may_finalize, DUAL, FINALIZES, keeper(behind=None), "are being read"),
     (may_finalize, DUAL, PLAIN, lambda look: look, "spec.zookeeper.finalize"),
@@ -388,7 +390,16 @@ def test_a_roll_back_needs_zookeeper_only(at: At) -> None:
 def test_another_controller_of_zookeeper_stays() -> None:
     """A broker that was elected meanwhile is no reason to refuse: only what is of this quorum is deleted."""
     look = with_keeper(look_at(LEADS), migration=COPIED)
-    assert may_give_back(judged(look, TURNS)).allowed
+    for leads in (ZOOKEEPER_LEADS, None):
+        assert may_give_back(judged(with_keeper(look, controller=leads), TURNS)).allowed
+
+
+def test_the_first_controller_waits_for_the_lag_alone() -> None:
+    """After the decision ZooKeeper need not answer: what the leader reports of its lag counts."""
+    silent = silent_keeper(look_at(STOP, TURNS))
+    assert may_stop_controllers(judged(silent, TURNS)).allowed
+    lags = may_stop_controllers(judged(with_driver(silent, lag=3), TURNS))
+    assert (lags.allowed, "3 records" in lags.reason) == (False, True)
 
 
 # Another attempt
