@@ -394,14 +394,6 @@ def test_another_controller_of_zookeeper_stays() -> None:
         assert may_give_back(judged(with_keeper(look, controller=leads), TURNS)).allowed
 
 
-def test_the_first_controller_waits_for_the_lag_alone() -> None:
-    """After the decision ZooKeeper need not answer: what the leader reports of its lag counts."""
-    silent = silent_keeper(look_at(STOP, TURNS))
-    assert may_stop_controllers(judged(silent, TURNS)).allowed
-    lags = may_stop_controllers(judged(with_driver(silent, lag=3), TURNS))
-    assert (lags.allowed, "3 records" in lags.reason) == (False, True)
-
-
 # Another attempt
 
 
