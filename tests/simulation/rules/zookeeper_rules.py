@@ -196,9 +196,7 @@ class ZooKeeperRules:
         if said is not None and said.fault:
             self._fail(GIVEN_BACK, "/migration is deleted, and nobody knows what it says")
         elif said is not None and said.copied and said.kraft_controller_id not in ours:
-            self._fail(
-                GIVEN_BACK, f"/migration of another controller ({said.kraft_controller_id}) is deleted"
-            )
+            self._fail(GIVEN_BACK, f"/migration of another controller ({said.kraft_controller_id}) is deleted")
 
     def formatted(self, event: Formatted) -> None:
         """A disk is formatted with static voters: no metadata log may be needed, and ZooKeeper must lead."""
