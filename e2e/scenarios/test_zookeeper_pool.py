@@ -1,6 +1,8 @@
 """From ZooKeeper to KRaft with brokers of ours: a pool adopts the brokers of before, and takes every turn."""
 
+import random
 import re
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from harness.pool import Pool
 from harness.quorum import GROUP, Quorum
 from harness.shell import Json, wait_until
-from scenarios.rolls import assert_at_the_top, assert_release, wait_features
+from scenarios.rolls import assert_at_the_top, assert_release, operator_killed_at_random, wait_features
 from scenarios.test_static import FOLLOW, LAST
 from scenarios.test_zookeeper import TOPICS, VERSION, reach, spec
 from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
@@ -51,10 +53,8 @@ def differences(world: ZooKeeperWorld) -> list[str]:
     return [row for row in world.differences() if re.match(r"broker \d", row) is None]
 
 
-def test_brokers_of_before_are_adopted_and_migrated(
-    quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld
-) -> None:
-    """Nobody restarts a broker by hand after the adoption; nothing is lost or different, to 4.4 and dynamic."""
+def adopted_pool(quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld) -> Pool:
+    """A quorum beside ZooKeeper, and a pool to which the owner hands over every broker."""
     pool = pools("brokers")
     beside = spec(world)
     beside["zookeeper"]["interBrokerListener"] = _LISTENER
@@ -77,6 +77,14 @@ def test_brokers_of_before_are_adopted_and_migrated(
     )
     for node_id in (1, 2, 3):
         adopted(world, pool, node_id)
+    return pool
+
+
+def test_brokers_of_before_are_adopted_and_migrated(
+    quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld
+) -> None:
+    """Nobody restarts a broker by hand after the adoption; nothing is lost or different, to 4.4 and dynamic."""
+    pool = adopted_pool(quorum, pools, world)
     reach(quorum, "Brokers", _STAGE_TIMEOUT_S)
     reach(quorum, "DualWrite", _STAGE_TIMEOUT_S)
     quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", _STAGE_TIMEOUT_S)
@@ -105,3 +113,33 @@ def test_brokers_of_before_are_adopted_and_migrated(
     assert not (found := differences(world)), "\n".join(found)
     world.assert_nothing_lost()
     print(f"began with Kafka {VERSION}", flush=True)
+
+
+def test_a_pool_goes_back_and_forth(
+    quorum: Quorum, pools: Callable[[str], Pool], world: ZooKeeperWorld, randomly_seed: int
+) -> None:
+    """From dual write the pool returns to ZooKeeper by one field, while things are killed; then it migrates again."""
+    dice = random.Random(randomly_seed)  # noqa: S311 - no secret
+    print(f"seed {randomly_seed}", flush=True)
+    pool = adopted_pool(quorum, pools, world)
+    quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", _STAGE_TIMEOUT_S)
+    began_s = time.monotonic()
+    with operator_killed_at_random(dice, 20.0, 90.0):
+        quorum.patch({"zookeeper": {"rollBack": True}})
+        reach(quorum, "BrokersReturn", _STAGE_TIMEOUT_S)
+        print(f"ZooKeeper's leader {world.ensemble.kill_leader()} is killed", flush=True)
+        reach(quorum, "BrokersLeave", _STAGE_TIMEOUT_S)
+        assert world.ensemble.read("/migration") is None
+        assert '"kraftControllerEpoch":-1' in str(world.ensemble.read("/controller"))
+        quorum.wait_condition("MigratedFromZooKeeper", "False", "RolledBack", _STAGE_TIMEOUT_S)
+        pool.wait_ready(_STAGE_TIMEOUT_S)
+    print(f"rolled back after {time.monotonic() - began_s:.1f} s: {quorum.status()['migration']}", flush=True)
+    wait_until("the claims are released", lambda: not quorum.claims(), 120.0)
+    assert not (found := differences(world)), "\n".join(found)
+    quorum.patch({"zookeeper": {"rollBack": False}})
+    quorum.wait_condition("MigratedFromZooKeeper", "False", "DualWrite", _STAGE_TIMEOUT_S)
+    quorum.patch({"zookeeper": {"finalize": True}})
+    quorum.wait_condition("MigratedFromZooKeeper", "True", "Finalized", _STAGE_TIMEOUT_S)
+    pool.wait_ready(_STAGE_TIMEOUT_S)
+    assert not (found := differences(world)), "\n".join(found)
+    world.assert_nothing_lost()

@@ -7,11 +7,12 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from kazoo.security import Permissions
 from tests.live.broker_worlds import note
 from tests.live.jars import Kafka, LiveError, ensure_kafka
@@ -20,7 +21,7 @@ from tests.live.quorum import HOST, LOGGING, free_port
 from tests.live.storage import Format, ModeMissing, run_format
 from tests.live.waiting import wait_for
 
-from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.beside import to_give_back
 from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.zookeeper import ZooKeeperAccess, ZooKeeperSecret, ZooKeeperSeen
 from kafka_quorum.resources import zookeeper
@@ -31,6 +32,7 @@ from kafka_quorum.wire.zookeeper_session import Session
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 RELEASE = "3.9.2"
+PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 USER, PASSWORD = "ada", 'p"a\\s$s ${user.dir} é'
 ZOO = """\
 dataDir={home}/data
@@ -185,55 +187,84 @@ async def test_a_broker_with_its_secret(guarded: Guarded, tmp_path: Path) -> Non
         broker.kill()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("closed", [False, True])
-async def test_whose_znodes_a_controller_makes(guarded: Guarded, tmp_path: Path, *, closed: bool) -> None:
-    """A controller that migrates reaches it, too. Whose its znodes are is its own setting, not that of the brokers."""
-    home, listener = guarded.home, free_port()
-    texts = {name: (home / name).read_text() for name in ("ca.crt", "client.crt", "client.key")}
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The operator's own client of this ZooKeeper, with what its Secret has."""
+
+    guarded: Guarded
+    keepers: KazooZooKeepers
+    secret: ZooKeeperSecret
+
+    async def until(self, what: str, holds: Callable[[ZooKeeperSeen], bool]) -> ZooKeeperSeen:
+        """Waits until a read shows this; an error of ZooKeeper is no read."""
+
+        async def look() -> ZooKeeperSeen | None:
+            found = await self.keepers.read(self.guarded.access, self.secret, rights=True, states=True)
+            return found if holds(found) else None
+
+        return await wait_for(what, look)
+
+
+@pytest_asyncio.fixture
+async def asking(guarded: Guarded) -> AsyncIterator[Asking]:
+    """The Secret is complete."""
+    texts = {name: (guarded.home / name).read_text() for name in ("ca.crt", "client.crt", "client.key")}
     guarded.put(username=USER, password=PASSWORD, ca_crt=texts["ca.crt"])
     guarded.put(tls_crt=texts["client.crt"], tls_key=texts["client.key"])
     secret = ZooKeeperSecret(
         username=USER, password=PASSWORD, ca=texts["ca.crt"], certificate=texts["client.crt"], key=texts["client.key"]
     )
-    keepers, servers = KazooZooKeepers(), [guarded.broker(tmp_path / "broker", zookeeper_set_acl="true")]
+    keepers = KazooZooKeepers()
+    yield Asking(guarded, keepers, secret)
+    await keepers.close()
 
-    async def seen() -> ZooKeeperSeen | None:
-        try:
-            found = await keepers.read(guarded.access, secret, rights=True, states=True)
-        except KafkaError:
-            return None
-        return found if found.controller is not None else None
 
-    async def created() -> ZooKeeperSeen | None:
-        found = await seen()
-        return found if found is not None and found.migration is not None else None
+def controller(guarded: Guarded, log: Path, listener: int, cluster_id: str, **more: str) -> ServerProcess:
+    """Formats a controller that migrates, and starts it as its pod would; `more` has `_` for `.` in the names."""
+    own = {
+        "process.roles": "controller",
+        "node.id": "3000",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"3000@{HOST}:{listener}",
+        "listeners": f"CONTROLLER://{HOST}:{listener}",
+        "listener.security.protocol.map": PROTOCOLS,
+        "log.dirs": str(guarded.home / "controller-data"),
+        "zookeeper.metadata.migration.enable": "true",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "zookeeper.connect": guarded.access.connect,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+    config = guarded.home / "format.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in own.items()))
+    done = run_format(guarded.kafka, config, Format(cluster_id=ClusterID(cluster_id), mode=ModeMissing()))
+    assert done.exit_code == 0, done.output
+    return guarded.server(log, own)
 
+
+def leads(seen: ZooKeeperSeen) -> str:
+    """Who leads: nobody, a broker or KRaft."""
+    if seen.controller is None:
+        return "nobody"
+    return "a broker" if seen.controller.kraft_epoch is None else "KRaft"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("closed", [False, True])
+async def test_whose_znodes_a_controller_makes(
+    guarded: Guarded, asking: Asking, tmp_path: Path, *, closed: bool
+) -> None:
+    """A controller that migrates reaches it, too. Whose its znodes are is its own setting, not that of the brokers."""
+    servers = [guarded.broker(tmp_path / "broker", zookeeper_set_acl="true")]
     try:
-        before = await wait_for("a broker leads", seen)
+        before = await asking.until("a broker leads", lambda seen: leads(seen) == "a broker")
         assert before.denied == ()
-        own = {
-            "process.roles": "controller",
-            "node.id": "3000",
-            "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": f"3000@{HOST}:{listener}",
-            "listeners": f"CONTROLLER://{HOST}:{listener}",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "log.dirs": str(home / "controller-data"),
-            "zookeeper.metadata.migration.enable": "true",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "zookeeper.connect": guarded.access.connect,
-            "zookeeper.set.acl": str(closed).lower(),
-        }
-        config = home / "format.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in own.items()))
-        done = run_format(guarded.kafka, config, Format(cluster_id=ClusterID(before.cluster_id), mode=ModeMissing()))
-        assert done.exit_code == 0, done.output
-        servers.append(guarded.server(tmp_path / "controller", own))
-        after = await wait_for("/migration exists", created)
+        log = tmp_path / "controller"
+        acl = str(closed).lower()
+        servers.append(controller(guarded, log, free_port(), before.cluster_id, zookeeper_set_acl=acl))
+        after = await asking.until("/migration exists", lambda seen: seen.migration is not None)
         assert after.denied == ()
-        assert PASSWORD not in (tmp_path / "controller").read_text(errors="replace")
-        session = Session(parse_connect(guarded.access.connect), secret, time.monotonic() + 30)
+        assert PASSWORD not in log.read_text(errors="replace")
+        session = Session(parse_connect(guarded.access.connect), asking.secret, time.monotonic() + 30)
         session.open()
         writers = {
             path: {each.id.scheme for each in session.client.get_acls(path)[0] if each.perms & Permissions.WRITE}
@@ -246,4 +277,46 @@ async def test_whose_znodes_a_controller_makes(guarded: Guarded, tmp_path: Path,
     finally:
         for server in servers:
             server.kill()
-        await keepers.close()
+
+
+@pytest.mark.full
+async def test_dual_write_and_back_with_a_secret(guarded: Guarded, asking: Asking, tmp_path: Path) -> None:
+    """Over SASL and TLS the metadata is copied and kept up to date, and the operator's write gives ZooKeeper back."""
+    port, listener = free_port(), free_port()
+    same = {"listeners": f"PLAINTEXT://{HOST}:{port}", "log_dirs": str(guarded.home / "data-of-the-broker")}
+    first = guarded.broker(tmp_path / "broker", zookeeper_set_acl="true", **same)
+    servers = [first]
+    try:
+        before = await asking.until("a broker leads", lambda seen: leads(seen) == "a broker")
+        active = controller(guarded, tmp_path / "controller", listener, before.cluster_id, zookeeper_set_acl="true")
+        servers.append(active)
+        await asking.until("/migration exists", lambda seen: seen.migration is not None)
+        first.kill()
+        await asking.until("the end of its session", lambda seen: not seen.registered)
+        servers.append(
+            guarded.broker(
+                tmp_path / "broker-migrates",
+                **same,
+                zookeeper_set_acl="true",
+                zookeeper_metadata_migration_enable="true",
+                controller_quorum_voters=f"3000@{HOST}:{listener}",
+                controller_listener_names="CONTROLLER",
+                listener_security_protocol_map=PROTOCOLS,
+                inter_broker_listener_name="PLAINTEXT",
+            )
+        )
+        dual = await asking.until(
+            "dual write", lambda seen: leads(seen) == "KRaft" and seen.migration is not None and seen.migration.copied
+        )
+        assert dual.denied == ()
+        active.kill()
+        last = await asking.until("a look after its last write", lambda seen: leads(seen) == "KRaft")
+        saved = await asking.keepers.give_back(guarded.access, asking.secret, to_give_back(last))
+        assert '"brokerid":3000' in saved.controller
+        after = await asking.until("a broker leads again", lambda seen: leads(seen) == "a broker")
+        assert after.migration is None
+        for name in ("broker", "broker-migrates", "controller"):
+            assert PASSWORD not in (tmp_path / name).read_text(errors="replace")
+    finally:
+        for server in servers:
+            server.kill()
