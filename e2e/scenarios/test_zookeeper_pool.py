@@ -13,7 +13,7 @@ from harness.shell import Json, wait_until
 from scenarios.rolls import assert_at_the_top, assert_release, operator_killed_at_random, wait_features
 from scenarios.test_static import FOLLOW, LAST
 from scenarios.test_zookeeper import TOPICS, VERSION, reach, spec
-from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
+from scenarios.zookeeper_world import AT_THE_TOP, ZooKeeperWorld, zookeeper_world
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(5400)]
 
@@ -110,7 +110,7 @@ def test_brokers_of_before_are_adopted_and_migrated(
     quorum.wait_ready(300.0)
     assert_release(quorum, LAST)
     assert_at_the_top(quorum)
-    assert not (found := differences(world)), "\n".join(found)
+    assert set(found := differences(world)) == AT_THE_TOP, "\n".join(found)
     world.assert_nothing_lost()
     print(f"began with Kafka {VERSION}", flush=True)
 
