@@ -38,8 +38,10 @@ from tests.live.zookeeper_world import (
 )
 
 from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, QuorumAnswer
 from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
 from kafka_quorum.wire.request import Request, typed
 from kafka_quorum.wire.requests import api_versions
 from testbed.agent import ensure_agent
@@ -614,6 +616,34 @@ def test_a_broker_that_was_killed_in_migration_mode_comes_back(new_world: Callab
     world.topic("second")
     until("no replica is behind", lambda: all(len(state["isr"]) == 2 for state in world.states().values()))
     world.close()
+
+
+@pytest.mark.full
+def test_a_broker_that_is_gone_for_good_is_unregistered(new_world: Callable[..., ZooKeeperWorld]) -> None:
+    """A broker that died in migration mode counts as one that migrates until a person unregisters it."""
+    world = new_world("gone")
+    world.open()
+    world.provision()
+    world.reaches(PRE_MIGRATION)
+    world.roll(BrokerMode.MIGRATION)
+    world.reaches(MIGRATION)
+    world.brokers[2].kill()
+    until("the end of its session", lambda: "2" not in world.children("/brokers/ids"))
+    world.restart(world.brokers[1], BrokerMode.KRAFT)
+    world.answers(world.brokers[1])
+    until("one broker that migrates", partial(_metric_is, world, "MigratingZkBrokerCount", 1))
+    asyncio.run(_unregister(world.controllers[CONTROLLER], 2))
+    until("no broker that migrates", partial(_metric_is, world, "MigratingZkBrokerCount", 0))
+    assert world.state() == MIGRATION
+    world.close()
+
+
+async def _unregister(controller: Server, node_id: int) -> None:
+    client = KafkaBrokers()
+    try:
+        await client.unregister_broker(controller.endpoint, NodeID(node_id))
+    finally:
+        await client.close()
 
 
 @pytest.mark.full
