@@ -131,8 +131,10 @@ def test_killed_all_along(quorum: Quorum, world: ZooKeeperWorld, randomly_seed: 
     dice = random.Random(randomly_seed)  # noqa: S311 - no secret
     first, *others = world.brokers.node_ids
 
+    killed: list[tuple[float, float]] = []
+
     def kill_one() -> None:
-        kill(world, dice.choice(world.brokers.node_ids))
+        killed.append(kill(world, dice.choice(world.brokers.node_ids)))
 
     print(f"seed {randomly_seed}", flush=True)
     with operator_killed_at_random(dice, 10.0, 60.0):
@@ -159,11 +161,14 @@ def test_killed_all_along(quorum: Quorum, world: ZooKeeperWorld, randomly_seed: 
         kill_one()
         quorum.wait_condition("MigratedFromZooKeeper", "True", "Finalized", 2 * _STAGE_TIMEOUT_S)
     world.assert_unchanged()
-    world.assert_nothing_lost()
+    world.assert_nothing_lost(killed)
 
 
-def kill(world: ZooKeeperWorld, node_id: int) -> None:
-    """End a broker's process at once; Kubernetes starts its container again."""
+def kill(world: ZooKeeperWorld, node_id: int) -> tuple[float, float]:
+    """End a broker's process at once; Kubernetes starts its container again. From when until when, since 1970."""
+    began_s = time.time()
     kill_container(world.brokers.pod(node_id), "kafka")
     world.brokers.wait_back(node_id)
-    print(f"broker {node_id} was killed, and is back", flush=True)
+    ended_s = time.time()
+    print(f"broker {node_id} was killed, and is back after {ended_s - began_s:.1f} s", flush=True)
+    return began_s, ended_s

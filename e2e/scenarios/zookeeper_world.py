@@ -4,7 +4,7 @@ It is what a scenario of the migration begins with. The operator has no part in 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -56,15 +56,18 @@ class ZooKeeperWorld:
         assert set(found := self.differences(without)) == made_by_kafka, "\n".join(found)
         assert self.visible() == self.readable
 
-    def assert_nothing_lost(self) -> None:
+    def assert_nothing_lost(self, killed: Iterable[tuple[float, float]] = ()) -> None:
         """Stop the clients: every acknowledged record is there once, and no partition was offline.
 
-        Until then every partition is written to, and the running consumer reads it.
+        Until then every partition is written to, and the running consumer reads it. `killed` are the times, in seconds
+        since 1970, from the death of a broker until it was back: what it led may begin to be offline then.
         """
         self.users.wait_more()
         written = self.users.account()["acknowledged"]
         wait_until("the consumer reads on", lambda: self.users.account()["consumed"] >= written, _READ_TIMEOUT_S)
-        assert not (offline := self.users.offline()), offline
+        dead = tuple(killed)
+        rows = self.users.offline()
+        assert not (offline := [row for row in rows if not any(a <= row.since_s <= b for a, b in dead)]), offline
         assert not (verdict := self.users.finish()).faults, verdict
 
     def visible(self) -> frozenset[str]:
