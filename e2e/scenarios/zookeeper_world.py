@@ -24,7 +24,7 @@ IN_USE: Final = Topic(name="orders", partitions=6)
 AT_THE_TOP: Final = frozenset({"broker <default>, min.insync.replicas: 1, which was not there before"})
 """What Kafka itself sets when eligible.leader.replicas.version becomes 1: the value that applied before."""
 _VISIBLE_TIMEOUT_S = 60.0
-_READ_TIMEOUT_S = 60.0
+_READ_TIMEOUT_S = 180.0
 
 
 @dataclass(slots=True, kw_only=True)
