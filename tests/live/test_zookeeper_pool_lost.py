@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from tests.live.broker_worlds import note
-from tests.live.jars import ensure_kafka
-from tests.live.test_zookeeper_pool import RELEASE, Disk, Looks
+from tests.live.test_zookeeper_pool import Disk, Looks, three_brokers
 from tests.live.waiting import wait_for
 from tests.live.zookeeper_world import BrokerMode, ZooKeeperWorld
 
@@ -28,14 +27,9 @@ LOST = NodeID(2)
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ZooKeeperWorld]:
-    """Three brokers that use ZooKeeper, with a topic of RF 3 and min ISR 2."""
-    made = ZooKeeperWorld(ensure_kafka(RELEASE), tmp_path, brokers=(1, 2, 3))
-    try:
-        made.open()
-        made.topic(replicas=3, min_insync_replicas="2")
+    """Three brokers that use ZooKeeper."""
+    with three_brokers(tmp_path) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest_asyncio.fixture

@@ -25,9 +25,9 @@ partitions is put together from several answers there (`observe.metadata`).
 """
 AFTER_ZOOKEEPER: Final = (4, 0, 0)
 """The first release without ZooKeeper."""
-REPLACED: Final = frozenset({"authorizer.class.name"})
-"""Properties of the spec that the contract replaces for a time: a migration from ZooKeeper changes the authorizer."""
 AUTHORIZER: Final = "authorizer.class.name"
+REPLACED: Final = frozenset({AUTHORIZER})
+"""Properties of the spec that the contract replaces for a time: a migration from ZooKeeper changes the authorizer."""
 SUPER_USERS: Final = "super.users"
 NOBODY: Final = "User:ANONYMOUS"
 """The principal of whoever connects to a listener without authentication."""

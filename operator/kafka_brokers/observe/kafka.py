@@ -21,7 +21,7 @@ from kit.clock import Clock
 T = TypeVar("T")
 _READ: Final = frozenset({CORDON, *thread_counts()})
 """Settings whose present value matters, whoever set it."""
-_PATIENCE_S: Final = 1.0
+PATIENCE_S: Final = 1.0
 """How long the other servers may take after enough have answered: of controllers the leader."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
 _SOURCES: Final = 2
@@ -78,7 +78,7 @@ def _no_source(servers: dict[NodeID, Endpoint]) -> str:
 
 
 async def quorum_answers(brokers: Brokers, controllers: dict[NodeID, Endpoint]) -> dict[NodeID, Knowable[QuorumAnswer]]:
-    """Ask every controller; after a leader has answered, the others have `_PATIENCE_S` more."""
+    """Ask every controller; after a leader has answered, the others have `PATIENCE_S` more."""
     return await each(brokers.describe_quorum, controllers)
 
 
@@ -87,7 +87,7 @@ async def each(
     endpoints: Mapping[NodeID, Endpoint],
     *,
     enough: int = 1,
-    patience_s: float = _PATIENCE_S,
+    patience_s: float = PATIENCE_S,
 ) -> dict[NodeID, Knowable[T]]:
     """Every answer; after `enough` that are no errors, the others have `patience_s` more."""
     tasks = {node: asyncio.create_task(known(question, at)) for node, at in endpoints.items()}

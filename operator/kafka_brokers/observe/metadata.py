@@ -24,7 +24,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from kafka_brokers.model.observed import ClusterView, Leader, Revision
-from kafka_brokers.observe.kafka import Asked, each, known, quorum_answers
+from kafka_brokers.observe.kafka import PATIENCE_S, Asked, each, known, quorum_answers
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import MIGRATION_ENABLE
 from kafka_quorum.api.release import parse_release
@@ -33,15 +33,14 @@ from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 
 SINCE: Final = (4, 0, 0)
 """The first release whose brokers list fenced ones (DescribeCluster 2), and of which one broker is asked."""
-_PATIENCE_S: Final = 1.0
-"""How long the other brokers may take after more than half have answered: together, those of a pool and all others."""
 _LEAST_PATIENCE_S: Final = 0.2
-"""What is left for the others if one of the pool took all of it: no look may be too old for an act."""
+"""What of `PATIENCE_S` is left for the others if one of the pool took all of it: no look may be too old for an act."""
 _OTHERS_MAX: Final = 256
 """So many brokers that are not of a pool are asked; with more, those that are not asked count as not in contact."""
 WHOLE_MAX: Final = 5
@@ -84,7 +83,7 @@ async def ask(
         quorum.cancel()
         raise
     answers = await quorum
-    leader: Knowable[Leader] = Unknown(reason=fault) if zookeeper_leads else leader_of(answers, controllers)
+    leader = leader_of(answers, controllers)  # nobody was asked while ZooKeeper leads
     if not fault:
         caches = _up_to_date(caches, leader)
         whole &= caches.keys()
@@ -92,8 +91,7 @@ async def ask(
     if fault:
         unknown = Unknown(reason=fault)
         return Asked(leader=unknown if zookeeper_leads else leader, cluster=unknown, at_s=at_s)
-    leader = _zookeepers(caches, endpoints) if zookeeper_leads else leader
-    leader = _with_contact(leader, caches)
+    leader = _with_contact(_zookeepers(caches, endpoints) if zookeeper_leads else leader, caches)
     view = await _view(brokers, caches, whole, endpoints, at_s)
     if isinstance(view, Known) and isinstance(leader, Known) and not zookeeper_leads:
         view = Known(value=_without_contact(view.value, leader.value))
@@ -108,7 +106,7 @@ async def _caches(
     if not servers:
         return {}, none, {}, "no broker runs yet"
     listing, began_s = partial(brokers.metadata, partitions=False), asyncio.get_running_loop().time()
-    first = await _each(listing, servers)
+    first = await each(listing, servers, enough=majority_of(len(servers)))
     caches = _counting(first)
     if not caches:
         said = "; ".join(f"broker {node}: {_why(node, answer)}" for node, answer in sorted(first.items()))
@@ -124,8 +122,8 @@ async def _caches(
         if node not in servers and row.host and row.port > 0
     }
     asked = dict(list(others.items())[:_OTHERS_MAX])
-    left_s = max(_LEAST_PATIENCE_S, _PATIENCE_S - (asyncio.get_running_loop().time() - began_s))
-    enough = _most(len(servers) + len(asked)) - len(caches)
+    left_s = max(_LEAST_PATIENCE_S, PATIENCE_S - (asyncio.get_running_loop().time() - began_s))
+    enough = majority_of(len(servers) + len(asked)) - len(caches)
     found = _counting(await each(listing, asked, enough=enough, patience_s=left_s))
     caches |= {node: answer for node, answer in found.items() if answer.cluster_id == cluster_id}
     endpoints = {**others, **servers}
@@ -164,7 +162,7 @@ def _too_few(caches: Mapping[NodeID, MetadataAnswer], whole: frozenset[NodeID]) 
     listed = {row.node_id for answer in caches.values() for row in answer.brokers}
     if not caches:
         return "no broker that answers is up to date with the metadata log"
-    if 2 * len(caches) <= len(listed):
+    if len(caches) < majority_of(len(listed)):
         return f"{len(caches)} of the {len(listed)} brokers that are listed answer, and are up to date: too few"
     return "" if whole else _NO_PARTITIONS
 
@@ -173,18 +171,6 @@ def _by_weight(caches: Mapping[NodeID, MetadataAnswer], first: Container[NodeID]
     """The brokers that are named as the controller, whose caches are the newest; then `first`, then the others."""
     named = {answer.controller for answer in caches.values()}
     return sorted(caches, key=lambda node: (node not in named, node not in first, node))
-
-
-async def _each(
-    question: Callable[[Endpoint], Awaitable[T]], endpoints: Mapping[NodeID, Endpoint]
-) -> dict[NodeID, Knowable[T]]:
-    """Every answer; after more than half of them, the others have `_PATIENCE_S` more."""
-    return await each(question, endpoints, enough=_most(len(endpoints)), patience_s=_PATIENCE_S)
-
-
-def _most(count: int) -> int:
-    """More than half of them."""
-    return count // 2 + 1
 
 
 def _counting(answers: Mapping[NodeID, Knowable[MetadataAnswer]]) -> dict[NodeID, MetadataAnswer]:

@@ -24,6 +24,7 @@ from kafka_quorum.model.names import (
 )
 from kafka_quorum.model.pods import DiskFound
 from kafka_quorum.resources.podstatus import (
+    FINISHED,
     REPORT_MAX_CHARS,
     address,
     condition,
@@ -39,7 +40,6 @@ from kit.parsing import Malformed, json_object, number
 from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
 
-_FINISHED: Final = ("Succeeded", "Failed")
 _HELD: Final = "true"
 
 
@@ -61,7 +61,7 @@ def pod_from(item: Json) -> Pod | None:
         node_id=NodeID(node_id),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
-        finished=status.get("phase") in _FINISHED,
+        finished=status.get("phase") in FINISHED,
         claim_uids=_listed(annotations.get(names.CLAIM_UIDS)),
         directory_ids=_listed(annotations.get(names.DIRECTORY_IDS)),
         revision=name(annotations.get(REVISION, "")),

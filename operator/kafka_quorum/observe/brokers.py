@@ -24,7 +24,7 @@ from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Endpoint, NodeVersions
 from kafka_quorum.model.registered import BrokerSeen, Settings
-from kafka_quorum.resources.podstatus import address, status_of
+from kafka_quorum.resources.podstatus import FINISHED, address, status_of
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.running import RunningSettings
 from kit.clock import Clock
@@ -218,7 +218,6 @@ def _servers(situation: Asked) -> tuple[str, ...]:
 
 
 _PLAIN: Final = "PLAINTEXT://"
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 def _is_open(situation: Asked, last: _Read) -> bool:
@@ -250,7 +249,7 @@ def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
         ip = address(status_of(item).get("podIP", ""))
         with contextlib.suppress(Malformed):
             node_id = NodeID(number(labels.get(LABEL_NODE)))
-            ended = "deletionTimestamp" in item["metadata"] or status_of(item).get("phase") in _ENDED
+            ended = "deletionTimestamp" in item["metadata"] or status_of(item).get("phase") in FINISHED
             if ip and not ended:
                 found.append(Endpoint(node_id=node_id, host=ip, port=POOL_PORT))
     return tuple(found)

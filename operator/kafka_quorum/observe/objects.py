@@ -1,7 +1,7 @@
 """Reduces Kubernetes objects, as the API server writes them, to the few facts that decisions need. Pure."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.disk import SCRIPT
@@ -14,6 +14,7 @@ from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Termina
 from kafka_quorum.resources.intent import operation_from
 from kafka_quorum.resources.objects import facts_of
 from kafka_quorum.resources.podstatus import (
+    FINISHED,
     REPORT_MAX_CHARS,
     address,
     condition,
@@ -29,8 +30,6 @@ from kit.kube.quantities import bytes_of
 from kit.parsing import INT32_MAX, Malformed, json_object, number
 from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
-
-_FINISHED: Final = ("Succeeded", "Failed")
 
 
 def pod_from(item: Json) -> Pod | None:
@@ -54,7 +53,7 @@ def pod_from(item: Json) -> Pod | None:
         node_id=NodeID(node_id),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
-        finished=status.get("phase") in _FINISHED,
+        finished=status.get("phase") in FINISHED,
         claim_name=_claim_name(spec),
         claim_uid=name(annotations.get(names.CLAIM_UID, "")),
         directory_id=DirectoryID(name(directory)) if (directory := annotations.get(names.DIRECTORY_ID)) else None,

@@ -10,6 +10,8 @@ from kit.text import cleaned
 
 REPORT_MAX_CHARS: Final = 4096
 """The longest possible termination message."""
+FINISHED: Final = ("Succeeded", "Failed")
+"""The phases of a pod that has ended."""
 
 
 def status_of(item: Json) -> Json:
