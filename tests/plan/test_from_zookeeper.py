@@ -366,6 +366,17 @@ def test_no_pod_is_made_for_a_controller_that_ended() -> None:
         assert kinds <= {"DecideRecord", "AnnotateClaim", "DeleteClaim", "ApplyContract", "GiveBackNodes"}, at_name(at)
 
 
+def test_controllers_that_nobody_depends_on_need_no_token() -> None:
+    """Another quorum may lead ZooKeeper by the node id of our leader; the token is not read in this stage."""
+    theirs = replace(KRAFT_LEADS, kraft_epoch=77)
+    look = with_keeper(look_at(ALONE_STOP, BACKWARD_SPEC), controller=theirs, migration=COPIED)
+    look = with_driver(look, state=DriverState.PRE_MIGRATION, lag=None)
+    held = Token(holder="pool/brokers", since="", resource_version="7")
+    for token in (Unknown(reason="it was not read"), Known(value=held)):
+        deleted = {each.pod.node_id for each in every(planned(replace(look, token=token), BACKWARD_SPEC), DeletePod)}
+        assert deleted == {3001}
+
+
 @pytest.mark.parametrize("at", [STOP, LEADS, LEAVE, BACK], ids=at_name)
 def test_the_token_is_given_back(at: At) -> None:
     """A quorum that had the disruption token when its controllers ended gives it back: brokers need it to leave."""

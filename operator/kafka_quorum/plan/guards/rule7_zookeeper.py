@@ -201,8 +201,11 @@ def _why_pool_stops(situation: Situation) -> str:
     """Why the first controller must not stop yet: a pool stops a broker, which needs the controllers for it.
 
     Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
+    Empty, too, if no broker was asked for migration mode: none depends on these controllers, whoever leads.
     """
-    observed, seen = situation.observed, keeper(situation)
+    observed, seen, reached = situation.observed, keeper(situation), situation.record.migration
+    if reached is not None and reached.kind is MigrationKind.LEFT_ZOOKEEPER_ALONE:
+        return ""
     pods = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and not pod.deleting}
     if isinstance(observed.quorum, Unknown) or len(pods) < len(situation.record.nodes):
         return ""
