@@ -49,6 +49,8 @@ _READ_S: Final = 0.6
 """How long the others may take that are asked for partitions after the first one: a look may be 2 s old."""
 _SOURCES: Final = 2
 _NO_PARTITIONS: Final = "no broker answers which partitions there are"
+_SHOWN: Final = 10
+"""So many brokers are named in a sentence."""
 _ZOOKEEPERS_EPOCH: Final = -1
 T = TypeVar("T")
 
@@ -163,7 +165,9 @@ def _too_few(caches: Mapping[NodeID, MetadataAnswer], whole: frozenset[NodeID]) 
     if not caches:
         return "no broker that answers is up to date with the metadata log"
     if len(caches) < majority_of(len(listed)):
-        return f"{len(caches)} of the {len(listed)} brokers that are listed answer, and are up to date: too few"
+        said = f"{len(caches)} of the {len(listed)} brokers that are listed answer, and are up to date: too few"
+        ids = ", ".join(map(str, sorted(listed - caches.keys())[:_SHOWN]))
+        return f"{said}. Without these: {ids}. Repair them, or let the operator reach their listener REPLICATION"
     return "" if whole else _NO_PARTITIONS
 
 

@@ -171,6 +171,7 @@ async def test_less_than_half_of_the_brokers_show_nothing(zookeeper: bool) -> No
     found = await asked(brokers, zookeeper=zookeeper)
     assert isinstance(found.cluster, Unknown)
     assert "1 of the 2 brokers that are listed answer" in found.cluster.reason
+    assert "Without these: 0. Repair them, or let the operator reach their listener" in found.cluster.reason
     assert isinstance(found.leader, Unknown) == zookeeper
     brokers.caches[2] = cache(ids=(2,), controller=2)  # the sessions of the others have ended
     assert [row.node_id for row in seen(await asked(brokers, zookeeper=zookeeper)).registered] == [2]
