@@ -24,6 +24,7 @@ class ServerProcess:
         """Starts the server, with its own environment if one is given."""
         self.log = log
         self.frozen = False
+        self.was_frozen = False
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", *command],
@@ -66,7 +67,7 @@ class ServerProcess:
         The signal reaches its threads one by one: the last one may still answer for a moment, which is waited for.
         """
         self._process.send_signal(signal.SIGSTOP)
-        self.frozen = True
+        self.frozen = self.was_frozen = True
         end_s = time.monotonic() + _FROZEN_TIMEOUT_S
         while self._threads() - _STOPPED:
             if time.monotonic() > end_s:
