@@ -34,7 +34,11 @@ def begins(situation: Situation) -> Part:
         same = Reason(text="The release stays the same.", source="the spec")
         step = Step(release=runtime.release, protocol=runtime.protocol)
         return _begin(situation, Way(kind=Kind.ONE_BOUNCE, steps=(step,), reasons=(same,)))
-    way = asked_way(situation)
+    return _other_release(situation)
+
+
+def _other_release(situation: Situation) -> Part:
+    record, runtime, way = situation.record, situation.desired.runtime, asked_way(situation)
     if isinstance(way, Unknown):
         text = f"The way to {runtime.release} is not known yet: {way.reason}"
         return waiting(Severity.PROGRESS, "BrokersUnknown", text)
