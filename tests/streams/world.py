@@ -12,7 +12,7 @@ from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_streams.model import actions, names
 from kafka_streams.model.actions import Action
 from kafka_streams.model.application import Desired
-from kafka_streams.model.group import Group, GroupState, Member, TopicPartition
+from kafka_streams.model.membership import Group, GroupState, Member, TopicPartition
 from kafka_streams.model.observed import Claim, Memory, Observed, Pod, Revision
 from kafka_streams.model.plan import Plan
 from kafka_streams.model.record import Record, Stage
@@ -253,6 +253,8 @@ class World:
                     raise Broken("the record was written on an old version")
                 self.version += 1
                 self.record = replace(record, resource_version=str(self.version))
+            case actions.KeepSpec():
+                pass
             case actions.CreateRevision(revision=revision):
                 self.revisions.append(revision)
             case actions.CreateClaim(slot=slot):

@@ -88,6 +88,13 @@ _GUARDS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the last accepted one, beside the record of this resource version."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRevision:
     """Store what pods are made from."""
 
@@ -144,7 +151,9 @@ class DeleteClaim:
 
 
 Guarded: TypeAlias = WriteRecord | StopPod | DeleteClaim
-Action: TypeAlias = WriteRecord | CreateRevision | CreateClaim | CreatePod | StopPod | ReplacePod | DeleteClaim
+Action: TypeAlias = (
+    WriteRecord | KeepSpec | CreateRevision | CreateClaim | CreatePod | StopPod | ReplacePod | DeleteClaim
+)
 
 
 def is_guarded(action: Action) -> bool:

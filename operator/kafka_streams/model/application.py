@@ -22,7 +22,6 @@ class Gates:
     """
 
     stable_s: float = 5.0
-    start_timeout_s: float = 600.0
     max_lag: int | None = None
     threads: int = 0
 
@@ -39,8 +38,8 @@ class Runtime:
     template_spec: str
     upgrade_variable: str
     """The environment variable that the image takes `upgrade.from` from; empty if `properties` has it."""
-    properties: tuple[str, str, str] | None = None
-    """A config map, its key, and the path of the file that is made of it, with `upgrade.from` in it."""
+    properties: tuple[str, str] | None = None
+    """A file of properties that gets `upgrade.from`: its path in the container, and its text without that line."""
     state_path: str = ""
     """Where the volume of the local state is mounted; empty if the application's state is ephemeral."""
     restarted_at: str = ""
@@ -51,7 +50,7 @@ class Desired:
     """One application as its resource requests it.
 
     `offline_to` is the release that a person allows an offline change to; `approved` the plan that a person approved,
-    by its hash. `target` names the revision of `runtime` without `upgrade.from`.
+    by its hash.
     """
 
     namespace: str
@@ -66,3 +65,9 @@ class Desired:
     approve: Approve = Approve.AUTOMATIC
     approved: str = ""
     offline_to: str = ""
+    state_size: str = ""
+    """The size of each instance's volume, as a quantity; empty for ephemeral state."""
+    state_class: str = ""
+    servers: str = ""
+    """Where the operator reaches brokers: HOST:PORT, with commas; empty if `pools` say it."""
+    pools: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafka_quorum.model.known import Knowable, Unknown
 from kafka_quorum.model.pods import ContainerState, Running
 from kafka_streams.model.application import Runtime
-from kafka_streams.model.group import Group
+from kafka_streams.model.membership import Group
 from kafka_streams.model.record import Record, Slot
 from kafka_streams.model.release import StreamsRelease
 
@@ -85,6 +85,12 @@ class Observed:
     brokers: Knowable[frozenset[StreamsRelease]] = _NOT_ASKED
     memory: Memory = field(default_factory=Memory)
     looked_at_s: float = 0.0
+    record_fault: str = ""
+    """Why the record cannot be read; nothing is done then, because an open upgrade may be in it."""
+    unreadable: tuple[str, ...] = ()
+    """Objects that exist and cannot be read, a sentence each; they never count as absent."""
+    spec_kept: bool = True
+    """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
 
     def pod(self, slot: Slot) -> Pod | None:
         """The pod of an instance: one that is not being deleted, if there are two."""

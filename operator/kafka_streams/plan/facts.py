@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from kafka_quorum.model.known import Known, Unknown
 from kafka_streams.model import names
 from kafka_streams.model.application import Desired, Runtime
-from kafka_streams.model.group import Group
+from kafka_streams.model.membership import Group
 from kafka_streams.model.observed import Observed, Pod
 from kafka_streams.model.record import Change, Record, Slot, Stage
 from kafka_streams.model.release import StreamsRelease

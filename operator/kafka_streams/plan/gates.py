@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kafka_quorum.model.known import Unknown
-from kafka_streams.model.group import GroupState
+from kafka_streams.model.membership import GroupState
 from kafka_streams.model.record import Slot
 from kafka_streams.model.way import Protocol
 from kafka_streams.plan.facts import Situation

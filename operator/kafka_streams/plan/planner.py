@@ -4,7 +4,7 @@ from typing import Final
 
 from kafka_quorum.model.known import Unknown
 from kafka_streams.model import names
-from kafka_streams.model.actions import stamped
+from kafka_streams.model.actions import KeepSpec, stamped
 from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Observed
 from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
@@ -20,8 +20,12 @@ _LATER_S: Final = 5.0
 _TICK_S: Final = 10.0
 
 
-def plan(desired: Desired, observed: Observed) -> Plan:
-    """What to do now. The look must be of this application."""
+def plan(desired: Desired, observed: Observed, *, repair_only: bool = False) -> Plan:
+    """What to do now. With `repair_only`, `desired` is the last accepted spec: no change begins or goes on."""
+    if observed.record_fault or observed.unreadable:
+        said = (observed.record_fault, *observed.unreadable)
+        waits = tuple(Wait(severity=Severity.DEGRADED, reason="Unreadable", message=text) for text in said if text)
+        return _finished(Part(waits=waits), observed, None)
     if observed.record is None:
         return _finished(Part() if desired.paused else minted(desired, observed), observed, None)
     situation = Situation(desired=desired, observed=observed, record=observed.record)
@@ -31,14 +35,14 @@ def plan(desired: Desired, observed: Observed) -> Plan:
             " belong to it. Make another resource for another application"
         )
         return _finished(waiting(Severity.HELD, "ApplicationIDChanged", text), observed, None)
-    part = _paused() if desired.paused else _ordered(situation)
+    part = _paused() if desired.paused else _ordered(situation, repair_only=repair_only)
     return _finished(part, observed, _way(situation))
 
 
-def _ordered(situation: Situation) -> Part:
+def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
-    upkeep = merged((revisions(situation), pods(situation)))
-    if upkeep.exclusive is not None or upkeep.actions:
+    upkeep = merged((_kept(situation) if not repair_only else Part(), revisions(situation), pods(situation)))
+    if upkeep.exclusive is not None or upkeep.actions or repair_only:
         return upkeep
     parts = [upkeep]
     for concern in (turns, offline, bounces, scaled, begins, claims):
@@ -47,6 +51,13 @@ def _ordered(situation: Situation) -> Part:
         if part.exclusive is not None or part.actions or (concern is turns and part.waits):
             break
     return merged(parts)
+
+
+def _kept(situation: Situation) -> Part:
+    """The present spec is stored as the last accepted one."""
+    if situation.observed.spec_kept:
+        return Part()
+    return Part(exclusive=KeepSpec(resource_version=situation.record.resource_version))
 
 
 def _way(situation: Situation) -> Way | NoWay | None:
