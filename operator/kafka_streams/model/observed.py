@@ -71,6 +71,7 @@ class Memory:
 
     members: frozenset[str] = frozenset()
     stable_since_s: float | None = None
+    looked_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

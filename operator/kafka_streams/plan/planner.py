@@ -41,8 +41,10 @@ def plan(desired: Desired, observed: Observed, *, repair_only: bool = False) -> 
 
 def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
-    upkeep = merged((_kept(situation) if not repair_only else Part(), revisions(situation), pods(situation)))
-    if upkeep.exclusive is not None or upkeep.actions or repair_only:
+    if repair_only:
+        return pods(situation)
+    upkeep = merged((_kept(situation), revisions(situation), pods(situation)))
+    if upkeep.exclusive is not None or upkeep.actions:
         return upkeep
     parts = [upkeep]
     for concern in (turns, offline, bounces, scaled, begins, claims):
