@@ -1,0 +1,1 @@
+"""Kafka Streams applications: what is seen of their groups."""

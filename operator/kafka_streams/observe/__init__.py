@@ -1,0 +1,1 @@
+"""Answers of brokers about the group of an application, gathered into one value."""
