@@ -31,7 +31,10 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMember:
-    """A row of DescribeGroups. Both byte strings are empty unless the group is stable (measured)."""
+    """A row of DescribeGroups. Unless the group is stable, `metadata` is empty.
+
+    `assignment` is empty then on 3.9, and that of the former generation on 4.x (measured): it does not count.
+    """
 
     member_id: str
     instance_id: str | None

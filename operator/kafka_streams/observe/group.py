@@ -159,8 +159,8 @@ def _classic(group: ClassicGroup, member: ClassicMember) -> MemberSeen:
 
 
 def _partitions(group: ClassicGroup, member: ClassicMember) -> Knowable[tuple[TopicPartition, ...]]:
-    if not member.assignment:
-        return Unknown(reason=f"the coordinator shows no assignment of the member: the group is {group.state.value}")
+    if group.state is not GroupState.STABLE or not member.assignment:  # a 4.x broker goes on to show the former one
+        return Unknown(reason=f"the group is {group.state.value}, so the member has no assignment that counts")
     if group.protocol_type != CONSUMER:
         return Unknown(reason=f"the group is of type {group.protocol_type}, and its assignments are not read")
     try:

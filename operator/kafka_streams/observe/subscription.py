@@ -19,7 +19,7 @@ from typing import Final
 
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.wire.bounds import MAX_NAME_BYTES, MAX_PARTITIONS
+from kafka_quorum.wire.bounds import MAX_BLOB_BYTES, MAX_NAME_BYTES, MAX_PARTITIONS
 from kafka_quorum.wire.reader import Cursor, ReadError
 from kafka_streams.model.group import MemberMetadata, NoMetadata, NotStreams, StreamsVersions
 from kit.text import is_clean
@@ -69,7 +69,7 @@ def user_data(metadata: bytes) -> bytes:
         _version(cursor)
         for _ in range(_count(cursor, "topics", MAX_TOPICS, least_bytes=2)):
             _topic(cursor)
-        return _bytes(cursor, "user data", len(metadata), optional=True)
+        return _bytes(cursor, "user data", MAX_BLOB_BYTES, optional=True)
 
 
 def streams_versions(data: bytes) -> StreamsVersions:

@@ -2,7 +2,8 @@
 
 In this version a group that does not exist, and one of another type, is `Dead` without members, and no error
 (measured). Version 6 would answer GROUP_ID_NOT_FOUND for both, so it is not used. While a group is not stable, the
-coordinator leaves the protocol and the bytes of every member empty.
+coordinator leaves the protocol and the metadata of every member empty. A 4.x broker goes on to show the assignments of
+the former generation (measured).
 """
 
 from typing import Final
