@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 RELEASE = "3.9.2"
 PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 _REFUSALS = 3
-"""So often a broker is refused that tries again."""
+"""The number of refusals after which a broker that still runs counts as refused."""
 USER, PASSWORD = "ada", 'p"a\\s$s ${user.dir} é'
 ZOO = """\
 dataDir={home}/data
@@ -158,9 +158,9 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
 
 
 async def test_a_broker_with_its_secret(guarded: Guarded, tmp_path: Path) -> None:
-    """With user, password, authority and certificate the broker starts; with another password it never does.
+    """With user, password, authority and certificate the broker starts; with another password it does not.
 
-    It ends, or tries again for ever: that depends on the moment at which ZooKeeper refuses it (both were seen).
+    It ends, or it repeats its attempts, depending on when ZooKeeper refuses it. Both were measured.
     """
     home = guarded.home
     guarded.put(username=USER, password=PASSWORD, ca_crt=(home / "ca.crt").read_text())
