@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.cimpl import NewTopic
+from tests.live.streams.feed import Difference, Feed, compare, counts
+
+from harness.lives import Lives, watched
 from harness.pool import Pool
 from harness.quorum import GROUP, merged
 from harness.shell import Json, get, items, kubectl, run, succeed, wait_until
-from harness.lives import Lives, watched
 from kafka_streams.model.names import LABEL_APPLICATION, LABEL_INSTANCE
 from testbed.config import SOURCE
-from tests.live.streams.feed import Difference, Feed, compare, counts
 
 KNOWN: Final = pytest.StashKey[list["Application"]]()
 """The applications of a scenario, for the report of its failure."""
@@ -23,6 +24,7 @@ PARTITIONS: Final = 6
 READY_TIMEOUT_S: Final = 180.0
 CHANGE_TIMEOUT_S: Final = 420.0
 _LOAD_TIMEOUT_S: Final = 600.0
+_REPORT: Final = "/tmp/report"  # noqa: S108 - in the container
 _TEMPLATE: Final[Json] = {
     "spec": {
         "terminationGracePeriodSeconds": 20,
@@ -34,7 +36,7 @@ _TEMPLATE: Final[Json] = {
                     {"name": "OUTPUT", "value": "counts"},
                 ],
                 "readinessProbe": {
-                    "exec": {"command": ["grep", "-q", "^RUNNING [1-9]", "/tmp/report"]},
+                    "exec": {"command": ["grep", "-q", "^RUNNING [1-9]", _REPORT]},
                     "periodSeconds": 1,
                     "failureThreshold": 1,
                 },
@@ -104,9 +106,9 @@ class Application:
         """Merge into the spec."""
         kubectl("-n", self.namespace, "patch", "ksa", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
-    def upgrade(self, version: str, **more: Json | str) -> None:
+    def upgrade(self, version: str) -> None:
         """Ask for another release, as its image and its number."""
-        self.patch({"release": version, "image": image(version), **more})
+        self.patch({"release": version, "image": image(version)})
 
     # --- the resource -----------------------------------------------------------------------------------------------
 
@@ -180,13 +182,10 @@ class Application:
     def make_topics(self) -> None:
         """Make the topics of the application; its changelog is made by itself."""
         names = ("words", "counts")
-        made = self.client().create_topics([NewTopic(name, PARTITIONS, 1) for name in names], request_timeout=30)
+        client = self.pool.client()
+        made = client.create_topics([NewTopic(name, PARTITIONS, 1) for name in names], request_timeout=30)
         for answer in made.values():
             answer.result(30)
-
-    def client(self) -> AdminClient:
-        """A client that begins at the pool."""
-        return self.pool.client()
 
     @contextmanager
     def fed(self) -> Iterator[Feed]:
