@@ -11,21 +11,10 @@ from harness import operator, streams
 from harness.pool import Pool
 from harness.quorum import Quorum
 from harness.shell import holds_for, wait_until
-from harness.streams import CHANGE_TIMEOUT_S, Application, image
+from harness.streams import CHANGE_TIMEOUT_S, ONE_BROKER, Application, image
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
-_ONE_BROKER = {
-    "replicas": 1,
-    "config": {
-        "default.replication.factor": "1",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-        "group.min.session.timeout.ms": "3000",
-    },
-}
 _KILL_S = (1.0, 15.0)
 _UNTOUCHED_S = 30.0
 
@@ -35,7 +24,7 @@ def brokers(quorum: Quorum, pools: Callable[[str], Pool]) -> Pool:
     """A pool of one broker, with a quorum of one controller."""
     quorum.apply({"controllers": {"replicas": 1}})
     found = pools("events")
-    found.apply(_ONE_BROKER)
+    found.apply(ONE_BROKER)
     quorum.wait_ready()
     found.wait_ready()
     return found
