@@ -37,7 +37,7 @@ def idle(times_s: Mapping[int, Iterable[float]], since_s: float, until_s: float)
 
 
 def append_times(bootstrap: str, topic: str, partitions: int) -> dict[int, list[float]]:
-    """When each record of a topic with LogAppendTime was written, in seconds since 1970, by partition (TimeoutError)."""
+    """When each record of a topic with LogAppendTime came, in seconds since 1970, by partition (TimeoutError)."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "idle", "enable.auto.commit": False, "log_level": 0}
     consumer = Consumer({**settings, "enable.partition.eof": True})
     found: dict[int, list[float]] = defaultdict(list)
