@@ -258,7 +258,9 @@ Asked: TypeAlias = (
     ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 )
 """What the operator asked for."""
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers | OfStreams
+Happened: TypeAlias = (
+    Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers | OfStreams
+)
 
 Fail: TypeAlias = Callable[[str, str], None]
 """The receiver of a broken rule and of what happened."""

@@ -127,8 +127,10 @@ class StreamsRules:
         self._asked.add(str(spec["image"]))
         manual = spec.get("approve") == "Manual"
         said = (body.get("status") or {}).get("way") or {}
-        approved = spec.get("approved") and spec["approved"] == said.get("hash") and said.get("target") == spec["release"]
-        if first or not manual or approved or self.forgotten:
+        approved = (
+            spec.get("approved") and spec["approved"] == said.get("hash") and said.get("target") == spec["release"]
+        )
+        if first or not manual or approved or self.forgotten or self.record() is None:
             self._consented.add(str(spec["release"]))
         if spec.get("offlineTo") == spec["release"]:
             self._offline_s = now_s

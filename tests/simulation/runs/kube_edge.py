@@ -195,7 +195,9 @@ class KubeEdge(Edge):
             return RevisionDeleted(namespace=namespace, name=name, late=world.steps > asked)
         return self._pod_goes(namespace, name, asked) if resource == PODS else None
 
-    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted | BrokerStop | InstanceStop:
+    def _pod_goes(
+        self, namespace: str, name: str, asked: int, *, evicted: bool = False
+    ) -> PodDeleted | BrokerStop | InstanceStop:
         sandbox, late = self.world.kubelet.of_pod(namespace, name), self.world.steps > asked
         labels = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("labels") or {}
         if LABEL_APPLICATION in labels:

@@ -285,7 +285,8 @@ class Storm:
         own.task = None
         self.checker.look()
         error, result = own.turns.error, own.turns.result
-        if error is not None and not isinstance(error, OperatorError):
+        frozen = isinstance(error, TimeoutError) and hand.slept_s > 0  # a pass of a suspended process ends so
+        if error is not None and not isinstance(error, OperatorError) and not frozen:
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
         elif error is not None:
             await self._release(hand, own)

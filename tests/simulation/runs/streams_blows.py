@@ -24,7 +24,7 @@ _RECORD: Final = f"{APPLICATION}-streams"
 class StreamsBlows:
     """Strikes one application. `records`: whether its record may be lost, too."""
 
-    def __init__(  # noqa: PLR0913 - what a storm consists of
+    def __init__(
         self,
         world: World,
         rules: StreamsRules,

@@ -74,9 +74,7 @@ class StreamsStorm(Storm):
         streams.group.draw = random.Random(f"group {seed}")
         streams.group.habits = self._habits()
         records = self.draw.random() < 0.25
-        self.blows = StreamsBlows(
-            self.world, self.rules, self.draw, self.faults, self.brokers, records=records
-        )
+        self.blows = StreamsBlows(self.world, self.rules, self.draw, self.faults, self.brokers, records=records)
 
     def _habits(self) -> Habits:
         draw = self.draw

@@ -9,8 +9,17 @@ from typing import Final, TypeAlias
 Line: TypeAlias = tuple[int, ...]
 
 _VERSIONS: Final[dict[Line, int]] = {
-    **{(1, 1): 2, (2, 0): 3, (2, 1): 4, (2, 3): 4, (2, 4): 5, (2, 8): 9},
-    **{(3, 2): 11, (3, 4): 11, (3, 9): 11, (4, 2): 11, (4, 3): 11},
+    (1, 1): 2,
+    (2, 0): 3,
+    (2, 1): 4,
+    (2, 3): 4,
+    (2, 4): 5,
+    (2, 8): 9,
+    (3, 2): 11,
+    (3, 4): 11,
+    (3, 9): 11,
+    (4, 2): 11,
+    (4, 3): 11,
 }
 """The version of the subscription that a release sends."""
 _FIRST_WITH_PROBING: Final = (2, 4)

@@ -136,7 +136,8 @@ class StreamsPods:
 
     def _upgrade_from(self, pod: Json) -> str:
         """What the variable says, or the file."""
-        if value := env_of(pod["spec"]["containers"][0]).get(VARIABLE, ""):
+        container = pod["spec"]["containers"][0]
+        if value := env_of({"env": [], **container}).get(VARIABLE, ""):
             return value
         namespace = pod["metadata"]["namespace"]
         for name in config_maps_of(pod):
@@ -146,17 +147,13 @@ class StreamsPods:
                     return line.removeprefix(_KEY)
         return ""
 
-    def _write(
-        self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending", ready: bool = False
-    ) -> None:
+    def _write(self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending", ready: bool = False) -> None:
         last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
         if "running" in state:  # as before, if it goes on
             rows = (pod.get("status") or {}).get("containerStatuses") or [{}]
             state = rows[0]["state"] if "running" in (rows[0].get("state") or {}) else state
         row = {"name": pod["spec"]["containers"][0]["name"], "state": state, "ready": ready, **last}
-        write_status(
-            self._kube, pod, {"phase": phase, "podIP": sandbox.address, "containerStatuses": [row]}
-        )
+        write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, "containerStatuses": [row]})
         _write_ready(self._kube, pod, ready=ready)
 
 
