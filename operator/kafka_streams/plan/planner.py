@@ -9,7 +9,7 @@ from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Observed
 from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
 from kafka_streams.model.way import NoWay, Way
-from kafka_streams.plan.bounces import bounces
+from kafka_streams.plan.bounces import bounces, strays
 from kafka_streams.plan.changes import begins, offline, turns
 from kafka_streams.plan.facts import Situation, asked_way
 from kafka_streams.plan.instances import minted, scaled
@@ -47,7 +47,7 @@ def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     if upkeep.exclusive is not None or upkeep.actions:
         return upkeep
     parts = [upkeep]
-    for concern in (turns, offline, bounces, scaled, begins, claims, old_revisions):
+    for concern in (turns, offline, bounces, strays, scaled, begins, claims, old_revisions):
         part = concern(situation)
         parts.append(part)
         if part.exclusive is not None or part.actions or (concern is turns and part.waits):
