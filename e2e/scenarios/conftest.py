@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import clients, history, operator
+from harness import clients, history, operator, streams
 from harness.broker import KAFKA_IMAGE, NEWEST
 from harness.pool import Pool
 from harness.quorum import Quorum
@@ -68,6 +68,7 @@ def namespaces(serving: str) -> Iterator[Callable[[], str]]:  # noqa: ARG001 - a
 
     yield make
     for name in made:
+        run("kubectl", "-n", name, "delete", "ksa", "--all", "--wait=false")
         run("kubectl", "-n", name, "delete", "kbp", "--all", "--wait=false")
         # The resource first, so that no operator creates pods again; then the pods without grace, for the next
         # scenario.
@@ -172,6 +173,8 @@ def pytest_runtest_makereport(
     if call.when == "call" and report.failed:
         for pool in item.stash.get(_POOLS, []):
             report.sections.append((f"pool {pool.namespace}/{pool.name}", pool.report()))
+        for application in item.stash.get(streams.KNOWN, []):
+            report.sections.append((f"application {application.namespace}/{application.name}", application.report()))
         for quorum in item.stash.get(_QUORUMS, []):
             report.sections.append((f"quorum {quorum.namespace}/{quorum.name}", quorum.report()))
         if "installed" in getattr(item, "fixturenames", ()):

@@ -26,6 +26,8 @@ from testbed import (
     operatorimage,
     packages,
     sparkoperator,
+    streams,
+    streamsimage,
 )
 from testbed.config import KAFKA_VERSIONS, Paths, default_paths
 from testbed.process import TestbedError, environment
@@ -148,6 +150,17 @@ def client_image(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def streams_images(paths: Paths, options: argparse.Namespace) -> int:
+    """Build the counting application for releases of Kafka Streams, load it to the workers, and print the images."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    tags = [streamsimage.ensure(chosen, version) for version in options.versions]
+    if not options.no_load:
+        loading.ensure(chosen, tags, loading.workers(chosen))
+    print(*tags, sep="\n")
+    return 0
+
+
 def history_image(paths: Paths, options: argparse.Namespace) -> int:
     """Build the history's image, load it to the workers, and print its name, which follows its content."""
     chosen = engine.choose(paths)
@@ -195,6 +208,13 @@ def page_browser(paths: Paths, _: argparse.Namespace) -> int:
 def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
     """Print a directory with Kafka's jars in libs/ and those of its tools in tools-libs/; works without docker."""
     print(kafka.ensure_jars(paths, options.version))
+    return 0
+
+
+def streams_jars(paths: Paths, options: argparse.Namespace) -> int:
+    """Print a directory for each release of Kafka Streams, with its jars in libs/; works without docker."""
+    for version in options.versions:
+        print(streams.ensure_jars(paths, version))
     return 0
 
 
@@ -278,6 +298,10 @@ def _parser() -> argparse.ArgumentParser:
     add("versitygw-binary", versitygw_binary)
     add("page-browser", page_browser)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
+    add("streams-jars", streams_jars).add_argument("versions", nargs="+")
+    images_of = add("streams-images", streams_images)
+    images_of.add_argument("versions", nargs="+")
+    images_of.add_argument("--no-load", action="store_true", help="only build them")
     add("jmx-agent", jmx_agent)
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)
@@ -312,6 +336,7 @@ _CHANGING: tuple[Subcommand, ...] = (
     client_image,
     history_image,
     spark_operator,
+    streams_images,
     load,
 )
 

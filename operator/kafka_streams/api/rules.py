@@ -77,13 +77,15 @@ OBJECT_NAME = _form(OBJECT_FORM, "this must be the name of an object of Kubernet
 KEY_NAME = _form(KEY_FORM, "key must be a key of the config map, or empty: correct it")
 PATH_SHAPE = _form(PATH_FORM, "this must be an absolute path, or empty: correct it")
 CONTAINER_NAME = _form(CONTAINER_FORM, "container must name the container of the template that runs the application")
+# The API server also judges the default {} by these rules, before the fields have their own defaults.
 UPGRADE_ONE = Rule(
-    expression="!(self.variable != '' && self.configMap != '')",
+    expression="!has(self.variable) || !(self.variable != '' && self.configMap != '')",
     message="upgradeFrom has variable or configMap, not both: remove one of them",
     holds=lambda one: not (one.variable and one.config_map),
 )
 UPGRADE_WHOLE = Rule(
-    expression="(self.configMap == '') == (self.key == '') && (self.configMap == '') == (self.path == '')",
+    expression="!has(self.configMap) || (self.configMap == '') == (self.key == '') && "
+    "(self.configMap == '') == (self.path == '')",
     message="upgradeFrom.configMap, key and path belong together: set all of them, or none",
     holds=lambda one: bool(one.config_map) == bool(one.key) == bool(one.path),
 )
@@ -93,7 +95,7 @@ BOOTSTRAP_ONE = Rule(
     holds=lambda one: bool(one.servers) != bool(one.pools),
 )
 STATE_PATH = Rule(
-    expression="self.type == 'Ephemeral' || self.path != ''",
+    expression="!has(self.type) || self.type == 'Ephemeral' || self.path != ''",
     message="state.path must be where the application has its state.dir: set it",
     holds=lambda one: one.type == "Ephemeral" or bool(one.path),
 )

@@ -134,7 +134,9 @@ class KafkaStreamsApplicationSpec(Model):
         description="application.id of the application, which is the name of its group. It cannot be changed.",
         json_schema_extra=schema(rules.APPLICATION_ID_FORM, rules.APPLICATION_ID_CHANGED),
     )
-    bootstrap: BootstrapSpec = section(BootstrapSpec, "The brokers that the application uses.", rules.BOOTSTRAP_ONE)
+    bootstrap: BootstrapSpec = Field(
+        description="The brokers that the application uses.", json_schema_extra=schema(rules.BOOTSTRAP_ONE)
+    )
     replicas: int = Field(
         default=3,
         description="How many instances there are.",
