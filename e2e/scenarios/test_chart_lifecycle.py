@@ -20,6 +20,7 @@ from harness.shell import wait_until
 from helm import render
 from kafka_brokers.api import crd as pools
 from kafka_quorum.api import crd
+from kafka_streams.api import crd as applications
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -33,6 +34,12 @@ _NAMES_OF_ALL_GROUPS = {
     "crd-brokers.yaml": """\
     shortNames:
       - kbp
+    categories:
+      - kafka
+""",
+    "crd-streams.yaml": """\
+    shortNames:
+      - ksa
     categories:
       - kafka
 """,
@@ -59,7 +66,8 @@ class Chart:
     @property
     def definitions(self) -> tuple[str, ...]:
         """The names of all its CRDs."""
-        return (self.definition, f"{pools.KIND.resource.plural}.{self.group}")
+        others = (pools.KIND, applications.KIND)
+        return (self.definition, *(f"{kind.resource.plural}.{self.group}" for kind in others))
 
     def describe(self, text: str) -> None:
         """Change the description of the resource, as a new version of the chart would."""

@@ -11,6 +11,7 @@ from celpy.adapter import json_to_cel
 from celpy.celtypes import MapType, StringType
 from tests.brokers import values as pool
 from tests.model.values import NAME, bound, desired, node, revision, started
+from tests.streams.api import specs as streams_specs
 
 from helm import render
 from kafka_brokers.resources import objects as broker_objects
@@ -19,6 +20,12 @@ from kafka_brokers.resources import stored as broker_stored
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import Member
 from kafka_quorum.resources import objects, pods, stored
+from kafka_streams.model import names as application_names
+from kafka_streams.model.observed import Revision as ApplicationRevision
+from kafka_streams.model.record import Record as ApplicationRecord
+from kafka_streams.model.record import Slot
+from kafka_streams.resources import pods as application_pods
+from kafka_streams.resources import stored as application_stored
 
 Json = dict[str, Any]
 
@@ -98,7 +105,39 @@ OF_POOLS: dict[str, tuple[str, Json]] = {
     },
 }
 """The same for a pool."""
-ALL = OWN | OF_POOLS
+APPLICATION = streams_specs.desired(
+    upgradeFrom={"configMap": "settings", "key": "app.properties", "path": "/etc/app.properties"},
+    state={"type": "VolumeClaim", "path": "/state"},
+)
+APP = APPLICATION.name
+INSTANCE = ApplicationRevision(
+    name=application_names.revision_name(APP, APPLICATION.runtime, "2.3"),
+    number=1,
+    runtime=APPLICATION.runtime,
+    upgrade_from="2.3",
+)
+SLOT = Slot(index=12, revision=INSTANCE.name, generation=3)
+APPLICATION_RECORD = application_stored.record_object(
+    APPLICATION,
+    ApplicationRecord(
+        application_id=APPLICATION.application_id,
+        release=APPLICATION.runtime.release,
+        protocol=APPLICATION.runtime.protocol,
+        slots=(SLOT,),
+    ),
+)
+OF_APPLICATIONS: dict[str, tuple[str, Json]] = {
+    "application's record": ("configmaps", APPLICATION_RECORD),
+    "application's properties": ("configmaps", application_pods.properties(APPLICATION, INSTANCE) or {}),
+    "application's claim": ("persistentvolumeclaims", application_pods.claim(APPLICATION, SLOT)),
+    "application's revision": (
+        "controllerrevisions",
+        application_stored.revision_object(APPLICATION, INSTANCE, {}),
+    ),
+    "instance": ("pods", application_pods.instance(APPLICATION, SLOT, INSTANCE, "Never")),
+}
+"""The same for a Streams application, that of its second release: with state, and a file of properties."""
+ALL = OWN | OF_POOLS | OF_APPLICATIONS
 
 
 @cache
@@ -168,6 +207,10 @@ def test_a_strangers_object_is_neither_deleted_nor_given_to_a_quorum(resource: s
     pools = named("postgres-0", app="postgres", pool="postgres")
     assert said("DELETE", resource, pools, None) or resource == "services"
     assert said("UPDATE", resource, stranger, pools)
+    applications = named("postgres-0", **{"app": "postgres", "streams-application": "postgres"})
+    assert said("DELETE", resource, applications, None)
+    assert said("UPDATE", resource, stranger, applications)
+    assert said("CREATE", resource, None, applications)
 
 
 @pytest.mark.parametrize("key", ["pod", "formatter", "service", "budget", "revision", "config"])
@@ -252,6 +295,86 @@ def test_pods_of_brokers_are_evicted() -> None:
     """An eviction of a broker's pod is allowed, and none of its formatter."""
     assert said("CREATE", "pods", None, named("payments-0-broker"), sub="eviction") == []
     assert said("CREATE", "pods", None, named("payments-0-broker-format-1"), sub="eviction")
+
+
+def ours(name: str, **more: str) -> Json:
+    """An object of this name with the label of the application."""
+    return named(name, **{"streams-application": APP, **more})
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        ("pods", f"{APP}-streams-01"),
+        ("pods", f"{APP}-streams-10000"),
+        ("pods", f"{APP}-streams-0-g1"),
+        ("pods", f"{APP}-0"),
+        ("pods", f"{APP}s-streams-0"),
+        ("pods", f"{APP}-0-broker"),
+        ("persistentvolumeclaims", f"{APP}-streams-0"),
+        ("persistentvolumeclaims", f"{APP}-streams-0-g0"),
+        ("persistentvolumeclaims", f"data-{APP}-0"),
+        ("configmaps", APP),
+        ("configmaps", f"{APP}-streams-abc"),
+        ("configmaps", f"{APP}-identity"),
+        ("configmaps", "settings"),
+        ("controllerrevisions", f"{APP}-streams"),
+        ("controllerrevisions", f"{APP}-0123456789"),
+        ("services", f"{APP}-streams"),
+        ("services", f"{APP}-bootstrap"),
+        ("poddisruptionbudgets", f"{APP}-streams"),
+        ("poddisruptionbudgets", f"{APP}-voters"),
+    ],
+)
+def test_an_application_has_the_names_that_the_operator_makes(resource: str, name: str) -> None:
+    """The label of an application lets through no other name, and no kind that an application does not have."""
+    for operation, old, new in (
+        ("CREATE", None, ours(name)),
+        ("UPDATE", ours(name), ours(name)),
+        ("DELETE", ours(name), None),
+    ):
+        (message,) = said(operation, resource, old, new)
+        assert "a name that the operator makes" in message
+
+
+@pytest.mark.parametrize("key", OF_APPLICATIONS)
+def test_an_object_neither_joins_nor_leaves_an_application(key: str) -> None:
+    """The label of an application is neither given to an object, nor removed, nor changed to another application's."""
+    resource, item = ALL[key]
+    for other in (labelled(item), labelled(item, **{"streams-application": "other"}), labelled(item, pool=APP)):
+        assert said("UPDATE", resource, item, other)
+        assert said("UPDATE", resource, other, item) or item is APPLICATION_RECORD
+
+
+def test_an_object_of_a_quorum_or_pool_is_no_applications() -> None:
+    """With several labels an object belongs to the quorum first, then to the pool: the name must be one of theirs."""
+    for key in OF_APPLICATIONS:
+        resource, item = ALL[key]
+        name = item["metadata"]["name"]
+        assert said("CREATE", resource, None, ours(name, quorum=APP))
+        assert said("CREATE", resource, None, ours(name, pool=APP))
+    resource, item = OWN["pod"]
+    both = named(item["metadata"]["name"], **{"quorum": NAME, "streams-application": NAME})
+    assert said("UPDATE", resource, both, both) == []
+
+
+def test_lost_labels_of_an_applications_record_are_repaired() -> None:
+    """The record gets its label back; a claim does not, and a ConfigMap of that name without a record neither."""
+    bare = copy.deepcopy(APPLICATION_RECORD)
+    del bare["metadata"]["labels"]
+    assert said("UPDATE", "configmaps", bare, APPLICATION_RECORD) == []
+    assert said("DELETE", "configmaps", bare, None)
+    assert said("UPDATE", "configmaps", bare | {"data": {"token": "x"}}, APPLICATION_RECORD)
+    resource, claim = ALL["application's claim"]
+    assert said("UPDATE", resource, labelled(claim), claim)
+
+
+def test_instances_are_deleted_and_not_evicted() -> None:
+    """An instance is stopped by its deletion; nothing evicts it, or writes its status."""
+    resource, item = ALL["instance"]
+    assert said("DELETE", resource, item, None) == []
+    assert said("CREATE", resource, None, named(item["metadata"]["name"]), sub="eviction")
+    assert said("UPDATE", resource, item, item, sub="status")
 
 
 def test_only_two_kinds_of_leases_are_written() -> None:

@@ -16,6 +16,7 @@ from kafka_brokers.api import crd as brokers_crd
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.settings import PodException
+from kafka_streams.api import crd as streams_crd
 from kit import lease
 from kit.crd import definition
 
@@ -26,6 +27,8 @@ QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkaquorums/status": {"patch"},
     "kafkaquorum.io/kafkabrokerpools": {"get", "list", "watch"},
     "kafkaquorum.io/kafkabrokerpools/status": {"patch"},
+    "kafkaquorum.io/kafkastreamsapplications": {"get", "list", "watch"},
+    "kafkaquorum.io/kafkastreamsapplications/status": {"patch"},
     "coordination.k8s.io/leases": {"get", "create", "update"},
     "/pods": {"list", "watch", "create", "patch", "delete"},
     "/pods/eviction": {"create"},
@@ -38,6 +41,8 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/events": {"create", "patch"},
 }
 """All rights of the operator in a namespace. No secrets."""
+KINDS = (crd.KIND, brokers_crd.KIND, streams_crd.KIND)
+"""Every kind of resource that the chart installs the definition of."""
 
 
 def rendered(*options: str) -> list[Json]:
@@ -159,9 +164,10 @@ def test_people_get_the_resource_and_not_its_status() -> None:
     """The aggregated roles let viewers read and editors write our resources; only the operator writes a status."""
     items = rendered()
     edit = verbs(only(items, "ClusterRole", "kafka-quorum-operator-edit"))
-    kinds = ("kafkaquorum.io/kafkaquorums", "kafkaquorum.io/kafkabrokerpools")
+    kinds = [f"kafkaquorum.io/{kind.resource.plural}" for kind in KINDS]
     assert set(edit) == {f"{kind}{part}" for kind in kinds for part in ("", "/scale")}
     view = verbs(only(items, "ClusterRole", "kafka-quorum-operator-view"))
+    assert set(view) == {f"{kind}{part}" for kind in kinds for part in ("", "/scale", "/status")}
     assert all(granted == {"get", "list", "watch"} for granted in view.values())
     without = rendered("--set", "rbac.aggregateToDefaultRoles=false")
     assert not [item for item in without if item["metadata"]["name"].endswith(("-edit", "-view"))]
@@ -298,7 +304,7 @@ def test_observations_go_to_a_url_and_a_topic() -> None:
 def test_the_definitions_follow_upgrades_and_survive_an_uninstall() -> None:
     """Each definition is a template of the release, which helm upgrades, with helm's mark to keep it."""
     kept, loose = rendered(), rendered("--set", "crds.keep=false")
-    for kind in (crd.KIND, brokers_crd.KIND):
+    for kind in KINDS:
         item = only(kept, "CustomResourceDefinition", kind.name)
         assert item["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
         assert item["spec"] == definition.crd(kind)["spec"]

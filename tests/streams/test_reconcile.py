@@ -52,6 +52,43 @@ async def test_2_3_to_3_9_takes_two_bounces_with_upgrade_from() -> None:
     assert "2.3" in seen
 
 
+async def test_upgrade_from_that_no_pod_would_get_stops_nothing() -> None:
+    """Two bounces need a variable or a file for upgrade.from: without both, the change does not begin."""
+    cluster = await running("2.3.1", upgradeFrom={})
+    cluster.kube.calls.clear()
+    cluster.ask(release="3.9.1", image="app:3.9.1")
+    await cluster.run(20)
+    assert cluster.stops == []
+    assert cluster.status["doing"] == "NoUpgradeFrom"
+    assert "upgrade.from=2.3" in cluster.status["message"]
+    cluster.values.clear()
+    cluster.ask(upgradeFrom={"variable": "UPGRADE_FROM"})
+    await cluster.run(120)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert sorted(value for _, value in cluster.values) == ["", "", "", "2.3", "2.3", "2.3"]
+
+
+async def test_upgrade_from_is_not_taken_away_in_the_middle() -> None:
+    """In the first bounce no instance stops for a revision that lacks upgrade.from; the message says what to set."""
+    cluster = await running("2.3.1")
+    cluster.kube.calls.clear()
+    cluster.ask(release="3.9.1", image="app:3.9.1")
+    for _ in range(60):
+        await cluster.run(1)
+        if cluster.stops:
+            break
+    cluster.values.clear()
+    cluster.ask(upgradeFrom={})
+    await cluster.run(60)
+    assert len(cluster.stops) == 1
+    assert not [value for value in cluster.values if value[1] == ""], cluster.values
+    assert "spec.upgradeFrom" in str(cluster.status["waits"]), cluster.status
+    cluster.ask(upgradeFrom={"variable": "UPGRADE_FROM"})
+    await cluster.run(160)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert cluster.releases() == ["3.9.1"] * 3
+
+
 async def test_a_way_that_needs_a_bridge_is_refused_and_shown() -> None:
     """Nothing is stopped; the status has the reason, the bridge and what offline would do."""
     cluster = await running("2.3.1")

@@ -51,7 +51,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [kafkaquorum.io]
   resources: [kafkabrokerpools]
   verbs:
-    - get # read again before an act
+    - get # read again before an act; where the brokers of an application are reached
     - list # every pool at the start; the pools of a quorum, whose node ids must differ
     - watch # changes of a spec
 - apiGroups: [kafkaquorum.io]
@@ -79,9 +79,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - list # what is there, read before every act
     - watch # a pod that comes, goes or changes wakes its quorum
-    - create # formatter pods and Kafka pods
+    - create # formatter pods, Kafka pods, and instances of applications
     - patch # the label that the disruption budget selects voters by
-    - delete # formatters that are done, and pods that are made again
+    - delete # formatters that are done, pods that are made again, and instances of applications that restart
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs:
@@ -96,16 +96,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - get # a claim that a list lacks is asked for by name before its disk counts as lost
     - list # what is there, those of earlier lives of a quorum included
     - watch # a lost claim wakes its quorum
-    - create # one for each controller, and for each volume of a broker
+    - create # one for each controller, each volume of a broker, and each instance of an application with state
     - patch # the identity on its annotations, its owner, a larger size
-    - delete # the claim of a controller that was removed, where whenScaled is Delete
+    - delete # the claim of a controller that was removed, where whenScaled is Delete; earlier state of an instance
 - apiGroups: [""]
   resources: [configmaps]
   verbs:
-    - get # the record of the identity, and the contract of a quorum
+    - get # the record of the identity, the contract of a quorum, the properties that an application names
     - list # the record, and server properties that no pod uses any more
     - watch # a record that is deleted wakes its quorum; only metadata is read
-    - create # the record, and the server properties of each revision
+    - create # the record, and the properties of each revision
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record, the accepted spec beside it; owner of server properties that were left
     - delete # server properties that no pod uses any more

@@ -44,6 +44,11 @@ class Runtime:
     """Where the volume of the local state is mounted; empty if the application's state is ephemeral."""
     restarted_at: str = ""
 
+    @property
+    def takes_upgrade_from(self) -> bool:
+        """Whether a pod made from it can get `upgrade.from` at all."""
+        return bool(self.upgrade_variable) or self.properties is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:

@@ -81,9 +81,8 @@ def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
         left=tuple(sorted({*slot.left, *situation.members_of(slot)})),
         marks=situation.committed if slot.marks is None else slot.marks,
     )
-    text = f"instance {slot.index} stops, and starts again from {name}{_of(change)}"
-    if wipes:
-        text += ", with an empty state directory"
+    empty = ", with an empty state directory" if wipes else ""
+    text = f"instance {slot.index} stops, and starts again from {name}{_of(change)}{empty}"
     record = with_slots(situation.record, stopped)
     action = WriteRecord(record=record, change=RecordChange.STOPPING, message=text, permit=verdict)
     return Part(exclusive=action, verdicts=(verdict,))

@@ -44,6 +44,13 @@ def _other_release(situation: Situation) -> Part:
         return waiting(Severity.PROGRESS, "BrokersUnknown", text)
     if isinstance(way, NoWay):
         return _offline(situation, way)
+    value = next((step.upgrade_from for step in way.steps if step.upgrade_from), "")
+    if value and not runtime.takes_upgrade_from:
+        text = (
+            f"Did not begin the change to {runtime.release}: the first bounce needs upgrade.from={value}, and"
+            " spec.upgradeFrom names neither a variable nor a config map. Set one of them"
+        )
+        return waiting(Severity.HELD, "NoUpgradeFrom", text)
     approval = names.way_hash(way, str(record.release))
     if situation.desired.approve is Approve.MANUAL and situation.desired.approved != approval:
         text = f"The way to {runtime.release} waits for approval: set spec.approved to {approval}"
@@ -110,9 +117,8 @@ def _offline(situation: Situation, way: NoWay) -> Part:
     verdict = may_stop_all(situation, way)
     if not isinstance(verdict, Permit) or way.offline is None:
         why = " ".join(reason.text for reason in way.reasons)
-        text = f"Did not begin the change to {situation.desired.runtime.release}. {why}"
-        if way.offline is not None:
-            text += f" Otherwise {verdict.reason}"
+        otherwise = f" Otherwise {verdict.reason}" if way.offline is not None else ""
+        text = f"Did not begin the change to {situation.desired.runtime.release}. {why}{otherwise}"
         wait = Wait(severity=Severity.HELD, reason="NoWay" if way.offline is None else "OnlyOffline", message=text)
         return Part(waits=(wait,), verdicts=(verdict,))
     new = replace(situation.record, change=_change(situation, way.offline, Stage.STOPPING))

@@ -55,6 +55,9 @@ def may_stop(situation: Situation, slot: Slot) -> Answer:
         return _astray(situation, slot)
     if change is None or change.stage is not Stage.BOUNCING:
         return no("no change is open in which instances restart one after the other")
+    value, made = change.present.upgrade_from, situation.runtime_of(change.present.release)
+    if value and made is not None and not made.takes_upgrade_from:
+        return no(f"it needs upgrade.from={value}, and spec.upgradeFrom names no variable and no config map: set one")
     others = next((other for other in situation.record.slots if other.index != slot.index and other.away), None)
     if others is not None:
         said = next(against_back(situation, others), "")
