@@ -51,6 +51,7 @@ _TEMPLATE: Final[Json] = {
                 "readinessProbe": {
                     "exec": {"command": ["grep", "-q", "^RUNNING [1-9]", _REPORT]},
                     "periodSeconds": 1,
+                    "timeoutSeconds": 5,
                     "failureThreshold": 1,
                 },
                 "resources": {"requests": {"cpu": "20m", "memory": "160Mi"}},

@@ -149,7 +149,7 @@ def test_broken_image(application: Application) -> None:
         before = application.uids()
         application.patch({"release": "4.3.1", "image": "testbed/streams:nothing"})
         told = application.wait_told("image cannot be pulled")
-        assert told["type"] == "Degraded"
+        assert application.conditions()["Degraded"]["status"] == "True"
         (broken,) = (index for index, uid in application.uids().items() if before[index] != uid)
         assert f"nstance {broken}" in told["message"]
         others = {index: uid for index, uid in before.items() if index != broken}
