@@ -1,4 +1,4 @@
-"""The pods of an application during a scenario: what each one ran, in which order they came, how many were away at once."""
+"""The pods of an application during a scenario: what each one ran, in which order, how many were away at once."""
 
 import json
 import threading
@@ -26,13 +26,15 @@ class Life:
     upgrade_from: str
     seen_s: float
     ready: bool = False
+    """Whether it was ready once."""
 
 
 @dataclass(slots=True)
 class Lives:
     """The pods that were seen, in the order of their first sight.
 
-    `most_away` is the largest number of instances of which no pod was ready at one look, after all were ready once.
+    `most_away` is the largest number of instances that were away at one look, after all were there once. An instance is
+    away until its pod was ready once, and from the deletion of the pod: all leave RUNNING for each rebalance.
     """
 
     namespace: str
@@ -61,10 +63,10 @@ class Lives:
         self.looks += 1
         ready: Counter[int] = Counter()
         for row in rows:
-            life = self._life(row)
+            life, metadata = self._life(row), row["metadata"]
             conditions = row.get("status", {}).get("conditions") or []
-            life.ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-            ready[life.index] += life.ready
+            life.ready |= any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+            ready[life.index] += life.ready and "deletionTimestamp" not in metadata
         there = sum(count > 0 for count in ready.values())
         if there < self._complete:
             self.most_away = max(self.most_away, self._complete - there)

@@ -8,21 +8,36 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.cimpl import NewTopic
+from tests.live.streams.feed import Difference, Feed, compare, counts
+
+from harness.lives import Lives, watched
 from harness.pool import Pool
 from harness.quorum import GROUP, merged
 from harness.shell import Json, get, items, kubectl, run, succeed, wait_until
-from harness.lives import Lives, watched
 from kafka_streams.model.names import LABEL_APPLICATION, LABEL_INSTANCE
 from testbed.config import SOURCE
-from tests.live.streams.feed import Difference, Feed, compare, counts
 
 KNOWN: Final = pytest.StashKey[list["Application"]]()
 """The applications of a scenario, for the report of its failure."""
 PARTITIONS: Final = 6
+ONE_BROKER: Final[Json] = {
+    "replicas": 1,
+    "config": {
+        "default.replication.factor": "1",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "group.min.session.timeout.ms": "3000",
+    },
+}
+"""The spec of a pool in which one broker is enough."""
 READY_TIMEOUT_S: Final = 180.0
 CHANGE_TIMEOUT_S: Final = 420.0
 _LOAD_TIMEOUT_S: Final = 600.0
+_REPORT: Final = "/tmp/report"  # noqa: S108 - in the container
 _TEMPLATE: Final[Json] = {
     "spec": {
         "terminationGracePeriodSeconds": 20,
@@ -34,7 +49,7 @@ _TEMPLATE: Final[Json] = {
                     {"name": "OUTPUT", "value": "counts"},
                 ],
                 "readinessProbe": {
-                    "exec": {"command": ["grep", "-q", "^RUNNING [1-9]", "/tmp/report"]},
+                    "exec": {"command": ["grep", "-q", "^RUNNING [1-9]", _REPORT]},
                     "periodSeconds": 1,
                     "failureThreshold": 1,
                 },
@@ -104,9 +119,9 @@ class Application:
         """Merge into the spec."""
         kubectl("-n", self.namespace, "patch", "ksa", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
-    def upgrade(self, version: str, **more: Json | str) -> None:
+    def upgrade(self, version: str) -> None:
         """Ask for another release, as its image and its number."""
-        self.patch({"release": version, "image": image(version), **more})
+        self.patch({"release": version, "image": image(version)})
 
     # --- the resource -----------------------------------------------------------------------------------------------
 
@@ -179,14 +194,11 @@ class Application:
 
     def make_topics(self) -> None:
         """Make the topics of the application; its changelog is made by itself."""
-        names = ("words", "counts")
-        made = self.client().create_topics([NewTopic(name, PARTITIONS, 1) for name in names], request_timeout=30)
+        client, stamped = self.pool.client(), {"message.timestamp.type": "LogAppendTime"}
+        wanted = [NewTopic("words", PARTITIONS, 1), NewTopic("counts", PARTITIONS, 1, config=stamped)]
+        made = client.create_topics(wanted, request_timeout=30)
         for answer in made.values():
             answer.result(30)
-
-    def client(self) -> AdminClient:
-        """A client that begins at the pool."""
-        return self.pool.client()
 
     @contextmanager
     def fed(self) -> Iterator[Feed]:
@@ -196,6 +208,24 @@ class Application:
             yield self.feed
         finally:
             self.feed.stop()
+
+    def wait_counting(self) -> None:
+        """Wait until every partition of the counts has a record that is written from now on."""
+        consumer = Consumer({"bootstrap.servers": self.pool.bootstrap, "group.id": "looks", "log_level": 0})
+        try:
+            partitions = [TopicPartition("counts", index) for index in range(PARTITIONS)]
+
+            def ends() -> list[int]:
+                return [consumer.get_watermark_offsets(one, timeout=10)[1] for one in partitions]
+
+            before = ends()
+            wait_until(
+                "every partition is counted on",
+                lambda: all(now > then for now, then in zip(ends(), before, strict=True)),
+                READY_TIMEOUT_S,
+            )
+        finally:
+            consumer.close()
 
     def difference(self) -> Difference:
         """Ends the feed, waits until everything is counted, and compares (AssertionError)."""

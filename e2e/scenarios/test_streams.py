@@ -1,27 +1,22 @@
 """A Streams application that counts words, fed all the time, goes from release to release: each count is exact."""
 
+import random
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from harness import streams
+from harness import operator, streams
 from harness.pool import Pool
 from harness.quorum import Quorum
-from harness.streams import CHANGE_TIMEOUT_S, Application, image
+from harness.shell import holds_for, wait_until
+from harness.streams import CHANGE_TIMEOUT_S, ONE_BROKER, Application, image
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
-_ONE_BROKER = {
-    "replicas": 1,
-    "config": {
-        "default.replication.factor": "1",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-        "group.min.session.timeout.ms": "3000",
-    },
-}
+_KILL_S = (1.0, 15.0)
+_UNTOUCHED_S = 30.0
 
 
 @pytest.fixture
@@ -29,39 +24,187 @@ def brokers(quorum: Quorum, pools: Callable[[str], Pool]) -> Pool:
     """A pool of one broker, with a quorum of one controller."""
     quorum.apply({"controllers": {"replicas": 1}})
     found = pools("events")
-    found.apply(_ONE_BROKER)
+    found.apply(ONE_BROKER)
     quorum.wait_ready()
     found.wait_ready()
     return found
 
 
 @pytest.fixture
-def application(brokers: Pool, request: pytest.FixtureRequest) -> Iterator[Application]:
+def application(brokers: Pool, request: pytest.FixtureRequest) -> Application:
     """The application, not applied yet, with its topics."""
     found = Application(pool=brokers)
     found.make_topics()
     request.node.stash.setdefault(streams.KNOWN, []).append(found)
-    yield found
+    return found
 
 
-def test_two_bounces_then_one(application: Application) -> None:
-    """2.3 → 3.9 takes two bounces, 3.9 → 4.3 one; one instance at a time; no count is lost or doubled."""
-    streams.load_images("2.3.1", "3.9.1", "4.3.1")
+@contextmanager
+def killed_operator(seed: int) -> Iterator[None]:
+    """The acting operator is killed at random gaps while this lasts, at least once."""
+    chosen, ending = random.Random(seed), threading.Event()  # noqa: S311 - no secret
+    faults: list[Exception] = []
+    kills = 0
+
+    def kill() -> None:
+        nonlocal kills
+        try:
+            while not ending.wait(chosen.uniform(*_KILL_S)):
+                operator.wait_acting()
+                operator.crash()
+                kills += 1
+        except Exception as error:  # noqa: BLE001 - raised in the scenario
+            faults.append(error)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join(120)
+        print(f"the operator was killed {kills} times (seed {seed})", flush=True)
+    assert not faults
+    assert kills > 0
+
+
+def change(application: Application, old: str, new: str, *middle: str) -> None:
+    """Upgrade while fed: instances run `old`, `new` with each of `middle`, and `new`; one at a time."""
+    with application.watched() as seen:
+        application.upgrade(new)
+        application.wait_ready(new, CHANGE_TIMEOUT_S)
+    print(seen, f"at most {seen.most_away} away in {seen.looks} looks", flush=True)
+    steps = [(image(old), ""), *((image(new), value) for value in middle), (image(new), "")]
+    assert seen.runs() == dict.fromkeys(range(3), steps)
+    assert seen.most_away == 1
+
+
+def test_two_bounces(application: Application) -> None:
+    """2.3 → 3.9 takes two bounces with upgrade.from=2.3; one instance at a time; no count is lost or doubled."""
+    streams.load_images("2.3.1", "3.9.1")
     application.apply("2.3.1")
     application.wait_ready("2.3.1")
     with application.fed():
-        with application.watched() as seen:
-            application.upgrade("3.9.1")
-            application.wait_ready("3.9.1", CHANGE_TIMEOUT_S)
-        print(seen, seen.most_away, seen.looks)
-        old, new = image("2.3.1"), image("3.9.1")
-        assert seen.runs() == {index: [(old, ""), (new, "2.3"), (new, "")] for index in range(3)}
-        assert seen.most_away == 1
-        with application.watched() as seen:
-            application.upgrade("4.3.1")
-            application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
-        assert seen.runs() == {index: [(new, ""), (image("4.3.1"), "")] for index in range(3)}
-        assert seen.most_away == 1
+        change(application, "2.3.1", "3.9.1", "2.3")
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_on_to_the_newest_with_the_operator_killed(application: Application, randomly_seed: int) -> None:
+    """2.3 → 3.9 → 4.3 takes two bounces and one; the operator is killed at random gaps; each count is exact."""
+    streams.load_images("2.3.1", "3.9.1", "4.3.1")
+    application.apply("2.3.1")
+    application.wait_ready("2.3.1")
+    with application.fed(), killed_operator(randomly_seed):
+        change(application, "2.3.1", "3.9.1", "2.3")
+        change(application, "3.9.1", "4.3.1")
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_before_version_probing(application: Application) -> None:
+    """1.1 → 2.0, which one bounce would break, takes two with upgrade.from=1.1; each count is exact."""
+    streams.load_images("1.1.1", "2.0.1")
+    application.apply("1.1.1")
+    application.wait_ready("1.1.1")
+    with application.fed():
+        change(application, "1.1.1", "2.0.1", "1.1")
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_only_offline(application: Application) -> None:
+    """2.3 → 4.3 is refused while instances run, with the bridge named; then it is done offline, and nothing is lost."""
+    streams.load_images("2.3.1", "4.3.1")
+    application.apply("2.3.1")
+    application.wait_ready("2.3.1")
+    with application.fed():
+        before = application.uids()
+        application.upgrade("4.3.1")
+        application.wait_told("4.3.1", "3.9", "offlineTo")
+        holds_for("every instance is untouched", lambda: application.uids() == before, _UNTOUCHED_S)
+        application.patch({"offlineTo": "4.3.1"})
+        application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_broken_image(application: Application) -> None:
+    """An image that cannot be pulled stops the change after one instance, the others stay; setting it back repairs."""
+    streams.load_images("3.9.1")
+    application.apply("3.9.1")
+    application.wait_ready("3.9.1")
+    with application.fed():
+        before = application.uids()
+        application.patch({"release": "4.3.1", "image": "testbed/streams:nothing"})
+        told = application.wait_told("image cannot be pulled")
+        assert told["type"] == "Degraded"
+        (broken,) = (index for index, uid in application.uids().items() if before[index] != uid)
+        assert f"nstance {broken}" in told["message"]
+        others = {index: uid for index, uid in before.items() if index != broken}
+
+        def untouched() -> bool:
+            now = application.uids()
+            return {index: now.get(index) for index in others} == others
+
+        holds_for("the others are untouched", untouched, _UNTOUCHED_S)
+        application.upgrade("3.9.1")
+        application.wait_ready("3.9.1", CHANGE_TIMEOUT_S)
+        assert untouched()
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_turned_round_between_the_bounces(application: Application) -> None:
+    """A change that is taken back in its second bounce goes back with an empty state directory; each count is exact."""
+    streams.load_images("2.3.1", "3.9.1")
+    application.apply("2.3.1")
+    application.wait_ready("2.3.1")
+    with application.fed():
+        application.upgrade("3.9.1")
+        wait_until(
+            "the second bounce has begun",
+            lambda: (application.status().get("change") or {}).get("step") == 2,
+            CHANGE_TIMEOUT_S,
+        )
+        application.upgrade("2.3.1")
+        application.wait_ready("2.3.1", CHANGE_TIMEOUT_S)
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_to_the_streams_protocol(application: Application) -> None:
+    """The classic protocol becomes the streams protocol (KIP-1071) offline, when a person says so; nothing is lost."""
+    streams.load_images("4.3.1")
+    application.apply("4.3.1")
+    application.wait_ready("4.3.1")
+    with application.fed():
+        before = application.uids()
+        body = application.body("4.3.1", {"protocol": "Streams"})
+        container = body["spec"]["template"]["spec"]["containers"][0]
+        container["env"].append({"name": "GROUP_PROTOCOL", "value": "streams"})
+        application.patch(body["spec"])
+        application.wait_told("offlineTo")
+        holds_for("every instance is untouched", lambda: application.uids() == before, _UNTOUCHED_S)
+        application.patch({"offlineTo": "4.3.1"})
+        wait_until(
+            "every instance has the streams protocol",
+            lambda: len(now := application.uids()) == len(before) and not set(now.values()) & set(before.values()),
+            CHANGE_TIMEOUT_S,
+        )
+        application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
         found = application.difference()
     print(found, *application.events(), sep="\n")
     assert found.exact

@@ -22,6 +22,7 @@ from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.quorum import Endpoint, FeatureRange, NodeVersions
 from kafka_quorum.settings import Settings
+from kafka_streams.api.podtemplate import PROPERTIES_VOLUME
 from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model.release import StreamsRelease, parse_release
 from kafka_streams.observe.gather import Edges
@@ -29,7 +30,7 @@ from kafka_streams.plan.matrix import facts_of
 from kafka_streams.reconcile import ApplicationReconciler, PassResult
 from kafka_streams.resources.stored import revision_from
 from kit.key import ObjectKey
-from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 
 NAMESPACE: Final = "apps"
 NAME: Final = "counts"
@@ -67,6 +68,7 @@ class Cluster:
         self.clock = MovingClock(100.0)
         self.broken: set[str] = set()
         self.values: list[tuple[str, str]] = []
+        self._started: dict[str, str] = {}
         self.done = 0
         self._addresses = 0
         self.reconciler = ApplicationReconciler(
@@ -128,8 +130,8 @@ class Cluster:
                 self.kube.model.remove(PODS, NAMESPACE, name)
             elif not pod.get("status", {}).get("podIP"):
                 self._addresses += 1
-                env = {one["name"]: one["value"] for one in container.get("env", ())}
-                self.values.append((name, env.get("UPGRADE_FROM", "")))
+                self._started[pod["metadata"]["uid"]] = self._value(pod)
+                self.values.append((name, self._started[pod["metadata"]["uid"]]))
                 self._start(pod, container, crashes=container["image"] in self.broken)
 
     def _start(self, pod: Json, container: Json, *, crashes: bool) -> None:
@@ -151,6 +153,15 @@ class Cluster:
         name = pod["metadata"]["annotations"]["kafkaquorum.io/revision"]
         return revision_from(self.kube.objects[REVISIONS.plural, name]).runtime.release
 
+    def _value(self, pod: Json) -> str:
+        """`upgrade.from` of a pod, from its variable or its file; a pod without its file does not start (KeyError)."""
+        env = {one["name"]: one["value"] for one in pod["spec"]["containers"][0].get("env", ())}
+        for volume in pod["spec"].get("volumes", ()):
+            if volume["name"] == PROPERTIES_VOLUME:
+                file = self.kube.objects[CONFIG_MAPS.plural, volume["configMap"]["name"]]
+                env |= dict(line.split("=") for line in file["data"]["application.properties"].splitlines())
+        return str(env.get("upgrade.from") or env.get("UPGRADE_FROM", ""))
+
     # what the brokers answer
 
     async def coordinator(self, endpoint: Endpoint, group: str) -> Endpoint:
@@ -171,8 +182,7 @@ class Cluster:
         facts = facts_of(self._release(pod))
         assert facts is not None
         version = facts.subscription_version
-        env = {one["name"]: one["value"] for one in pod["spec"]["containers"][0].get("env", ())}
-        if value := env.get("UPGRADE_FROM"):
+        if value := self._started[pod["metadata"]["uid"]]:
             old = facts_of(parse_release(f"{value}.0") or StreamsRelease((0, 10, 0), 0))
             assert old is not None
             version = min(version, old.subscription_version)

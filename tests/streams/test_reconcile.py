@@ -2,7 +2,8 @@
 
 from tests.streams.cluster import Cluster
 
-from kit.kube.protocol import CONFIG_MAPS, Json
+from kafka_streams.plan.upkeep import KEPT
+from kit.kube.protocol import CONFIG_MAPS, REVISIONS, Json
 
 
 def conditions(status: Json) -> dict[str, tuple[str, str]]:
@@ -10,9 +11,14 @@ def conditions(status: Json) -> dict[str, tuple[str, str]]:
     return {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
 
 
+PROPERTIES = {"configMap": "settings", "key": "app.properties", "path": "/etc/app.properties"}
+
+
 async def running(release: str, **spec: object) -> Cluster:
     """An application that is Ready with this release."""
     cluster = Cluster({"release": release, "image": f"app:{release}", **spec})
+    settings = {"metadata": {"name": "settings", "namespace": "apps"}, "data": {"app.properties": "num.threads=2"}}
+    cluster.kube.put(CONFIG_MAPS, settings)
     await cluster.run(20)
     assert conditions(cluster.status)["Ready"] == ("True", "AllInstancesWork"), cluster.status
     return cluster
@@ -140,3 +146,41 @@ async def test_a_record_that_cannot_be_read_stops_everything() -> None:
     assert cluster.stops == []
     assert [call for call in cluster.kube.writes() if call.plural not in ("kafkastreamsapplications", "events")] == []
     assert conditions(cluster.status)["Degraded"] == ("True", "Unreadable")
+
+
+async def test_a_file_of_properties_gets_upgrade_from_for_the_first_bounce_alone() -> None:
+    """Each revision has its own copy of the file, mounted where the application reads it; the person's stays."""
+    cluster = await running("2.3.1", upgradeFrom=PROPERTIES)
+    cluster.values.clear()
+    cluster.ask(release="3.9.1", image="app:3.9.1")
+    await cluster.run(120)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert sorted(cluster.values) == sorted(
+        (f"counts-streams-{index}", value) for index in range(3) for value in ("2.3", "")
+    )
+    mounts = [pod["spec"]["containers"][0]["volumeMounts"] for pod in cluster.pods()]
+    assert all({"/etc/app.properties", "/state"} == {one["mountPath"] for one in each} for each in mounts)
+    kept = cluster.kube.objects[CONFIG_MAPS.plural, "settings"]["data"]
+    assert kept == {"app.properties": "num.threads=2"}
+
+
+async def test_a_file_of_properties_that_was_deleted_is_made_again() -> None:
+    """The pods that are made later need it."""
+    cluster = await running("2.3.1", upgradeFrom=PROPERTIES)
+    (volume,) = (one for one in cluster.pods()[0]["spec"]["volumes"] if "configMap" in one)
+    name = volume["configMap"]["name"]
+    before = cluster.kube.objects[CONFIG_MAPS.plural, name]["data"]
+    cluster.kube.model.forget(("configmaps", "apps", name))
+    await cluster.run(2)
+    assert cluster.kube.objects[CONFIG_MAPS.plural, name]["data"] == before
+
+
+async def test_revisions_of_long_ago_are_deleted() -> None:
+    """Fifteen images later the revisions in use and the newest ten are left."""
+    cluster = await running("2.4.1")
+    for number in range(15):
+        cluster.ask(image=f"app:{number}")
+        await cluster.run(25)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    cluster.kube.objects.flush()
+    assert len(list(cluster.kube.model.all(REVISIONS))) == KEPT

@@ -244,7 +244,7 @@ class World:
             if live.index == index:
                 self._vanish(live, lingers=True)
 
-    def apply(self, action: Action) -> None:
+    def apply(self, action: Action) -> None:  # noqa: C901 - one case per action, nothing else
         """Carry an action out, as the API server would."""
         match action:
             case actions.WriteRecord(record=record):
@@ -257,6 +257,12 @@ class World:
                 pass
             case actions.CreateRevision(revision=revision):
                 self.revisions.append(revision)
+            case actions.CreateFile():
+                pass
+            case actions.DeleteRevision(revision=revision):
+                if any(pod.revision.name == revision.name for pod in self.pods.values()):
+                    raise Broken(f"{revision.name} is deleted, and a pod is made from it")
+                self.revisions.remove(revision)
             case actions.CreateClaim(slot=slot):
                 self.claims[slot.index, slot.generation] = None
             case actions.DeleteClaim(claim=claim):

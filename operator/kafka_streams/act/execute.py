@@ -12,6 +12,7 @@ from kafka_streams.act.narrate import Outcome, narrate
 from kafka_streams.model import actions, names
 from kafka_streams.model.actions import Action, Guarded
 from kafka_streams.model.application import Desired
+from kafka_streams.model.observed import Revision
 from kafka_streams.model.plan import Plan
 from kafka_streams.resources import pods, stored
 from kit.clock import Clock
@@ -76,7 +77,9 @@ class Executor:
             text = f"not done yet: the last look at this application is {age_s:.1f} s old, and {most}. Looking again"
             raise StaleLookError(text)
 
-    async def _dispatch(self, action: Action, context: Context) -> None:
+    async def _dispatch(  # noqa: C901 - one case per action, nothing else
+        self, action: Action, context: Context
+    ) -> None:
         desired, kube = context.desired, self._kube
         namespace = desired.namespace
         match action:
@@ -91,10 +94,14 @@ class Executor:
                 }
                 await kube.patch(CONFIG_MAPS, namespace, names.record_name(desired.name), body)
             case actions.CreateRevision(revision=revision):
-                file = pods.properties(desired, revision)
-                if file is not None:
-                    await self._once(file, namespace)
+                await self._file(desired, revision)
                 await kube.create(REVISIONS, namespace, stored.revision_object(desired, revision, context.spec))
+            case actions.CreateFile(revision=revision):
+                await self._file(desired, revision)
+            case actions.DeleteRevision(revision=old, file_uid=file_uid):
+                if file_uid:  # first, so that the revision shows what is left to do
+                    await kube.delete(CONFIG_MAPS, namespace, old.name, uid=file_uid)
+                await kube.delete(REVISIONS, namespace, old.name, uid=old.uid, resource_version=old.resource_version)
             case actions.CreateClaim(slot=slot):
                 await kube.create(CLAIMS, namespace, pods.claim(desired, slot))
             case actions.CreatePod(slot=slot, revision=revision):
@@ -105,9 +112,12 @@ class Executor:
                 version = claim.resource_version
                 await kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
 
-    async def _once(self, file: Json, namespace: str) -> None:
-        """Create a config map whose name says its content; one that exists is the same."""
+    async def _file(self, desired: Desired, revision: Revision) -> None:
+        """Create the file of properties of a revision, if it has one; one that exists under its name is the same."""
+        file = pods.properties(desired, revision)
+        if file is None:
+            return
         try:
-            await self._kube.create(CONFIG_MAPS, namespace, file)
+            await self._kube.create(CONFIG_MAPS, desired.namespace, file)
         except KubeAlreadyExists:
             return

@@ -32,7 +32,7 @@ def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def narrate(action: Action) -> tuple[str, str]:  # noqa: PLR0911 - one case per action, nothing else
+def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911 - one case per action, nothing else
     """A CamelCase reason and one sentence."""
     match action:
         case actions.WriteRecord(change=change, message=message):
@@ -44,6 +44,10 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: PLR0911 - one case per 
             )
         case actions.CreateRevision(revision=revision):
             return "RevisionCreated", f"revision {revision.name} stores what pods are made from"
+        case actions.CreateFile(revision=revision):
+            return "FileCreated", f"config map {revision.name} has the file of properties of its revision again"
+        case actions.DeleteRevision(revision=revision):
+            return "RevisionDeleted", f"revision {revision.name} is deleted: nothing is made from it any more"
         case actions.CreateClaim(slot=slot):
             return (
                 "ClaimCreated",

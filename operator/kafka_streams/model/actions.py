@@ -102,6 +102,24 @@ class CreateRevision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFile:
+    """Create the config map with the file of properties of a revision, which has lost it."""
+
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRevision:
+    """Delete exactly this revision (uid and resource version), from which nothing is made.
+
+    `file_uid` is the uid of its config map, which goes first; empty if it has none.
+    """
+
+    revision: Revision
+    file_uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateClaim:
     """Create the claim of an instance's present generation."""
 
@@ -152,7 +170,16 @@ class DeleteClaim:
 
 Guarded: TypeAlias = WriteRecord | StopPod | DeleteClaim
 Action: TypeAlias = (
-    WriteRecord | KeepSpec | CreateRevision | CreateClaim | CreatePod | StopPod | ReplacePod | DeleteClaim
+    WriteRecord
+    | KeepSpec
+    | CreateRevision
+    | CreateFile
+    | DeleteRevision
+    | CreateClaim
+    | CreatePod
+    | StopPod
+    | ReplacePod
+    | DeleteClaim
 )
 
 

@@ -3,6 +3,7 @@
 If a look could not list its Kubernetes objects, there is no `Observed`: the pass ends there (rule 8).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_quorum.model.known import Knowable, Unknown
@@ -59,6 +60,8 @@ class Revision:
     number: int
     runtime: Runtime
     upgrade_from: str
+    uid: str = ""
+    resource_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,8 @@ class Observed:
     looked_at_s: float = 0.0
     record_fault: str = ""
     """Why the record cannot be read; nothing is done then, because an open upgrade may be in it."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Our config maps with files of properties: by name, which is that of the revision, their uid."""
     unreadable: tuple[str, ...] = ()
     """Objects that exist and cannot be read, a sentence each; they never count as absent."""
     spec_kept: bool = True

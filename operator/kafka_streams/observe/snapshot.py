@@ -1,7 +1,7 @@
 """The Kubernetes objects of one application, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -42,8 +42,8 @@ class Unread:
 class Snapshot:
     """The Kubernetes objects of one application, as one round of requests found them.
 
-    `configs` are the names of config maps with a revision's file of properties. `servers` are where the pools that the
-    spec names are reached, HOST:PORT.
+    `configs` are the uids of the config maps with a revision's file of properties, by name. `servers` are where the
+    pools that the spec names are reached, HOST:PORT.
     """
 
     resource: Json
@@ -52,7 +52,7 @@ class Snapshot:
     claims: tuple[Claim, ...]
     pods: tuple[Pod, ...]
     revisions: tuple[Revision, ...]
-    configs: frozenset[str]
+    configs: Mapping[str, str]
     properties: Knowable[str]
     servers: Knowable[tuple[str, ...]]
     unreadable: tuple[Unread, ...]
@@ -96,7 +96,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
         pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
         revisions=readable,
-        configs=frozenset(item["metadata"]["name"] for item in configs),
+        configs={item["metadata"]["name"]: item["metadata"]["uid"] for item in configs},
         properties=properties,
         servers=servers,
         unreadable=(*bad_pods, *bad_claims, *bad_revisions),

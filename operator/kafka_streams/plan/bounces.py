@@ -5,11 +5,13 @@ from dataclasses import replace
 from kafka_quorum.model.permit import Permit, Verdict
 from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
 from kafka_streams.model.plan import Part, Severity, Wait, waiting
-from kafka_streams.model.record import Change, Slot, with_slots
+from kafka_streams.model.record import Change, Slot, Stage, with_slots
+from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Step
-from kafka_streams.plan.facts import Situation, bouncing
+from kafka_streams.plan.facts import Situation, astray, bouncing
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_step, may_stop
+from kafka_streams.plan.matrix import CHECKPOINTS_CHANGED
 
 
 def bounces(situation: Situation) -> Part:
@@ -86,10 +88,42 @@ def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
     return Part(exclusive=action, verdicts=(verdict,))
 
 
+def strays(situation: Situation) -> Part:
+    """A pod that takes part, and is not what the record says, stops like any other; of another release it is told."""
+    change = situation.change
+    if change is not None and change.stage is Stage.STOPPING:
+        return Part()
+    for slot in situation.record.slots:
+        pod = situation.observed.pod(slot)
+        if pod is None or not astray(situation, slot):
+            continue
+        made = situation.observed.revision(pod.revision)
+        release = situation.release_of(slot)
+        if change is None and (made is None or made.runtime.release != release):
+            runs = "an unknown release" if made is None else str(made.runtime.release)
+            text = (
+                f"Did not touch pod {pod.name}: it runs {runs}, and the record says {release}. Restore the latest record,"
+                " or delete the pods of the application"
+            )
+            return waiting(Severity.HELD, "RecordDiffers", text, slot.index)
+        verdict = may_stop(situation, slot)
+        if not isinstance(verdict, Permit):
+            return _refused(slot, verdict)
+        text = f"pod {pod.name} stops: instance {slot.index} starts again from {slot.revision}"
+        return Part(exclusive=StopPod(pod=pod, message=text, permit=verdict), verdicts=(verdict,))
+    return Part()
+
+
 def wiped(situation: Situation, slot: Slot, step: Step) -> bool:
     """Whether an instance loses its local state in this step: it was made from another line than the step's."""
     release = situation.release_of(slot)
     return step.wipe and (release is None or release.line != step.release.line)
+
+
+def unreadable(wrote: StreamsRelease, reads: StreamsRelease) -> bool:
+    """Whether local state of one release must not be read by another: a later one wrote it, or checkpoints differ."""
+    early, late = CHECKPOINTS_CHANGED
+    return reads.line < wrote.line or (wrote.line < late and reads.line > early and wrote.line != reads.line)
 
 
 def _of(change: Change) -> str:

@@ -10,7 +10,7 @@ from kafka_streams.model.application import Approve
 from kafka_streams.model.plan import Part, Severity, Wait, waiting
 from kafka_streams.model.record import Change, Record, Slot, Stage
 from kafka_streams.model.way import Kind, NoWay, Reason, Step, Way
-from kafka_streams.plan.bounces import wiped
+from kafka_streams.plan.bounces import unreadable, wiped
 from kafka_streams.plan.facts import Situation, asked_way
 from kafka_streams.plan.guards.rule12_instances import (
     may_begin,
@@ -28,9 +28,9 @@ def begins(situation: Situation) -> Part:
     record, runtime = situation.record, situation.desired.runtime
     if record.change is not None or all(slot.revision == situation.wanted for slot in record.slots):
         return Part()
-    if (again := _over(situation)) is not None:
-        return again
     if (runtime.release, runtime.protocol) == (record.release, record.protocol):
+        if (again := _over(situation)) is not None:
+            return again
         same = Reason(text="The release stays the same.", source="the spec")
         step = Step(release=runtime.release, protocol=runtime.protocol)
         return _begin(situation, Way(kind=Kind.ONE_BOUNCE, steps=(step,), reasons=(same,)))
@@ -55,7 +55,22 @@ def _other_release(situation: Situation) -> Part:
     if situation.desired.approve is Approve.MANUAL and situation.desired.approved != approval:
         text = f"The way to {runtime.release} waits for approval: set spec.approved to {approval}"
         return waiting(Severity.HELD, "ApprovalNeeded", text)
-    return _begin(situation, way)
+    return _together(situation, way) or _begin(situation, way)
+
+
+def _together(situation: Situation, way: Way) -> Part | None:
+    """Nothing runs, so no instance is lost: what may still start stops first, then all start with the other release."""
+    verdict = may_start_over(situation)
+    if not isinstance(verdict, Permit):
+        return None
+    runtime = situation.desired.runtime
+    wipe = any(step.wipe for step in way.steps)
+    step = Step(release=runtime.release, protocol=runtime.protocol, wipe=wipe, together=True)
+    stopped = replace(way, kind=Kind.OFFLINE, steps=(step,))
+    new = replace(situation.record, change=_change(situation, stopped, Stage.STOPPING))
+    text = f"all instances start with {runtime.release}: {verdict.reason}"
+    action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
+    return Part(exclusive=action, verdicts=(verdict,))
 
 
 def _over(situation: Situation) -> Part | None:
@@ -63,24 +78,10 @@ def _over(situation: Situation) -> Part | None:
     verdict = may_start_over(situation)
     if not isinstance(verdict, Permit):
         return None
-    record, runtime = situation.record, situation.desired.runtime
-    same = runtime.release == record.release and runtime.protocol == record.protocol
-    way = None if same else asked_way(situation)
-    if isinstance(way, Unknown) or (isinstance(way, NoWay) and way.offline is None):
-        return None
-    steps = () if way is None else way.steps if isinstance(way, Way) else (way.offline.steps if way.offline else ())
     slots = tuple(
-        replace(
-            slot,
-            revision=situation.wanted,
-            generation=slot.generation + any(wiped(situation, slot, step) for step in steps),
-            away=False,
-            left=(),
-            marks=None,
-        )
-        for slot in record.slots
+        replace(slot, revision=situation.wanted, away=False, left=(), marks=None) for slot in situation.record.slots
     )
-    new = replace(record, slots=slots, release=runtime.release, protocol=runtime.protocol)
+    new = replace(situation.record, slots=slots)
     text = f"all instances start from {situation.wanted}: {verdict.reason}"
     action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
     return Part(exclusive=action, verdicts=(verdict,))
@@ -162,7 +163,8 @@ def turned(change: Change) -> Change:
         step=0,
         forward=() if change.back else change.steps,
     )
-    last = Step(release=change.start, protocol=change.start_protocol, wipe=True)
+    wipe = unreadable(change.target, change.start)
+    last = Step(release=change.start, protocol=change.start_protocol, wipe=wipe)
     if change.kind is Kind.OFFLINE:
         steps = change.forward or (replace(last, together=True),)
         return replace(reverse, steps=steps, stage=Stage.STOPPING)
@@ -185,13 +187,15 @@ def offline(situation: Situation) -> Part:
 def _stopping(situation: Situation, name: str) -> Part:
     running = [pod for pod in situation.observed.pods if not pod.deleting]
     if running:
-        permit = may_keep_stopping(situation)
-        if not isinstance(permit, Permit):
-            return Part(verdicts=(permit,))
+        permits = [(pod, may_keep_stopping(situation, pod)) for pod in running]
         stops = tuple(
-            StopPod(pod=pod, message=f"pod {pod.name} stops with all others", permit=permit) for pod in running
+            StopPod(pod=pod, message=f"pod {pod.name} stops with all others", permit=permit)
+            for pod, permit in permits
+            if isinstance(permit, Permit)
         )
-        return Part(actions=stops, verdicts=(permit,))
+        kept = tuple(permit.reason for _, permit in permits if not isinstance(permit, Permit))
+        waits = tuple(Wait(severity=Severity.HELD, reason="Held", message=f"Did not stop a pod: {why}") for why in kept)
+        return Part(actions=stops, waits=waits, verdicts=tuple(permit for _, permit in permits))
     verdict = may_start_together(situation)
     if not isinstance(verdict, Permit):
         text = f"All instances are stopped. Waiting: {verdict.reason}"

@@ -118,6 +118,18 @@ def pods_of(situation: Situation) -> tuple[Pod, ...]:
     return tuple(pod for slot in situation.record.slots if (pod := situation.observed.pod(slot)) is not None)
 
 
+def astray(situation: Situation, slot: Slot) -> bool:
+    """Whether an instance takes part from a pod that the record does not say, while instances do not restart in turn.
+
+    A request that took effect late made it, or it became ready while the record was corrected, or the record is a copy.
+    """
+    pod = situation.observed.pod(slot)
+    if pod is None or pod.deleting or pod.finished or bouncing(situation) is not None:
+        return False
+    takes_part = pod.serves or bool(situation.members_of(slot))
+    return takes_part and (pod.revision, pod.generation) != (slot.revision, slot.generation)
+
+
 def bouncing(situation: Situation) -> Change | None:
     """The open change, if its instances restart one after the other."""
     change = situation.change

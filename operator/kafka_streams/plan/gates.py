@@ -27,14 +27,17 @@ def group_settled(situation: Situation) -> Iterator[str]:
         yield f"the group has not been stable with the same members for {stable_s:g} s yet"
 
 
-def works(situation: Situation, slot: Slot) -> Iterator[str]:
-    """What speaks against an instance that takes part: its pod, its members, members of the pod before it."""
+def works(situation: Situation, slot: Slot, *, from_any: bool = False) -> Iterator[str]:
+    """What speaks against an instance that takes part: its pod, its members, members of the pod before it.
+
+    `from_any`: it may run from another revision than it shall.
+    """
     pod, group = situation.observed.pod(slot), situation.group
     name = f"instance {slot.index}"
     if pod is None or pod.deleting or pod.finished:
         yield f"{name} has no pod that runs"
         return
-    if pod.revision != slot.revision or pod.generation != slot.generation:
+    if not from_any and (pod.revision != slot.revision or pod.generation != slot.generation):
         yield f"pod {pod.name} is not yet the one that {name} shall have"
     if not pod.serves:
         yield f"pod {pod.name} is not ready"
@@ -76,8 +79,17 @@ def against_back(situation: Situation, slot: Slot) -> Iterator[str]:
     yield from processes(situation, slot)
 
 
+def leaving(situation: Situation) -> Iterator[str]:
+    """Pods of instances that are not in the record any more, which stop: their work is not taken over yet."""
+    known = {slot.index for slot in situation.record.slots}
+    for pod in situation.observed.pods:
+        if pod.index not in known and pod.deleting:
+            yield f"pod {pod.name} of an instance that leaves is not gone yet"
+
+
 def against_stop(situation: Situation, slot: Slot) -> Iterator[str]:
     """What speaks against a stop of an instance: every other one must take part."""
+    yield from leaving(situation)
     for other in situation.record.slots:
         if other.index == slot.index:
             continue

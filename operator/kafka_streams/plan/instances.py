@@ -32,11 +32,13 @@ def minted(desired: Desired, observed: Observed) -> Part:
     new = new_revision(observed, name, Revision(name=name, number=0, runtime=runtime, upgrade_from=""))
     if new is not None:
         return Part(exclusive=new)
+    # Claims without a record are of an earlier one: nothing says any more which release wrote their state.
+    first = max((claim.generation for claim in observed.claims), default=0) + 1
     record = Record(
         application_id=desired.application_id,
         release=runtime.release,
         protocol=runtime.protocol,
-        slots=tuple(Slot(index=index, revision=name) for index in range(desired.replicas)),
+        slots=tuple(Slot(index=index, revision=name, generation=first) for index in range(desired.replicas)),
     )
     text = f"{desired.replicas} instances of {runtime.release} are made"
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.MINTED, message=text))

@@ -9,11 +9,11 @@ from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Observed
 from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
 from kafka_streams.model.way import NoWay, Way
-from kafka_streams.plan.bounces import bounces
+from kafka_streams.plan.bounces import bounces, strays
 from kafka_streams.plan.changes import begins, offline, turns
 from kafka_streams.plan.facts import Situation, asked_way
 from kafka_streams.plan.instances import minted, scaled
-from kafka_streams.plan.upkeep import claims, pods, revisions
+from kafka_streams.plan.upkeep import claims, files, old_revisions, pods, revisions
 
 _SOON_S: Final = 0.5
 _LATER_S: Final = 5.0
@@ -43,11 +43,11 @@ def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
     if repair_only:
         return pods(situation)
-    upkeep = merged((_kept(situation), revisions(situation), pods(situation)))
+    upkeep = merged((_kept(situation), revisions(situation), files(situation), pods(situation)))
     if upkeep.exclusive is not None or upkeep.actions:
         return upkeep
     parts = [upkeep]
-    for concern in (turns, offline, bounces, scaled, begins, claims):
+    for concern in (turns, offline, bounces, strays, scaled, begins, claims, old_revisions):
         part = concern(situation)
         parts.append(part)
         if part.exclusive is not None or part.actions or (concern is turns and part.waits):

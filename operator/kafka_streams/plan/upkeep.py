@@ -1,10 +1,20 @@
 """What is kept as the record says: revisions, claims, pods. Independent actions go together. Pure."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafka_quorum.model.permit import Permit, Verdict
 from kafka_quorum.model.pods import Terminated, Waiting
-from kafka_streams.model.actions import Action, CreateClaim, CreatePod, CreateRevision, DeleteClaim, ReplacePod
+from kafka_streams.model.actions import (
+    Action,
+    CreateClaim,
+    CreateFile,
+    CreatePod,
+    CreateRevision,
+    DeleteClaim,
+    DeleteRevision,
+    ReplacePod,
+)
 from kafka_streams.model.observed import Observed, Pod, Revision
 from kafka_streams.model.plan import Part, Severity, Wait
 from kafka_streams.model.record import Slot, Stage
@@ -12,6 +22,9 @@ from kafka_streams.plan.facts import Situation
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_drop
 
+KEPT: Final = 10
+"""How many revisions stay besides those in use: people look back at them."""
+_AT_ONCE: Final = 20
 _IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 
 
@@ -36,6 +49,40 @@ def revisions(situation: Situation) -> Part:
         if name not in found and (new := new_revision(situation.observed, name, revision)) is not None:
             found[name] = new
     return Part(exclusive=next(iter(found.values()), None))
+
+
+def files(situation: Situation) -> Part:
+    """A revision that pods are made from has its file of properties: without it they do not start."""
+    used = {slot.revision for slot in situation.record.slots}
+    lost = (
+        revision
+        for revision in situation.observed.revisions
+        if revision.name in used
+        and revision.runtime.properties is not None
+        and revision.name not in situation.observed.files
+    )
+    return Part(actions=tuple(CreateFile(revision=revision) for revision in lost))
+
+
+def old_revisions(situation: Situation) -> Part:
+    """Delete what no instance, no pod, no step and no spec needs; never the newest ones.
+
+    Those of a release that an open change may go back to stay, because pods would be made from them.
+    """
+    record, change = situation.record, situation.change
+    releases = {record.release} | ({change.start, change.target} if change is not None else set())
+    needed = {situation.wanted, *(slot.revision for slot in record.slots)}
+    needed |= {pod.revision for pod in situation.observed.pods}
+    newest = sorted(situation.observed.revisions, key=lambda one: (-one.number, one.name))
+    for release in releases:
+        made = [one.name for one in newest if one.runtime.release == release]
+        needed |= set(made) if change is not None else set(made[:1])
+    needed |= {one.name for one in newest[:KEPT]}
+    old = [one for one in newest if one.name not in needed]
+    deleted = (
+        DeleteRevision(revision=one, file_uid=situation.observed.files.get(one.name, "")) for one in old[:_AT_ONCE]
+    )
+    return Part(actions=tuple(deleted))
 
 
 def pods(situation: Situation) -> Part:
@@ -82,7 +129,7 @@ def _starts(index: int, text: str) -> Wait:
 
 def _waits(situation: Situation, slot: Slot, pod: Pod) -> Iterator[Wait]:
     said, index = "", slot.index
-    match pod.container:
+    match None if pod.deleting else pod.container:  # one that is being stopped ends: that is no crash
         case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
             text = f"Instance {index} does not start: its image cannot be pulled ({message or reason})"
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, index=index)

@@ -114,7 +114,12 @@ def revision_from(item: Json) -> Revision:
             json_object(template)  # pods are made from it: what cannot be read is found here
         _refuse_unknown(data["runtime"], _RUNTIME.dump_python(runtime, mode="json"), f"{where}, runtime")
         return Revision(
-            name=item["metadata"]["name"], number=int(item["revision"]), runtime=runtime, upgrade_from=upgrade_from
+            name=item["metadata"]["name"],
+            number=int(item["revision"]),
+            runtime=runtime,
+            upgrade_from=upgrade_from,
+            uid=item["metadata"]["uid"],
+            resource_version=item["metadata"]["resourceVersion"],
         )
     except LaterFormat:
         raise

@@ -7,6 +7,8 @@ from typing import TypeAlias
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.disk import Disk, Meta
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.streams_group import StreamsProcess
+from tests.simulation.model.kafka.streams_releases import Program
 from tests.simulation.model.kafka.zookeeper_broker import KeeperBroker
 
 from kafka_quorum.model.brokers import Move, TopicPartition
@@ -215,6 +217,39 @@ class BrokerStop:
     late: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceStarted:
+    """An instance of a Streams application started; `wrote` is what ran last on its disk, if anything did."""
+
+    process: StreamsProcess
+    wrote: Program | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceStop:
+    """The operator deletes a pod of a Streams application. `sent`: the request is sent; otherwise it has its effect."""
+
+    pod: str
+    uid: str
+    index: int
+    process: StreamsProcess | None
+    sent: bool
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateDropped:
+    """The operator deletes a claim of an instance's local state."""
+
+    claim: str
+    index: int
+    generation: int
+    serial: int
+    late: bool = False
+
+
+OfStreams: TypeAlias = InstanceStarted | InstanceStop | StateDropped
+"""What happens to Streams applications; their rules judge it."""
 OfBrokers: TypeAlias = Moved | Unregistered | BrokerFormatted | BrokerStarted | BrokerStop
 """What happens to pools; rules of pools judge it."""
 OfKeepers: TypeAlias = GaveBack | KeeperBrokerStarted
@@ -223,7 +258,9 @@ Asked: TypeAlias = (
     ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 )
 """What the operator asked for."""
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers
+Happened: TypeAlias = (
+    Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers | OfStreams
+)
 
 Fail: TypeAlias = Callable[[str, str], None]
 """The receiver of a broken rule and of what happened."""

@@ -88,6 +88,7 @@ class World:
         self.volumes.sweep()
         self.kraft.step()
         self.pools.step()
+        self.kubelet.streams.group.step()
         self.owner.step()
         self.zookeeper.step()
         for look in self.lookers:

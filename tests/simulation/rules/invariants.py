@@ -23,6 +23,8 @@ from tests.simulation.model.happened import (
     GaveBack,
     GhostCured,
     Happened,
+    InstanceStarted,
+    InstanceStop,
     KeeperBrokerStarted,
     Moved,
     PodDeleted,
@@ -30,6 +32,7 @@ from tests.simulation.model.happened import (
     RevisionDeleted,
     Shared,
     Started,
+    StateDropped,
     StepAllowed,
     StopSent,
     Unregistered,
@@ -37,6 +40,7 @@ from tests.simulation.model.happened import (
 )
 from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
+from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION
 from tests.simulation.model.world import World
 from tests.simulation.rules.book import RULES
 from tests.simulation.rules.committed_rules import DONE, CommittedRules
@@ -47,6 +51,7 @@ from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, 
 from tests.simulation.rules.migration_rules import MigrationRules
 from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
+from tests.simulation.rules.streams_rules import STREAMS_BY_KNOWLEDGE
 from tests.simulation.rules.zookeeper_rules import ZooKeeperRules
 from tests.status.contradictions import contradictions
 
@@ -59,6 +64,7 @@ from kit.kube.protocol import Json
 BY_KNOWLEDGE: Final = (
     FEATURES_BY_KNOWLEDGE
     | POOLS_BY_KNOWLEDGE
+    | STREAMS_BY_KNOWLEDGE
     | {
         "3",
         "4",
@@ -206,6 +212,8 @@ class Checker:
                 self._zookeeper.gave_back(event)
             case KeeperBrokerStarted(broker=broker):
                 self._zookeeper.broker_started(broker)
+            case InstanceStarted() | InstanceStop() | StateDropped():
+                pass  # `StreamsRules` judge these
             case _:
                 self._asked(event)
 
@@ -344,6 +352,8 @@ class Checker:
         plural, body = event.plural, event.body
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
+        if LABEL_APPLICATION in labels:
+            return
         if LABEL_POOL in labels:
             self._created_for_pool(event, name)
             return

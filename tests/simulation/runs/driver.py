@@ -36,6 +36,7 @@ from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
+from kafka_streams.reconcile import PassResult as StreamsResult
 from kit.clock import Clock
 from kit.errors import OperatorError
 from kit.ids import IdSource
@@ -61,7 +62,7 @@ class Operator(Passes[PassResult], Protocol):
         """A watch has reported a change."""
 
 
-AnyResult: TypeAlias = PassResult | PoolResult
+AnyResult: TypeAlias = PassResult | PoolResult | StreamsResult
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 

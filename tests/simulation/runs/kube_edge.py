@@ -10,13 +10,16 @@ from tests.simulation.model.happened import (
     ClaimDeleted,
     Created,
     Happened,
+    InstanceStop,
     PodDeleted,
     RevisionDeleted,
+    StateDropped,
     StopSent,
 )
 from tests.simulation.model.kubernetes.budgets import evict
 from tests.simulation.model.kubernetes.kube_model import Items
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
+from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION, LABEL_INSTANCE
 from tests.simulation.runs.edges import Edge
 from tests.simulation.runs.faults import Call
 
@@ -181,14 +184,27 @@ class KubeEdge(Edge):
         world = self.world
         if resource == CLAIMS:
             volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
+            labels = ((world.kube.view(CLAIMS, namespace, name) or {}).get("metadata") or {}).get("labels") or {}
+            if LABEL_APPLICATION in labels:
+                serial = volume.disk.serial if volume else 0
+                index, generation = int(labels[LABEL_INSTANCE]), int(name.rpartition("-g")[2])
+                late = world.steps > asked
+                return StateDropped(claim=name, index=index, generation=generation, serial=serial, late=late)
             return ClaimDeleted(name=name, disk=volume.disk if volume else None)
         if resource == REVISIONS:
             return RevisionDeleted(namespace=namespace, name=name, late=world.steps > asked)
         return self._pod_goes(namespace, name, asked) if resource == PODS else None
 
-    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted | BrokerStop:
+    def _pod_goes(
+        self, namespace: str, name: str, asked: int, *, evicted: bool = False
+    ) -> PodDeleted | BrokerStop | InstanceStop:
         sandbox, late = self.world.kubelet.of_pod(namespace, name), self.world.steps > asked
         labels = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("labels") or {}
+        if LABEL_APPLICATION in labels:
+            uid = str((self.world.kube.view(PODS, namespace, name) or {"metadata": {"uid": ""}})["metadata"]["uid"])
+            process = sandbox.streams if sandbox else None
+            index = int(labels[LABEL_INSTANCE])
+            return InstanceStop(pod=name, uid=uid, index=index, process=process, sent=False, late=late)
         if pool := labels.get(LABEL_POOL):
             broker = sandbox.broker if sandbox else None
             return BrokerStop(

@@ -21,7 +21,7 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import can_lose, happen, heal
-from tests.simulation.runs.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, count, real
+from tests.simulation.runs.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
 from tests.simulation.runs.edges import CrashedError, Life
 from tests.simulation.runs.endings import Ending, is_doomed, judge
 from tests.simulation.runs.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Call, Loss
@@ -30,9 +30,8 @@ from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests, spec_of
 from tests.simulation.runs.slow import Slowness
 from tests.simulation.runs.tenure import LeaseWire, tenure_of
-from tests.simulation.runs.weather import Hand, OwnClock, Round, StormWire, Weather, Weathered
+from tests.simulation.runs.weather import Hand, OwnClock, Round, Served, StormWire, Weather, Weathered
 
-from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.reconcile import PassResult
 from kit.errors import OperatorError
@@ -57,6 +56,8 @@ class Storm:
     kind = "storm"
     leased = True
     """Whether only the holder of the lease acts."""
+    wires: type[StormWire] = StormWire
+    """The wire of its operators."""
     quiet_steps = QUIET_STEPS
     """After this number of steps without an action the storm ends."""
     losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
@@ -72,7 +73,7 @@ class Storm:
         self.checker.excused = self._excused
         self.weather = self.forecast()
         self._spec = self.first_spec()
-        self._wire = StormWire(world=self.world)
+        self._wire = self.wires(world=self.world)
         self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self.weather.strike, Counter()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
@@ -173,7 +174,7 @@ class Storm:
         make = partial(real, may_act=may_act) if self._make is real else self._make
         return [self.round(hand, KEY, make(kube, kafka, hand.clock, self._ids))]
 
-    def round(self, hand: Hand, key: ObjectKey, operator: Operator | PoolReconciler) -> Round:
+    def round(self, hand: Hand, key: ObjectKey, operator: Served) -> Round:
         """The passes of one resource."""
         seed: object = self._seed if key == KEY else f"{self._seed} {key.name}"
         slowness = hand.slowness.setdefault(key, Slowness(seed))
@@ -284,7 +285,8 @@ class Storm:
         own.task = None
         self.checker.look()
         error, result = own.turns.error, own.turns.result
-        if error is not None and not isinstance(error, OperatorError):
+        frozen = isinstance(error, TimeoutError) and hand.slept_s > 0  # a pass of a suspended process ends so
+        if error is not None and not isinstance(error, OperatorError) and not frozen:
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
         elif error is not None:
             await self._release(hand, own)

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.rules.invariants import Violation
@@ -17,6 +17,7 @@ from tests.simulation.runs.slow import Slowness
 from tests.simulation.runs.tenure import Tenure
 
 from kafka_brokers.reconcile import PoolReconciler
+from kafka_streams.reconcile import ApplicationReconciler
 from kit.key import ObjectKey
 from kit.turns import Rest, Turns
 
@@ -27,6 +28,8 @@ _CHANGES: Final = (
     "ControllerRegistration",
     "UnregisterController",
 )
+Served: TypeAlias = Operator | PoolReconciler | ApplicationReconciler
+"""Whatever runs the passes of a resource."""
 _LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
 
 
@@ -69,7 +72,7 @@ class Round:
     """The passes of one resource that an operator serves, and its calls that wait for their turn."""
 
     key: ObjectKey
-    operator: Operator | PoolReconciler
+    operator: Served
     turns: Turns[Any]
     slowness: Slowness
     task: asyncio.Task[Rest] | None = None
@@ -133,12 +136,16 @@ class StormWire(Wire):
             return None
         # The storm itself draws slowness, and a crash may come before any call.
         strike = self.draw.choice([*(one for one in call.strikes() if one is not Strike.SLOW), Strike.CRASH_BEFORE])
-        self.late = self.late or (call.verb in _CHANGES and strike in _LATE)
+        self.late = self.late or (self.matters(call) and strike in _LATE)
         self.struck = True
         self.strikes[strike.value] += 1
         return strike
 
     strikes: Counter[str]
+
+    def matters(self, call: Call) -> bool:
+        """Whether a late effect of this call excuses what is by knowledge."""
+        return call.verb in _CHANGES
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.names import GROUP
-from kafka_streams.model.observed import Claim
+from kafka_streams.model.observed import Claim, Pod
 from kafka_streams.model.permit import (
     BeginChange,
     DropState,
@@ -19,8 +19,8 @@ from kafka_streams.model.permit import (
 )
 from kafka_streams.model.record import Change, Slot, Stage
 from kafka_streams.model.way import NoWay
-from kafka_streams.plan.facts import Situation
-from kafka_streams.plan.gates import against_back, against_stop, group_settled, versions_agree, works
+from kafka_streams.plan.facts import Situation, astray
+from kafka_streams.plan.gates import against_back, against_stop, group_settled, leaving, versions_agree, works
 from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
 
 _HOLD = f"{GROUP}/hold"
@@ -51,6 +51,8 @@ def _not_well(situation: Situation, *, patching: bool) -> Iterator[str]:
 def may_stop(situation: Situation, slot: Slot) -> Answer:
     """One instance stops, to start again from another revision. One that does not take part is no loss."""
     change = situation.change
+    if astray(situation, slot):
+        return _astray(situation, slot)
     if change is None or change.stage is not Stage.BOUNCING:
         return no("no change is open in which instances restart one after the other")
     value, made = change.present.upgrade_from, situation.runtime_of(change.present.release)
@@ -66,6 +68,17 @@ def may_stop(situation: Situation, slot: Slot) -> Answer:
         ((True, text) for text in against_stop(situation, slot)),
         f"every other instance takes part, and the group is settled without instance {slot.index} for a moment",
     )
+
+
+def _astray(situation: Situation, slot: Slot) -> Answer:
+    """A pod that is not what the record says, though no instance restarts now: the others take part without it."""
+    pod = situation.observed.pod(slot)
+    if pod is not None and pod.held:
+        return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
+    others = (other for other in situation.record.slots if other.index != slot.index)
+    against = (text for other in others for text in works(situation, other, from_any=True))
+    said = next((text for one in (leaving(situation), against, group_settled(situation)) for text in one), None)
+    return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
 
 
 def _again(situation: Situation, slot: Slot) -> Answer:
@@ -114,9 +127,11 @@ def may_stop_all(situation: Situation, way: NoWay) -> Answer:
 
 
 @guard(KeepStopping)
-def may_keep_stopping(situation: Situation) -> Answer:
+def may_keep_stopping(situation: Situation, pod: Pod) -> Answer:
     """The record says that all stop: each of them does, until the spec asks for what ran before."""
     change = situation.change
+    if pod.held:
+        return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
     stops = change is not None and change.stage is Stage.STOPPING
     return yes("all instances stop") if stops else no("the application is not being stopped")
 
@@ -127,6 +142,11 @@ def may_remove(situation: Situation, index: int) -> Answer:
     if situation.change is not None:
         return no("a change is open: the number of instances stays until it is done")
     slot = situation.record.slot(index)
+    held = next((pod.name for pod in situation.observed.pods if pod.index == index and pod.held), None)
+    if held is not None:
+        return no(f"pod {held} has the annotation {_HOLD}: remove it")
+    if (said := next(leaving(situation), None)) is not None:
+        return no(said)
     if slot is None:
         return yes(f"instance {index} is not in the record any more")
     if len(situation.record.slots) == 1:

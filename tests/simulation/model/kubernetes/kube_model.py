@@ -17,6 +17,7 @@ from tests.simulation.model.kubernetes.merging import merge_conditions, merged
 
 from kafka_brokers.kind import POOLS
 from kafka_quorum.kind import QUORUMS
+from kafka_streams.kind import APPLICATIONS
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
 from kit.kube.protocol import BUDGETS, CLAIMS, PODS, SERVICES, Json, ResourceType
 
@@ -25,8 +26,8 @@ Key = tuple[str, str, str]
 Items: TypeAlias = list[Json]
 """The answer to a list request; the class below has a method with the name `list`."""
 
-_WITH_STATUS = frozenset(one.plural for one in (QUORUMS, POOLS, PODS, CLAIMS, BUDGETS, SERVICES))
-_KINDS_BY_PLURAL = {one.plural: one for one in (QUORUMS, POOLS)}
+_WITH_STATUS = frozenset(one.plural for one in (QUORUMS, POOLS, APPLICATIONS, PODS, CLAIMS, BUDGETS, SERVICES))
+_KINDS_BY_PLURAL = {one.plural: one for one in (QUORUMS, POOLS, APPLICATIONS)}
 _SYSTEM_METADATA = tuple(
     "uid creationTimestamp deletionTimestamp generation namespace name resourceVersion".split()  # noqa: SIM905 - short
 )

@@ -34,6 +34,7 @@ from tests.simulation.model.kubernetes.pod_words import (
 )
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
+from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION, StreamsPods
 from tests.simulation.model.kubernetes.volumes import Volumes
 
 from kafka_quorum.model.disk import SCRIPT
@@ -71,6 +72,7 @@ class Kubelet:
         pools.pace = lambda: self.pace()  # noqa: PLW0108 - a scenario replaces it
         pools.release = lambda image: release_of(image, self.releases)
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
+        self.streams = StreamsPods(kube, clock, volumes, tell)
         self._ids = SeededIds(77)
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
@@ -109,6 +111,8 @@ class Kubelet:
         """The containers end; the disk keeps what was written."""
         if sandbox.broker is not None:
             self.pools.kill(sandbox)
+        elif sandbox.streams is not None:
+            self.streams.kill(sandbox)
         elif sandbox.process is not None and not sandbox.process.failed:
             self._kraft.stop(sandbox.process)
         sandbox.process = None
@@ -154,6 +158,9 @@ class Kubelet:
         elif sandbox.pool:
             if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
                 self.pools.step(pod, sandbox)
+        elif sandbox.application:
+            if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
+                self.streams.step(pod, sandbox)
         elif metadata["labels"].get(LABEL_ROLE) == "formatter":
             self._formatter(pod, sandbox)
         else:
@@ -162,6 +169,8 @@ class Kubelet:
     def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
         """Containers end in one step, the object goes in the next."""
         if sandbox is not None and sandbox.broker is not None and not self.pools.stop(pod, sandbox):
+            return
+        if sandbox is not None and sandbox.streams is not None and not self.streams.stop(sandbox):
             return
         if sandbox is not None and not sandbox.ending:
             if sandbox.process is not None:
@@ -187,6 +196,7 @@ class Kubelet:
             uid=metadata["uid"],
             quorum=metadata["labels"].get(LABEL_QUORUM, ""),
             pool=metadata["labels"].get(LABEL_POOL, ""),
+            application=metadata["labels"].get(LABEL_APPLICATION, ""),
             claim_uids=tuple(claim_uids),
             address=self._address(),
             addressed_s=self._clock.elapsed_s,
@@ -405,7 +415,8 @@ class Kubelet:
     def _check_sharing(self) -> None:
         users: dict[str, list[str]] = {}
         for sandbox in self.sandboxes.values():
-            if not sandbox.done and (sandbox.process is not None or sandbox.stage > 0):
+            runs = sandbox.process is not None or sandbox.streams is not None
+            if not sandbox.done and (runs or sandbox.stage > 0):
                 for uid in sandbox.claim_uids:
                     users.setdefault(uid, []).append(sandbox.name)
         for claim, pods in users.items():

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.streams_group import StreamsProcess
 
 from kit.kube.protocol import Json
 
@@ -20,6 +21,8 @@ class Sandbox:
     address: str
     pool: str = ""
     """The pool that it belongs to; then `quorum` is empty."""
+    application: str = ""
+    """The Streams application that it belongs to; then `quorum` and `pool` are empty."""
     addressed_s: float = 0.0
     node: str = ""
     stage: int = 0
@@ -29,6 +32,8 @@ class Sandbox:
     broker: Broker | None = None
     """The broker that runs in it; `process` is its process."""
     process: Process | None = None
+    streams: StreamsProcess | None = None
+    """The instance of a Streams application that runs in it."""
     retry_s: float = 0.0
     failures: int = 0
     """How often a container has ended since Kafka last ran for long."""
