@@ -14,17 +14,24 @@ from kafka_brokers.api import crd as brokers_crd
 from kafka_quorum.api import crd as quorum_crd
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.known import Known
+from kafka_streams.api import crd as streams_crd
+from kafka_streams.api.validation import validate as validate_application
+from kafka_streams.model.application import Desired as DesiredApplication
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*.md")})
 PATCH = re.compile(r"patch kq \S+ --type[= ]merge -p '(\{.*?\})'")
 PATH = re.compile(r"get kq \S+(?: -A)? \\?\s*-o jsonpath='([^']*)'")
+APPLICATION_PATCH = re.compile(r"patch ksa \S+ --type[= ]merge -p '(\{.*?\})'(?=$|`)", re.MULTILINE)
+APPLICATION_PATH = re.compile(r"get ksa \S+ -o jsonpath='([^']*)'")
+CRDS = {"KafkaQuorum": quorum_crd, "KafkaBrokerPool": brokers_crd, "KafkaStreamsApplication": streams_crd}
 Json = dict[str, Any]
 
 
 def schema(kind: str) -> Json:
     """The definition of a kind."""
-    found: Json = {"KafkaQuorum": quorum_crd, "KafkaBrokerPool": brokers_crd}[kind].crd()
+    found: Json = CRDS[kind].crd()
     return dict(found["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
 
 
@@ -90,21 +97,39 @@ def test_a_path_leads_to_a_field(page: str, path: str) -> None:
     assert [wrong for names in read if (wrong := missing(names, schema("KafkaQuorum")))] == [], page
 
 
+@pytest.mark.parametrize(("page", "patch"), found(APPLICATION_PATCH))
+def test_a_patch_of_an_application_is_one_that_the_definition_takes(page: str, patch: str) -> None:
+    """The same for applications; a variable of the shell stands for a text."""
+    patch = patch.replace("'$hash'", "0123456789")
+    assert list(unknown(json.loads(patch), schema("KafkaStreamsApplication"))) == [], page
+
+
+@pytest.mark.parametrize(("page", "path"), found(APPLICATION_PATH))
+def test_a_path_of_an_application_leads_to_a_field(page: str, path: str) -> None:
+    """The same for paths of applications."""
+    read = [names for names in fields(path) if names and names[0] in ("spec", "status")]
+    assert read, f"{page}: {path}"
+    assert [wrong for names in read if (wrong := missing(names, schema("KafkaStreamsApplication")))] == [], page
+
+
 def examples() -> list[tuple[str, Json]]:
     """Every whole resource of ours that a page shows."""
     blocks = (
         (page.name, text) for page in PAGES for text in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
     )
     whole = ((page, body) for page, text in blocks if "\nkind: Kafka" in text for body in yaml.safe_load_all(text))
-    return [(page, body) for page, body in whole if body and body.get("kind") in ("KafkaQuorum", "KafkaBrokerPool")]
+    return [(page, body) for page, body in whole if body and body.get("kind") in CRDS]
 
 
 @pytest.mark.parametrize(("page", "body"), examples(), ids=lambda value: value if isinstance(value, str) else "")
 def test_an_example_is_valid(page: str, body: Json) -> None:
-    """Every example of a page has fields that the definition has; one of a quorum has no faults."""
+    """Every example of a page has fields that the definition has; one of a quorum or an application has no faults."""
     assert list(unknown(body, schema(body["kind"]))) == [], page
     if body["kind"] == "KafkaQuorum":
         assert isinstance(validate(body), Desired), (page, validate(body))
+    if body["kind"] == "KafkaStreamsApplication":
+        followed = validate_application(body, Known(value="application.id=counts"))
+        assert isinstance(followed, DesiredApplication), (page, followed)
 
 
 def test_the_way_of_a_migration_is_valid_at_each_step() -> None:
@@ -130,4 +155,6 @@ def test_wrong_commands_are_noticed() -> None:
     ]
     assert len(found(PATCH)) > 6
     assert len(found(PATH)) > 6
-    assert len(examples()) > 1
+    assert {body["kind"] for _, body in examples()} == set(CRDS)
+    assert len(found(APPLICATION_PATCH)) > 2
+    assert len(found(APPLICATION_PATH)) > 2

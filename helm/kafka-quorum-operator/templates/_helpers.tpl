@@ -103,12 +103,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [configmaps]
   verbs:
     - get # the record of the identity, the contract of a quorum, the properties that an application names
-    - list # the record, and server properties that no pod uses any more
+    - list # the record, and properties that no pod uses any more
     - watch # a record that is deleted wakes its quorum; only metadata is read
     - create # the record, and the properties of each revision
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record, the accepted spec beside it; owner of server properties that were left
-    - delete # server properties that no pod uses any more
+    - delete # properties that no pod uses any more
 - apiGroups: [""]
   resources: [services]
   verbs:

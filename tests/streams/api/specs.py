@@ -1,4 +1,4 @@
-"""Specs of applications that must be refused, and specs that must not be: for validation, the CRD and the chart's policy."""
+"""Specs of applications that must be refused, and specs that must not: for validation, the CRD and the policy."""
 
 from dataclasses import dataclass
 from typing import Any, Final
