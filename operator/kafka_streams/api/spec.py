@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kafka_quorum.api import security
 from kafka_quorum.api.spec import TemplateMetadataSpec
 from kafka_streams.api import rules
 from kit.crd.model import Model, schema, section
@@ -135,6 +136,9 @@ class KafkaStreamsApplicationSpec(Model):
         json_schema_extra=schema(rules.APPLICATION_ID_FORM, rules.APPLICATION_ID_CHANGED),
     )
     bootstrap: BootstrapSpec = section(BootstrapSpec, "The brokers that the application uses.", rules.BOOTSTRAP_ONE)
+    security: security.SecuritySpec = section(
+        security.SecuritySpec, "How the operator reaches these brokers.", *security.RULES
+    )
     replicas: int = Field(
         default=3,
         description="How many instances there are.",
