@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kafka_quorum.api import security
+from kafka_quorum.api.security import RULES as SECURITY_RULES
+from kafka_quorum.api.security import SecuritySpec
 from kafka_quorum.api.spec import TemplateMetadataSpec
 from kafka_streams.api import rules
 from kit.crd.model import Model, schema, section
@@ -136,9 +137,7 @@ class KafkaStreamsApplicationSpec(Model):
         json_schema_extra=schema(rules.APPLICATION_ID_FORM, rules.APPLICATION_ID_CHANGED),
     )
     bootstrap: BootstrapSpec = section(BootstrapSpec, "The brokers that the application uses.", rules.BOOTSTRAP_ONE)
-    security: security.SecuritySpec = section(
-        security.SecuritySpec, "How the operator reaches these brokers.", *security.RULES
-    )
+    security: SecuritySpec = section(SecuritySpec, "How the operator reaches these brokers.", *SECURITY_RULES)
     replicas: int = Field(
         default=3,
         description="How many instances there are.",
