@@ -1,4 +1,4 @@
-"""A broker with every way of security on loopback: mutual TLS, SASL_SSL with SCRAM, SASL_PLAINTEXT with PLAIN, and ACLs.
+"""A broker with every way of security on loopback: mutual TLS, SASL_SSL with SCRAM, SASL_PLAINTEXT with PLAIN; ACLs.
 
 Topics, users and ACLs are made over the plain listener, whose clients are super users. Everything that it starts ends
 with `close()`.
@@ -12,18 +12,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+import confluent_kafka.admin
 from tests.live.brokers import INTERNAL, LiveBrokers
 from tests.live.jars import Kafka
 from tests.live.quorum import HOST, LISTENER, free_port
@@ -33,8 +24,9 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Mechanism, Sasl, Secured, Security, Tls
 
+_ADMIN: Final[Any] = confluent_kafka.admin  # typed in part
 USER, PASSWORD = "ada", "f=n,ce é-1"
-REAUTHENTICATE_MS = 3000
+REAUTHENTICATE_MS = 1500
 """For how long the SCRAM listener accepts a session."""
 _ADMIN_S = 20.0
 _MODULE = "org.apache.kafka.common.security"
@@ -97,7 +89,7 @@ class SecuredBroker:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.home / "ca.crt"),
         }
-        word = PASSWORD.replace('"', '\\"')
+        word = PASSWORD.encode("ascii", "backslashreplace").decode().replace("\\xe9", "\\u00e9")  # a file of Java's
         broker.config |= {
             **authorizer,
             "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items()),
@@ -130,7 +122,9 @@ class SecuredBroker:
         """With this client's certificate, or none; `key` is another file with its key."""
         if not client:
             return Tls(ca=self.pem(f"{ca}.crt"))
-        return Tls(ca=self.pem(f"{ca}.crt"), certificate=self.pem(f"{client}.crt"), key=self.pem(key or f"{client}.key"))
+        return Tls(
+            ca=self.pem(f"{ca}.crt"), certificate=self.pem(f"{client}.crt"), key=self.pem(key or f"{client}.key")
+        )
 
     def at(self, listener: str, security: Security) -> Endpoint:
         """Where a listener is reached."""
@@ -150,34 +144,35 @@ class SecuredBroker:
 
         def change() -> None:
             admin = self._admin()
-            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-                info = ScramCredentialInfo(mechanism, 4096)
-                wanted = UserScramCredentialUpsertion(USER, info, password.encode())
+            for mechanism in (_ADMIN.ScramMechanism.SCRAM_SHA_256, _ADMIN.ScramMechanism.SCRAM_SHA_512):
+                info = _ADMIN.ScramCredentialInfo(mechanism, 4096)
+                wanted = _ADMIN.UserScramCredentialUpsertion(USER, info, password.encode())
                 for future in admin.alter_user_scram_credentials([wanted]).values():
                     future.result(_ADMIN_S)
 
         await asyncio.to_thread(change)
 
-    async def allow(self, principal: str, resource: ResourceType, name: str, operation: str) -> None:
-        """Adds one ACL."""
-        await asyncio.to_thread(self._alter, principal, resource, name, operation)
+    async def allow(self, resource: str, name: str, operation: str = "DESCRIBE") -> None:
+        """Gives the user a right: `resource` is TOPIC or GROUP."""
 
-    def _alter(self, principal: str, resource: ResourceType, name: str, operation: str) -> None:
-        binding = AclBinding(
-            resource,
-            name,
-            ResourcePatternType.LITERAL,
-            f"User:{principal}",
-            "*",
-            AclOperation[operation],
-            AclPermissionType.ALLOW,
-        )
-        admin = self._admin()
-        for future in admin.create_acls([binding]).values():
-            future.result(_ADMIN_S)
+        def add() -> None:
+            admin = self._admin()
+            binding = _ADMIN.AclBinding(
+                _ADMIN.ResourceType[resource],
+                name,
+                _ADMIN.ResourcePatternType.LITERAL,
+                f"User:{USER}",
+                "*",
+                _ADMIN.AclOperation[operation],
+                _ADMIN.AclPermissionType.ALLOW,
+            )
+            for future in admin.create_acls([binding]).values():
+                future.result(_ADMIN_S)
 
-    def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.cluster.bootstrap(), "log_level": 0})
+        await asyncio.to_thread(add)
+
+    def _admin(self) -> Any:  # noqa: ANN401 - typed in part
+        return _ADMIN.AdminClient({"bootstrap.servers": self.cluster.bootstrap(), "log_level": 0})
 
     def consume(self, group: str, topics: Sequence[str]) -> None:
         """Starts a member of a group, in a process of its own."""

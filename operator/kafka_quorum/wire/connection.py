@@ -190,7 +190,8 @@ class Connection:
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
-            raise attempt.unreachable(f"no connection ({error.strerror or error})") from error
+            why = error.strerror or str(error) or "the server ended it"
+            raise attempt.unreachable(f"no connection{' with TLS' if tls else ''} ({why})") from error
         except UnicodeError as error:  # before the name is looked up: a label above 63 characters, or an empty one
             raise attempt.unreachable(f"{quoted(at.host)} is no host name ({error})") from error
 

@@ -53,7 +53,7 @@ def tls_words(error: ssl.SSLError) -> str:
         return f"its certificate is not accepted ({said}): ca.crt of the Secret must have its authority"
     reason = error.reason or ""
     if "ALERT" in reason and any(word in reason for word in _OF_OURS):
-        return f"it refuses the client's certificate, or the lack of one ({_reason(error)}): correct the Secret"
+        return f"it refuses the Secret's client certificate, or the lack of one ({_reason(error)})"
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:
         return f"it does not answer with TLS ({_reason(error)}): correct the port, or the protocol"
     return f"TLS failed ({_reason(error)})"

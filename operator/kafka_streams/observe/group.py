@@ -42,12 +42,22 @@ async def look(groups: Groups, brokers: Sequence[Endpoint], group_id: str) -> Kn
                 try:
                     return Known(value=await _seen(_Coordinator(groups=groups, asked=broker, group_id=group_id)))
                 except KafkaError as error:
-                    why = f"Group {group_id} is unknown: {error}"
+                    why = f"Group {group_id} is unknown: {error}{_rights(error)}"
                 except _OfAnotherTypeError as error:
                     return Unknown(reason=str(error))
     except TimeoutError:
         why = f"Group {group_id} is unknown: {LOOK_S:g} s had passed"
     return Unknown(reason=why)
+
+
+def _rights(error: KafkaError) -> str:
+    """What to do about a right that is missing; empty for another error."""
+    name = error.name if isinstance(error, KafkaRefused) else ""
+    if name == "GROUP_AUTHORIZATION_FAILED":
+        return ". To the operator's user, grant Describe on the group"
+    if name == "TOPIC_AUTHORIZATION_FAILED":
+        return ". To the operator's user, grant Describe on every topic of the group"
+    return ""
 
 
 @dataclass(slots=True, kw_only=True)
