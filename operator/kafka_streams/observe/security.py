@@ -29,9 +29,9 @@ class _UnusableError(Exception):
 
 async def security(kube: KubeApi, namespace: str, resource: Json) -> Knowable[Security]:
     """The security of `spec.security`, or why it is not known: a sentence with what to do."""
-    asked: Any = (resource.get("spec") or {}).get("security") or {}
+    asked: Any = (resource.get("spec") or {}).get("security")
     try:
-        spec = SecuritySpec.model_validate(asked)
+        spec = SecuritySpec.model_validate({} if asked is None else asked)
     except ValidationError:
         return Unknown(reason="spec.security is not valid: see the condition SpecAccepted")
     if any(True for rule in RULES for _ in rule.broken(spec, "")):
