@@ -49,7 +49,7 @@ def authenticated(
             error_code=code,
             error_message=f"no user with {PASSWORD}" if code is not ErrorCode.none else None,
             auth_bytes=data,
-            session_lifetime=i64Timedelta(lifetime),
+            session_lifetime=i64Timedelta.parse(lifetime),
         ),
     )
 

@@ -267,8 +267,11 @@ def test_without_an_authority_nothing_is_trusted(ca: str) -> None:
         client_context(ca, "", "")
 
 
-def test_names_are_checked_and_old_versions_are_not_spoken(authority: Authority, tmp_path: Path) -> None:
-    """Keys of PKCS#8 and PKCS#1 can be used; names and certificates are checked, from TLS 1.2 on."""
+def test_names_are_checked_and_old_versions_are_not_spoken(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of PKCS#8 and PKCS#1 can be used, without a directory for files; names are checked, from TLS 1.2 on."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     files = Authority(tmp_path)
     files.openssl(
         "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "a.key", "-out", "a.crt", "-subj", "/CN=a"

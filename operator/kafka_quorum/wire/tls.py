@@ -2,8 +2,8 @@
 
 import os
 import ssl
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kit.parsing import Malformed
@@ -33,11 +33,7 @@ def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     if not certificate and not key:
         return context
     try:
-        with tempfile.TemporaryDirectory(prefix="tls-") as home:  # Python loads a certificate from files alone
-            shown, kept = (Path(home) / name for name in ("tls.crt", "tls.key"))
-            for path, text in ((shown, certificate), (kept, key)):
-                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
-                    file.write(text)
+        with _in_memory(certificate) as shown, _in_memory(key) as kept:
             context.load_cert_chain(shown, kept, password=_no_password)
     except (OSError, ValueError) as error:
         raise Malformed(f"tls.crt and tls.key cannot be used together ({_reason(error)})") from None
@@ -57,6 +53,15 @@ def tls_words(error: ssl.SSLError) -> str:
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:
         return f"it does not answer with TLS ({_reason(error)}): correct the port, or the protocol"
     return f"TLS failed ({_reason(error)})"
+
+
+@contextmanager
+def _in_memory(text: str) -> Iterator[str]:
+    """The path of a file that is on no disk, and that no other process inherits: Python loads PEM from files alone."""
+    with open(os.memfd_create("tls"), "w") as file:  # noqa: PTH123 - a descriptor
+        file.write(text)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _no_password() -> str:

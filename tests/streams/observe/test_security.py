@@ -103,6 +103,7 @@ async def test_trust_and_a_certificate(pem: dict[str, str]) -> None:
         MUTUAL,
     )
     assert isinstance(found.value, Secured)
+    assert found.value.tls is not None
     assert (found.value.tls.ca, found.value.tls.key) == (pem["own.crt"], pem["own.key"])
     one = secret("one", ca_crt=pem["own.crt"], tls_crt=pem["own.crt"], tls_key=pem["own.key"], password=PASSWORD)
     same = {"protocol": "SSL", "tls": {"caSecretName": "one", "certificateSecretName": "one"}}
