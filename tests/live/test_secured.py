@@ -197,7 +197,7 @@ async def test_what_a_user_without_rights_sees(world: World, kafka: Kafka) -> No
     assert await world.groups.coordinated(endpoint) == (), "ListGroups hides it without an error"
     seen = await world.group(endpoint)
     assert isinstance(seen, Unknown)
-    assert "grant Describe on the group" in seen.reason
+    assert "Grant Describe on the group" in seen.reason
 
     await world.broker.allow("GROUP", GROUP)
     hidden = await wait_for("the right to the group", lambda: _known(world, endpoint))
