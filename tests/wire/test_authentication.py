@@ -29,7 +29,9 @@ from kafka_quorum.wire.requests import describe_quorum
 HANDSHAKE, AUTHENTICATE, DESCRIBE = 17, 36, 55
 PASSWORD = "marker-of-the-password"  # noqa: S105 - a test's own
 VERSIONS = {**ALL_VERSIONS, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
-QUICK = Limits(connect_timeout_s=0.3, request_timeout_s=0.3)
+PATIENT = Limits(connect_timeout_s=20.0, request_timeout_s=20.0)
+"""For answers that arrive: a busy machine may be slow."""
+IMPATIENT = Limits(connect_timeout_s=1.0, request_timeout_s=0.5)
 DESCRIBED = capture("describe_quorum_v2").answer
 NEVER = timedelta(0)
 
@@ -114,10 +116,12 @@ async def describe(connection: Connection) -> object:
     return await connection.call(describe_quorum.API, lambda _: describe_quorum.message())
 
 
-async def failure(server: SaslServer, mechanism: Mechanism = Mechanism.SCRAM_SHA_256) -> KafkaError:
+async def failure(
+    server: SaslServer, mechanism: Mechanism = Mechanism.SCRAM_SHA_256, limits: Limits = PATIENT
+) -> KafkaError:
     """The error of a request, after which the connection is not used again, and which has no secret in it."""
     async with running(fake(server)) as listening:
-        connection = Connection(endpoint=secured(listening, mechanism), limits=QUICK)
+        connection = Connection(endpoint=secured(listening, mechanism), limits=limits)
         with pytest.raises(KafkaError) as failed:
             await describe(connection)
         assert DESCRIBE not in listening.api_keys, "the request was sent without authentication"
@@ -131,7 +135,7 @@ async def failure(server: SaslServer, mechanism: Mechanism = Mechanism.SCRAM_SHA
 async def test_a_connection_authenticates_once(mechanism: Mechanism) -> None:
     """Versions, handshake and messages of the mechanism come first, and only once for many requests."""
     async with running(fake(SaslServer())) as server:
-        connection = Connection(endpoint=secured(server, mechanism))
+        connection = Connection(endpoint=secured(server, mechanism), limits=PATIENT)
         await describe(connection)
         await describe(connection)
         steps = 1 if mechanism is Mechanism.PLAIN else 2
@@ -146,7 +150,7 @@ async def test_a_session_that_ends_is_made_again() -> None:
     """Before a session's lifetime has ended, the next request opens another connection, without an error."""
     server = SaslServer(lifetime=timedelta(milliseconds=200))
     async with running(fake(server)) as listening:
-        connection = Connection(endpoint=secured(listening))
+        connection = Connection(endpoint=secured(listening), limits=PATIENT)
         await describe(connection)
         session = connection._session
         assert session is not None
@@ -233,7 +237,8 @@ async def test_a_hostile_server(name: str) -> None:
 @pytest.mark.parametrize("what", [Do.NOTHING, Do.CLOSE])
 async def test_a_server_that_is_silent_or_hangs_up(key: int, what: Do) -> None:
     """The request ends in time, at each step, and the error says at what it was."""
-    failed = await failure(SaslServer(odd={key: lambda _: what}))
+    limits = IMPATIENT if what is Do.NOTHING else PATIENT
+    failed = await failure(SaslServer(odd={key: lambda _: what}), limits=limits)
     assert isinstance(failed, KafkaUnreachable)
     assert "authenticating" in str(failed)
 
@@ -243,7 +248,7 @@ async def test_a_server_of_an_old_release() -> None:
     old = {**VERSIONS, AUTHENTICATE: (0, 1)}
     server = FakeServer(SaslServer().answer, lambda request: answer_to(request, api_versions(old)))
     async with running(server) as listening:
-        connection = Connection(endpoint=secured(listening, Mechanism.PLAIN), limits=QUICK)
+        connection = Connection(endpoint=secured(listening, Mechanism.PLAIN), limits=PATIENT)
         with pytest.raises(KafkaDenied, match="SaslAuthenticate"):
             await describe(connection)
         assert listening.api_keys == [18]
@@ -254,7 +259,7 @@ async def test_a_server_that_repeats_the_password() -> None:
     answer = describe_quorum_refused(f"{PASSWORD} is the password")
     server = SaslServer(odd={DESCRIBE: lambda request: answer_to(request, answer)})
     async with running(fake(server)) as listening:
-        controllers = KafkaControllers(QUICK)
+        controllers = KafkaControllers(PATIENT)
         with pytest.raises(KafkaRefused) as failed:
             await controllers.describe_quorum(secured(listening, Mechanism.PLAIN))
         await controllers.close()
@@ -272,7 +277,7 @@ def describe_quorum_refused(words: str) -> DescribeQuorumResponse:
 async def test_another_password_is_another_connection() -> None:
     """The same address with another content of the Secret gets a connection of its own."""
     async with running(fake(SaslServer())) as server:
-        controllers = KafkaControllers()
+        controllers = KafkaControllers(PATIENT)
         one = replace(secured(server, Mechanism.PLAIN), node_id=NodeID(3001))  # as the captured answer has it
         other = replace(
             one,
