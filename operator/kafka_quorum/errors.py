@@ -35,6 +35,13 @@ class KafkaVersionUnsupported(KafkaError):
     """The server and this operator have no version of a request in common. Nothing was sent."""
 
 
+class KafkaDenied(KafkaError):
+    """The server does not accept the client: its user, its password, or the mechanism. The request was not sent.
+
+    The sentence says what to correct, and has no secret in it.
+    """
+
+
 class KafkaRefused(KafkaError):
     """The server answered with an error code.
 

@@ -1,10 +1,11 @@
-"""How connections to the controllers of a quorum are secured, as part of each endpoint: two quorums may differ.
+"""How connections to Kafka's servers are secured, as part of each endpoint: two quorums or applications may differ.
 
-This is a union with one member so far. Another protocol of Kafka is another frozen value here, with what a connection
-needs for it. The type checker then rejects `wire.security` until it opens such a connection.
+Passwords and keys are in these values, and in no text of them. They come from Secrets, and are compared: another
+content of a Secret is another endpoint, and so another connection.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 
@@ -13,5 +14,39 @@ class Plaintext:
     """Kafka's PLAINTEXT: no encryption, no authentication."""
 
 
-Security: TypeAlias = Plaintext
+class Mechanism(StrEnum):
+    """How a user proves a password, by Kafka's names."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """PEM: the authorities that are trusted, one or more, and the client's certificate with its key; or neither."""
+
+    ca: str = field(repr=False)
+    certificate: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sasl:
+    """A user and a password."""
+
+    mechanism: Mechanism
+    username: str = field(repr=False)
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secured:
+    """Kafka's SSL (`tls`), SASL_PLAINTEXT (`sasl`) or SASL_SSL (both)."""
+
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+
+
+Security: TypeAlias = Plaintext | Secured
 PLAINTEXT: Final = Plaintext()

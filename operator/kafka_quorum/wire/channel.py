@@ -11,6 +11,7 @@ from typing import cast
 
 from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 from kafka_quorum.wire.frame import Conversation, FrameError, State
+from kafka_quorum.wire.tls import tls_words
 
 
 class ChannelLostError(Exception):
@@ -74,11 +75,18 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Called by asyncio: the connection has ended."""
         self._conversation.abandon()
-        self._fail(ChannelLostError(f"the connection broke ({error})" if error else "the server closed the connection"))
+        self._fail(ChannelLostError(_words(error)))
 
     def _fail(self, error: Exception) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
+
+
+def _words(error: Exception | None) -> str:
+    """Why the connection ended. With TLS 1.3 a server refuses a client's certificate after the handshake."""
+    if error is None:
+        return "the server closed the connection"
+    return tls_words(error) if isinstance(error, ssl.SSLError) else f"the connection broke ({error})"
 
 
 async def open_channel(

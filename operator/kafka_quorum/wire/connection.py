@@ -6,27 +6,35 @@ known to be in order.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
 from kio.schema.api_versions.v4 import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from kafka_quorum.errors import KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import KafkaDenied, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import Sasl
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.api import Api, Effect, ServerVersions, VersionRange, common_version
+from kafka_quorum.wire.authentication import DeniedError, authenticate
 from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 from kafka_quorum.wire.channel import Channel, ChannelLostError, open_channel
 from kafka_quorum.wire.codec import CodecError
 from kafka_quorum.wire.frame import FrameError
 from kafka_quorum.wire.refusals import refused
-from kafka_quorum.wire.requests import api_versions
-from kafka_quorum.wire.security import tls_of
+from kafka_quorum.wire.requests import api_versions, sasl_authenticate, sasl_handshake
+from kafka_quorum.wire.security import sasl_of, tls_of
+from kafka_quorum.wire.tls import tls_words
 from kit.errors import Fault
-from kit.parsing import quoted
+from kit.parsing import Malformed, quoted
+
+_LIFETIME_USED: Final = 0.9
+"""How much of the lifetime that a server gives a session is used: after it, the server closes the connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +80,14 @@ class _Attempt:
             outcome_unknown=False,
         )
 
+    def denied(self, why: str) -> KafkaDenied:
+        return KafkaDenied(
+            f"{self.api.name} was not sent to {self.api.server} {self.endpoint}: {why}",
+            fault=Fault.OURS,
+            retry_safe=False,
+            outcome_unknown=False,
+        )
+
     def no_common_version(self, theirs: VersionRange | None) -> KafkaVersionUnsupported:
         known = f"versions {theirs}" if theirs else "no version"
         return KafkaVersionUnsupported(
@@ -85,10 +101,19 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A channel with the versions that its server supports; authentication would come between the two steps."""
+    """A channel with the versions that its server supports, on which the client is authenticated if it has to be.
+
+    `ends_s` is when it has to authenticate again, by the event loop's clock; None for never.
+    """
 
     channel: Channel
     versions: ServerVersions
+    ends_s: float | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be sent now."""
+        return self.channel.usable and (self.ends_s is None or asyncio.get_running_loop().time() < self.ends_s)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,28 +161,37 @@ class Connection:
 
     async def _ready(self, attempt: _Attempt) -> _Session:
         """The kept session if it is in order, else a new one."""
-        if self._session is not None and self._session.channel.usable:
+        if self._session is not None and self._session.usable:
             return self._session
         self.close()
         channel = await self._connect(attempt)
         try:
             versions = await self._negotiate(attempt, channel)
+            sasl = sasl_of(self.endpoint.security)
+            ends_s = None if sasl is None else await self._authenticate(attempt, channel, versions, sasl)
         except BaseException:
             channel.abort()
             raise
-        self._session = _Session(channel=channel, versions=versions)
+        self._session = _Session(channel=channel, versions=versions, ends_s=ends_s)
         return self._session
 
     async def _connect(self, attempt: _Attempt) -> Channel:
         attempt.doing = "connecting"
         at, limits = self.endpoint, self.limits
         try:
+            tls = tls_of(at.security)
+        except Malformed as error:
+            raise attempt.denied(f"{error}; correct the Secret") from None
+        try:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
-                return await open_channel(at.host, at.port, tls=tls_of(at.security))
+                return await open_channel(at.host, at.port, tls=tls)
+        except ssl.SSLError as error:
+            raise attempt.unreachable(tls_words(error)) from None
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
-            raise attempt.unreachable(f"no connection ({error.strerror or error})") from error
+            why = error.strerror or str(error) or "the server ended it"
+            raise attempt.unreachable(f"no connection{' with TLS' if tls else ''} ({why})") from error
         except UnicodeError as error:  # before the name is looked up: a label above 63 characters, or an empty one
             raise attempt.unreachable(f"{quoted(at.host)} is no host name ({error})") from error
 
@@ -174,6 +208,28 @@ class Connection:
             int(row.api_key): VersionRange(low=int(row.min_version), high=int(row.max_version))
             for row in response.api_keys
         }
+
+    async def _authenticate(
+        self, attempt: _Attempt, channel: Channel, versions: ServerVersions, sasl: Sasl
+    ) -> float | None:
+        """Authenticate, and return when to do so again, by the event loop's clock; None for never."""
+        attempt.doing = "authenticating"
+        began_s = asyncio.get_running_loop().time()
+        for api in (sasl_handshake.API, sasl_authenticate.API):
+            if common_version(api, versions) is None:
+                raise attempt.denied(f"it has no version {api.ours} of {api.name}")
+
+        async def ask(request: RequestPayload) -> ResponsePayload:
+            answer = await self._ask(attempt, channel, request)
+            return codec.decode_response(int(request.__api_key__), int(request.__version__), answer)
+
+        try:
+            lifetime_s = await authenticate(sasl, ask)
+        except DeniedError as error:
+            raise attempt.denied(str(error)) from None
+        except (CodecError, ValueError) as error:
+            raise attempt.garbled(str(error)) from None
+        return began_s + lifetime_s * _LIFETIME_USED if lifetime_s else None
 
     def _check_negotiation(self, response: ApiVersionsResponse0 | ApiVersionsResponse) -> None:
         fine = ErrorCode.unsupported_version if isinstance(response, ApiVersionsResponse0) else ErrorCode.none

@@ -19,6 +19,8 @@ from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 _LENGTH = struct.Struct(">i")
 _CORRELATION_ID = struct.Struct(">i")
 _CORRELATION_ID_LIMIT = 2**31
+_TLS_ALERT = 0x1503
+"""How an alert of TLS begins. As a length it is above every bound."""
 
 
 class FrameError(Exception):
@@ -72,6 +74,8 @@ class Conversation:
         if len(self._received) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
+        if length >> 16 == _TLS_ALERT:
+            raise self._broken("it answers with TLS: this listener needs another protocol than PLAINTEXT")
         if not _CORRELATION_ID.size <= length <= self._max_answer_bytes:
             raise self._broken(f"an answer of {length} bytes was announced, at most {self._max_answer_bytes} are read")
         excess = len(self._received) - _LENGTH.size - length

@@ -359,6 +359,13 @@ def _milliseconds(count: int) -> timedelta:
     return timedelta(milliseconds=count)
 
 
+def _long_milliseconds(count: int) -> timedelta:
+    try:
+        return timedelta(milliseconds=count)
+    except OverflowError as error:
+        raise ReadError(f"{count} ms is no time") from error
+
+
 _FIXED: Final[dict[object, tuple[str, Callable[[Any], Any] | None]]] = {
     "bool": ("?", None),
     "int8": ("b", None),
@@ -369,5 +376,6 @@ _FIXED: Final[dict[object, tuple[str, Callable[[Any], Any] | None]]] = {
     "uuid": (f"{_UUID_BYTES}s", _identifier),
     "error_code": ("h", _error),
     "timedelta_i32": ("i", _milliseconds),
+    "timedelta_i64": ("q", _long_milliseconds),
 }
 """By kio's name of a type."""

@@ -12,6 +12,7 @@ from kafka_quorum.wire.api import Api, Effect
 from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.refusals import refused
 from kafka_quorum.wire.request import CodeError, Request
+from kafka_quorum.wire.security import without_secrets
 from kit.errors import Fault
 
 IDLE_CONNECTION_S = 120.0
@@ -40,7 +41,8 @@ class Sending:
         try:
             return request.read(response)
         except CodeError as error:
-            raise refused(endpoint, request.api, error.code, error.words) from None
+            words = without_secrets(endpoint.security, error.words)
+            raise refused(endpoint, request.api, error.code, words) from None
         except ValueError as error:
             raise self._nonsense(endpoint, request.api, str(error)) from error
 

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kafka_quorum.api.security import RULES as SECURITY_RULES
+from kafka_quorum.api.security import SecuritySpec
 from kafka_quorum.api.spec import TemplateMetadataSpec
 from kafka_streams.api import rules
 from kit.crd.model import Model, schema, section
@@ -137,6 +139,7 @@ class KafkaStreamsApplicationSpec(Model):
     bootstrap: BootstrapSpec = Field(
         description="The brokers that the application uses.", json_schema_extra=schema(rules.BOOTSTRAP_ONE)
     )
+    security: SecuritySpec = section(SecuritySpec, "How the operator reaches these brokers.", *SECURITY_RULES)
     replicas: int = Field(
         default=3,
         description="How many instances there are.",

@@ -1,6 +1,6 @@
 """One look: the Kubernetes objects of a snapshot, and what the brokers answer about the group and themselves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
@@ -9,6 +9,7 @@ from kafka_quorum.model.groups import LogEnd
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint, NodeVersions
+from kafka_quorum.model.security import Security
 from kafka_quorum.wire.groups import Groups
 from kafka_streams.model.application import Desired
 from kafka_streams.model.membership import Group
@@ -17,7 +18,7 @@ from kafka_streams.model.release import StreamsRelease
 from kafka_streams.observe.ends import log_ends
 from kafka_streams.observe.group import look
 from kafka_streams.observe.snapshot import Snapshot
-from kafka_streams.observe.view import group_from, remembered
+from kafka_streams.observe.view import assigned_to, group_from, remembered
 from kit.clock import Clock
 
 LOOK_MAX_S: Final = 15.0
@@ -44,7 +45,7 @@ class Edges:
 async def observe(edges: Edges, clock: Clock, taken: Snapshot, desired: Desired, memory: Memory) -> Observed:
     """The whole look. It raises nothing: what is not answered is Unknown."""
     looked_at_s = clock.monotonic()
-    endpoints = _endpoints(taken.servers)
+    endpoints = _endpoints(taken.servers, taken.security)
     group: Knowable[Group]
     brokers: Knowable[frozenset[StreamsRelease]]
     if isinstance(endpoints, Unknown):
@@ -82,15 +83,17 @@ def _needs_brokers(taken: Snapshot, desired: Desired) -> bool:
     return record is not None and (record.release, record.protocol) != (runtime.release, runtime.protocol)
 
 
-def _endpoints(servers: Knowable[tuple[str, ...]]) -> Knowable[tuple[Endpoint, ...]]:
+def _endpoints(servers: Knowable[tuple[str, ...]], security: Knowable[Security]) -> Knowable[tuple[Endpoint, ...]]:
     if isinstance(servers, Unknown):
         return servers
+    if isinstance(security, Unknown):
+        return security
     found = []
     for text in servers.value:
         host, _, port = text.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:  # noqa: PLR2004 - ports
             return Unknown(reason=f"{text} is no HOST:PORT: correct spec.bootstrap")
-        found.append(Endpoint(node_id=_ANYBODY, host=host, port=int(port)))
+        found.append(Endpoint(node_id=_ANYBODY, host=host, port=int(port), security=security.value))
     return Known(value=tuple(found)) if found else Unknown(reason="spec.bootstrap names no brokers")
 
 
@@ -99,8 +102,8 @@ async def _group(groups: Groups, endpoints: tuple[Endpoint, ...], group_id: str)
     if isinstance(seen, Unknown):
         return seen
     committed = seen.value.committed
-    partitions = [] if isinstance(committed, Unknown) else [row.at for row in committed.value]
-    ends = await log_ends(groups, endpoints[0], partitions, LogEnd.LATEST)
+    partitions = set() if isinstance(committed, Unknown) else {row.at for row in committed.value}
+    ends = await log_ends(groups, endpoints[0], partitions | assigned_to(seen.value), LogEnd.LATEST)
     return Known(value=group_from(seen.value, ends))
 
 
@@ -113,7 +116,8 @@ async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[f
     try:
         metadata = await edges.groups.metadata(endpoints[0], partitions=False)
         for row in metadata.brokers:
-            answer = await edges.versions.api_versions(Endpoint(node_id=row.node_id, host=row.host, port=row.port))
+            at = replace(endpoints[0], node_id=row.node_id, host=row.host, port=row.port)
+            answer = await edges.versions.api_versions(at)
             level = next((one.max_level for one in answer.supported if one.name == METADATA), None)
             line = None if level is None else _line(level)
             if line is None:

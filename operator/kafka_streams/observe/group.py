@@ -27,6 +27,10 @@ LOOK_S: Final = 20.0
 SOURCES: Final = 3
 """So many brokers are asked for the coordinator, one after the other, before the group counts as unknown."""
 _NOT_COORDINATOR: Final = "NOT_COORDINATOR"
+_RIGHTS: Final = {
+    "GROUP_AUTHORIZATION_FAILED": "the group",
+    "TOPIC_AUTHORIZATION_FAILED": "every topic of the group, the internal ones too,",
+}
 
 
 class _OfAnotherTypeError(Exception):
@@ -42,12 +46,19 @@ async def look(groups: Groups, brokers: Sequence[Endpoint], group_id: str) -> Kn
                 try:
                     return Known(value=await _seen(_Coordinator(groups=groups, asked=broker, group_id=group_id)))
                 except KafkaError as error:
-                    why = f"Group {group_id} is unknown: {error}"
+                    why = f"Group {group_id} is unknown: {_sentence(error)}"
                 except _OfAnotherTypeError as error:
                     return Unknown(reason=str(error))
     except TimeoutError:
         why = f"Group {group_id} is unknown: {LOOK_S:g} s had passed"
     return Unknown(reason=why)
+
+
+def _sentence(error: KafkaError) -> str:
+    """The error, and what to do about a right that is missing."""
+    name = error.name if isinstance(error, KafkaRefused) else ""
+    what = _RIGHTS.get(name)
+    return str(error) if what is None else f"{str(error).rstrip('.')}. Grant Describe on {what} to the operator's user"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from kafka_brokers.model.names import bootstrap_name
 from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.security import Security
 from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model import names
 from kafka_streams.model.observed import Claim, Pod, Revision
 from kafka_streams.model.record import Record
 from kafka_streams.observe.objects import claim_from, pod_from
+from kafka_streams.observe.security import security
 from kafka_streams.resources.meta import foreign_controller
 from kafka_streams.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
@@ -43,7 +45,7 @@ class Snapshot:
     """The Kubernetes objects of one application, as one round of requests found them.
 
     `configs` are the uids of the config maps with a revision's file of properties, by name. `servers` are where the
-    pools that the spec names are reached, HOST:PORT.
+    pools that the spec names are reached, HOST:PORT, and `security` is how.
     """
 
     resource: Json
@@ -55,6 +57,7 @@ class Snapshot:
     configs: Mapping[str, str]
     properties: Knowable[str]
     servers: Knowable[tuple[str, ...]]
+    security: Knowable[Security]
     unreadable: tuple[Unread, ...]
     taken_at_s: float
     accepted: str = ""
@@ -79,8 +82,10 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         raise KubeError(f"{len(pods)} pods have labels of application {name}, at most {PODS_MAX} are looked at")
     stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
     record, fault = _record(stored)
-    properties, servers = await asyncio.gather(
-        _properties(kube, namespace, resource), _servers(kube, namespace, resource)
+    properties, servers, secured = await asyncio.gather(
+        _properties(kube, namespace, resource),
+        _servers(kube, namespace, resource),
+        security(kube, namespace, resource),
     )
     container = _text(resource, "container") or "app"
     own = [item for item in pods if foreign_controller(item) is None]
@@ -99,6 +104,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         configs={item["metadata"]["name"]: item["metadata"]["uid"] for item in configs},
         properties=properties,
         servers=servers,
+        security=secured,
         unreadable=(*bad_pods, *bad_claims, *bad_revisions),
         taken_at_s=taken_at_s,
         accepted=text,

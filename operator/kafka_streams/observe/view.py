@@ -15,14 +15,34 @@ _PROTOCOLS: Final = {GroupKind.CLASSIC: Protocol.CLASSIC, GroupKind.STREAMS: Pro
 
 
 def group_from(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) -> Group:
-    """The group. `ends` are the ends of the logs of all partitions with a committed offset."""
+    """The group. `ends` are the ends of the logs of all partitions with a committed offset, and of assigned ones.
+
+    Kafka leaves the offsets of topics out that the client may not describe, without an error. So if members have a
+    partition whose log the brokers do not show, all of the offsets are unknown: the group may have others.
+    """
     return Group(
         protocol=_PROTOCOLS[seen.kind],
         state=GroupState(seen.state.value),
         members=tuple(map(_member, seen.members)),
-        committed=_committed(seen),
-        ends=_ends(seen, ends),
+        committed=_hidden(seen, ends) or _committed(seen),
+        ends=_hidden(seen, ends) or _ends(seen, ends),
     )
+
+
+def assigned_to(seen: GroupSeen) -> frozenset[TopicPartition]:
+    """The partitions that members of a classic group have; none while it is not stable."""
+    known = (member.partitions.value for member in seen.members if isinstance(member.partitions, Known))
+    return frozenset(at for partitions in known for at in partitions)
+
+
+def _hidden(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) -> Unknown | None:
+    """Why committed offsets may be missing; None if every assigned partition was shown."""
+    for at in sorted(assigned_to(seen)):
+        end = ends.get(at, Unknown(reason=f"the end of {at} was not looked at"))
+        if isinstance(end, Unknown):
+            told = f"a member has partition {at}, and {end.reason}"
+            return Unknown(reason=f"{told}. If the topic exists, grant Describe on it to the operator's user")
+    return None
 
 
 def _member(member: MemberSeen) -> Member:

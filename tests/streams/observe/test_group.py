@@ -239,3 +239,18 @@ async def test_an_assignment_of_a_group_that_rebalances_does_not_count() -> None
 
 def _without_metadata(members: tuple[ClassicMember, ...]) -> tuple[ClassicMember, ...]:
     return tuple(replace(member, metadata=b"") for member in members)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "what"),
+    [
+        ("coordinator", "GROUP_AUTHORIZATION_FAILED", "the group"),
+        ("classic", "GROUP_AUTHORIZATION_FAILED", "the group"),
+        ("streams", "TOPIC_AUTHORIZATION_FAILED", "every topic"),
+    ],
+)
+async def test_a_right_that_is_missing(question: str, name: str, what: str) -> None:
+    """A refusal for a lack of rights is Unknown, never no group, and says which right to grant."""
+    said = await unknown(answers().say(question, refused(name, 30), by=1 if question == "coordinator" else 2), 1)
+    assert name in said
+    assert f"Grant Describe on {what}" in said

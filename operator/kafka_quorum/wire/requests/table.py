@@ -28,6 +28,8 @@ from kafka_quorum.wire.requests import (
     metadata,
     offset_fetch,
     remove_raft_voter,
+    sasl_authenticate,
+    sasl_handshake,
     streams_group_describe,
     unregister_broker,
     unregister_controller,
@@ -59,6 +61,8 @@ ALL: Final[tuple[Api, ...]] = (
     list_groups.API,
     offset_fetch.API,
     list_offsets.API,
+    sasl_handshake.API,
+    sasl_authenticate.API,
 )
 OWN: Final[Mapping[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (api.key, version): classes for api in ALL for version, classes in api.own.items()

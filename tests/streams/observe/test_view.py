@@ -1,0 +1,71 @@
+"""Committed offsets count only if the brokers show every topic that the group itself names."""
+
+from tests.streams.answering import AnsweringGroups, broker
+
+from kafka_quorum.model.brokers import MetadataAnswer, Partition, RegisteredBroker, TopicPartition
+from kafka_quorum.model.groups import ClassicGroup, ClassicMember, Committed, GroupState
+from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_streams.model.membership import Group
+from kafka_streams.observe.gather import _group
+
+IN, TOO = TopicPartition(topic="in", index=0), TopicPartition(topic="too", index=0)
+
+
+def assignment(*topics: str) -> bytes:
+    """A consumer's assignment: partition 0 of each topic."""
+    rows = (len(topic).to_bytes(2, "big") + topic.encode() + b"\0\0\0\1\0\0\0\0" for topic in topics)
+    return b"\0\1" + len(topics).to_bytes(4, "big") + b"".join(rows) + b"\xff\xff\xff\xff"
+
+
+def brokers(*shown: TopicPartition, committed: tuple[TopicPartition, ...], state: GroupState) -> AnsweringGroups:
+    """One broker that shows these partitions and offsets; its one member has `in` and `too`."""
+    member = ClassicMember(
+        member_id="one",
+        instance_id=None,
+        client_id="one",
+        client_host="/10.0.0.1",
+        metadata=b"",
+        assignment=assignment("in", "too"),
+    )
+    group = ClassicGroup(state=state, protocol_type="consumer", protocol="range", members=(member,))
+    rows = (Partition(at=at, leader=NodeID(1), leader_epoch=1, replicas=(NodeID(1),), isr=(NodeID(1),)) for at in shown)
+    metadata = MetadataAnswer(
+        cluster_id=ClusterID("Nk018hRAQFytWskYqtQduw"),
+        controller=None,
+        brokers=(RegisteredBroker(node_id=NodeID(1), host="broker-1", port=9092, rack="", fenced=False),),
+        partitions=tuple(rows),
+    )
+    made = AnsweringGroups().say("coordinator", broker(1)).say("classic", group).say("metadata", metadata)
+    made.say("committed", tuple(Committed(at=at, offset=7) for at in committed))
+    return made.say("LATEST", dict.fromkeys(shown, 9))
+
+
+async def group_of(groups: AnsweringGroups) -> Group:
+    """The group as decisions see it."""
+    found = await _group(groups, (broker(1),), "app")
+    assert isinstance(found, Known), found
+    return found.value
+
+
+async def test_topics_that_are_all_shown() -> None:
+    """Offsets and ends are known; a partition that has no offset yet has no end here, either."""
+    group = await group_of(brokers(IN, TOO, committed=(IN,), state=GroupState.STABLE))
+    assert group.committed == Known(value={("in", 0): 7})
+    assert group.ends == Known(value={("in", 0): 9})
+
+
+async def test_a_topic_that_is_hidden() -> None:
+    """Without a right to it Kafka shows neither its offsets nor the topic: the offsets are unknown, never empty."""
+    for shown in ((), (IN,)):
+        group = await group_of(brokers(*shown, committed=shown, state=GroupState.STABLE))
+        for known in (group.committed, group.ends):
+            assert isinstance(known, Unknown)
+            assert "grant Describe" in known.reason
+            assert f"partition {TOO if shown else IN}" in known.reason
+
+
+async def test_a_group_that_is_not_stable() -> None:
+    """Its assignments do not count, so they hide nothing; nothing is decided by its offsets then."""
+    group = await group_of(brokers(IN, committed=(IN,), state=GroupState.PREPARING))
+    assert group.committed == Known(value={("in", 0): 7})
