@@ -1,22 +1,21 @@
-"""A cluster in which a StatefulSet or a Deployment runs the application, and an operator that may die at any request."""
+"""A cluster in which a StatefulSet or a Deployment runs the application, and an operator that may die at a request."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from tests.kit.kube.recording import Call, RecordingKube
-from tests.simulation.model.kubernetes.kube_model import Items
 from tests.streams.cluster import Cluster
 from tests.streams.controllers import NAMESPACE, Controllers, check, deployment, stateful_set
 
 from kafka_streams.model.release import StreamsRelease, parse_release
-from kit.kube.protocol import DEPLOYMENTS, PODS, STATEFUL_SETS, Json, ResourceType
+from kit.kube.protocol import DEPLOYMENTS, PODS, STATEFUL_SETS, Json
 
 IMAGE: Final = "app:2.3.1"
 STATEFUL: Final = "StatefulSet"
 _READS: Final = ("get", "list", "dry-run", "ask-evict")
 
 
-class Killed(Exception):  # noqa: N818 - it is no error of the operator
+class Killed(Exception):
     """The operator is killed."""
 
 
@@ -69,7 +68,6 @@ class LivingKube(RecordingKube):
         if self.dead:
             raise Killed
         return answer
-
 
 
 class Adopting(Cluster):

@@ -1,9 +1,8 @@
 """Kubernetes' own controllers of StatefulSets, Deployments and ReplicaSets, and its garbage collector, as they act.
 
-They act between any two requests of the operator. What they do is taken from their source (1.34): nothing is created for
-an object that is being deleted; pods without a controller whose labels match are adopted, and those whose labels do not
-match any more are released; an orphaning deletion ends when no dependent names its owner; what has only owners that are
-gone is deleted.
+They act between any two requests of the operator, as their source says. Nothing is created for an object that is being
+deleted. Pods without a controller whose labels match are adopted, and those whose labels do not match any more are
+released. An orphaning deletion ends when no dependent names its owner. What has only owners that are gone is deleted.
 """
 
 from typing import Final

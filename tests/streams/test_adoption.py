@@ -8,7 +8,7 @@ import pytest
 from tests.streams.adopting import IMAGE, STATEFUL, Adopting
 from tests.streams.controllers import NAMESPACE, remove
 
-from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REPLICA_SETS, SCALERS, Json
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS, SCALERS, Json
 
 KINDS = [STATEFUL, "Deployment"]
 
@@ -137,6 +137,32 @@ async def test_what_is_created_again_stops_everything_and_is_named(kind: str) ->
     assert stopped > 2
 
 
+async def test_a_replicaset_that_is_left_of_another_deployment_is_named() -> None:
+    """A Deployment that was created again took the pods, and only it was deleted: they are not taken from its set."""
+    cluster = Adopting("Deployment")
+    model = cluster.living.model
+    seen: list[bool] = []
+
+    def again(_: int) -> None:
+        if not seen and not list(model.all(DEPLOYMENTS)) and not list(model.all(REPLICA_SETS)):
+            seen.append(True)
+            cluster.create()
+
+    cluster.living.between, cluster.living.replicas = again, 6
+    await cluster.until(lambda: cluster.status.get("doing") == "Recreated")
+    model.delete(DEPLOYMENTS, NAMESPACE, "app", orphan=True)
+    await cluster.run(8)
+    assert "ReplicaSet app-" in cluster.status["message"]
+    assert not cluster.adopted
+    (left,) = model.all(REPLICA_SETS)
+    model.delete(REPLICA_SETS, NAMESPACE, left["metadata"]["name"], orphan=True)
+    await cluster.run(8)
+    for name in set(cluster.uids()) - set(cluster.first):
+        remove(model, PODS, name)
+    await cluster.until(lambda: ready(cluster))
+    assert cluster.uids() == cluster.first
+
+
 async def test_an_adopted_statefulset_that_comes_back_later_stops_a_change() -> None:
     """It would create the pod that a bounce stops, on the same volume: nothing is stopped while it is there."""
     cluster = Adopting(STATEFUL)
@@ -181,7 +207,10 @@ async def test_an_upgrade_that_wipes_replaces_the_claims() -> None:
 async def test_a_pod_of_a_deployment_is_replaced_by_a_change() -> None:
     """Another image in the spec than in the pods is said before, and follows as a change after the adoption."""
     cluster = Adopting(
-        "Deployment", release="3.9.1", image="app:3.9.1", adopt={"kind": "Deployment", "name": "app", "release": "2.3.1"}
+        "Deployment",
+        release="3.9.1",
+        image="app:3.9.1",
+        adopt={"kind": "Deployment", "name": "app", "release": "2.3.1"},
     )
     await cluster.until(lambda: cluster.adopted)
     assert cluster.uids() == cluster.first
@@ -223,7 +252,12 @@ REFUSED: dict[str, tuple[str, Callable[[Json], None], Json, str]] = {
     "ephemeral in the spec": (STATEFUL, _nothing, {"state": {"type": "Ephemeral"}}, "spec.state is Ephemeral"),
     "a part of the volume": (STATEFUL, _of(f"{_CONTAINER}/volumeMounts/0/subPath", "s"), {}, "(subPath)"),
     "no claims": ("Deployment", _nothing, {"state": {"type": "VolumeClaim", "path": "/s"}}, "no claim of their own"),
-    "an unknown release": (STATEFUL, _nothing, {"image": "app:3.9.1", "release": "3.9.1"}, "spec.adopt.release must be"),
+    "an unknown release": (
+        STATEFUL,
+        _nothing,
+        {"image": "app:3.9.1", "release": "3.9.1"},
+        "spec.adopt.release must be",
+    ),
     "a wrong release": (
         STATEFUL,
         _nothing,
