@@ -1,5 +1,6 @@
 """A StatefulSet or Deployment becomes an application's instances: nothing restarts, and nothing runs twice."""
 
+import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -216,6 +217,45 @@ async def test_a_pod_of_a_deployment_is_replaced_by_a_change() -> None:
     assert cluster.uids() == cluster.first
     await cluster.until(lambda: cluster.releases() == ["3.9.1"] * 3 and ready(cluster), most=300)
     assert sorted(cluster.uids()) == [f"counts-streams-{index}" for index in range(3)]
+
+
+async def test_the_way_back_does_not_touch_adopted_pods_that_were_not_reached() -> None:
+    """A change to an image that never starts costs one instance; set back, the other pods are the adopted ones."""
+    asked = {"kind": STATEFUL, "name": "app", "release": "2.3.1"}
+    cluster = Adopting(STATEFUL, release="2.4.1", image="app:2.4.1", adopt=asked)
+    cluster.broken.add("app:2.4.1")
+    await cluster.until(lambda: len(cluster.stops) == 1)
+    await cluster.run(10)
+    cluster.ask(release="2.3.1", image=IMAGE)
+    await cluster.until(lambda: ready(cluster))
+    others = {name: uid for name, uid in cluster.first.items() if name != "app-2"}
+    assert others.items() <= cluster.uids().items()
+    assert sorted(cluster.uids()) == ["app-0", "app-1", "counts-streams-2"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", KINDS)
+async def test_pods_and_operators_that_are_lost_at_random(kind: str, seed: int) -> None:
+    """Any number of them, at any request: what was not lost runs on, and at the end every instance works."""
+    dice, cluster = random.Random(seed), Adopting(kind)
+    lost: set[str] = set()
+
+    def strike(_: int) -> None:
+        if len(lost) < 2 and dice.random() < 0.01:
+            lost.add(name := dice.choice(sorted(cluster.uids())))
+            remove(cluster.living.model, PODS, name)
+        if cluster.living.dies_at is None and dice.random() < 0.02:
+            cluster.living.dies_at, cluster.living.before = (
+                cluster.living.written + dice.randint(0, 2),
+                dice.random() < 0.5,
+            )
+
+    cluster.living.between = strike
+    await cluster.until(lambda: ready(cluster), most=200)
+    cluster.living.between = lambda _: None
+    await cluster.until(lambda: ready(cluster) and len(cluster.uids()) == 3, most=200)
+    kept = {name: uid for name, uid in cluster.first.items() if name not in lost}
+    assert kept.items() <= cluster.uids().items(), f"seed {seed}: lost {lost}"
 
 
 def _nothing(body: Json) -> None:

@@ -127,10 +127,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - create # the voters' budget
     - patch # follow the voter set
 - apiGroups: [apps]
-  resources: [statefulsets, deployments]
+  resources: [statefulsets]
   verbs:
     - get # what a Streams application adopts, and whether it was created again
     - delete # adopt its pods: it is deleted without them. The admission policy allows no other deletion
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs:
+    - get # as for StatefulSets
+    - delete # as for StatefulSets
 - apiGroups: [apps]
   resources: [replicasets]
   verbs:

@@ -112,6 +112,9 @@ def _against_pods(desired: Desired, source: Source, workload: Workload) -> Itera
         index = place(workload.kind, workload.name, workload.first, pod.name)
         if workload.kind is WorkloadKind.STATEFUL_SET and (index is None or not 0 <= index < desired.replicas):
             yield f"pod {pod.name} has no place among {desired.replicas} instances"
+    addresses = [pod.ip for pod in live if pod.ip]
+    if len(set(addresses)) < len(addresses):
+        yield f"pods of {what} share an address (hostNetwork), by which members of the group are told apart"
     images = sorted({pod.image for pod in live if pod.image})
     if len(images) > 1:
         yield f"the pods of {what} run {' and '.join(images[:_LISTED])}: let its update end first"
