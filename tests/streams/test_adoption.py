@@ -1,5 +1,6 @@
 """A StatefulSet or Deployment becomes an application's instances: nothing restarts, and nothing runs twice."""
 
+import contextlib
 import random
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ import pytest
 from tests.streams.adopting import IMAGE, STATEFUL, Adopting
 from tests.streams.controllers import NAMESPACE, remove
 
+from kit.errors import KubeUnavailable
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS, SCALERS, Json
 
 KINDS = [STATEFUL, "Deployment"]
@@ -51,6 +53,20 @@ async def test_the_plan_is_in_the_status_before_anything_is_touched(kind: str) -
     assert any("propagationPolicy Orphan" in step for step in shown[-1]["steps"])
     assert shown[-1]["hash"]
     assert shown[-1]["stage"] in ("Planned", "Adopting")
+
+
+async def test_a_plan_that_cannot_be_shown_is_not_carried_out() -> None:
+    """While the API server takes no status, nothing is touched."""
+    cluster = Adopting(STATEFUL)
+    cluster.living.errors["patch", "kafkastreamsapplications"] = KubeUnavailable("no")
+    for _ in range(12):
+        with contextlib.suppress(KubeUnavailable):
+            await cluster.look()
+        cluster.clock.seconds += 1
+    assert cluster.living.model.view(CONFIG_MAPS, NAMESPACE, "counts-streams") is not None
+    assert deletions(cluster) == []
+    cluster.living.errors.clear()
+    await cluster.until(lambda: ready(cluster))
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])

@@ -134,7 +134,10 @@ class KeptClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is there of a workload that is or was adopted. Once it is adopted, only `workload` is looked at."""
+    """What is there of a workload that is or was adopted. Once it is adopted, only `workload` is looked at.
+
+    `shown` is the hash of the plan that the status has.
+    """
 
     workload: Workload | None
     sets: tuple[OwnedSet, ...] = ()
@@ -142,6 +145,7 @@ class Source:
     claims: tuple[KeptClaim, ...] = ()
     budgets: tuple[str, ...] = ()
     scalers: tuple[str, ...] = ()
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

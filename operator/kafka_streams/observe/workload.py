@@ -69,6 +69,7 @@ async def source(kube: KubeApi, namespace: str, resource: Json, record: Record |
         claims=tuple(_claim_from(claim, application) for claim in found if claim is not None),
         budgets=() if first is None else await _budgets(kube, namespace, first),
         scalers=() if first is None else await _scalers(kube, namespace, kind, name),
+        shown=str(object_of(object_of(resource.get("status")).get("adoption")).get("hash") or ""),
     )
 
 

@@ -43,6 +43,10 @@ def adopts(desired: Desired, observed: Observed) -> Part:
             permit=verdict,
         )
         return Part(exclusive=write, verdicts=(verdict,))
+    planned = review(desired, observed)
+    if planned is None or source.shown != planned.hash:
+        text = f"Waiting to adopt {desired.adopt}: its plan is not in status.adoption yet"
+        return waiting(Severity.PROGRESS, "AdoptionWaits", text)
     return Part(exclusive=Release(target=source.workload, permit=verdict), verdicts=(verdict,))
 
 
