@@ -193,7 +193,14 @@ class ApplicationReconciler:
 
 def _unasked(taken: Snapshot) -> Observed:
     """What is known without a valid spec: the objects alone."""
-    return Observed(record=taken.record, pods=taken.pods, claims=taken.claims, revisions=taken.revisions)
+    return Observed(
+        record=taken.record,
+        pods=taken.pods,
+        claims=taken.claims,
+        revisions=taken.revisions,
+        source=taken.source,
+        record_fault=taken.record_fault,
+    )
 
 
 def _pass(

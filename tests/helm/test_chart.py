@@ -30,7 +30,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkastreamsapplications": {"get", "list", "watch"},
     "kafkaquorum.io/kafkastreamsapplications/status": {"patch"},
     "coordination.k8s.io/leases": {"get", "create", "update"},
-    "/pods": {"list", "watch", "create", "patch", "delete"},
+    "/pods": {"get", "list", "watch", "create", "patch", "delete"},
     "/pods/eviction": {"create"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
@@ -38,6 +38,10 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/services": {"get", "list", "watch", "create", "patch", "delete"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create", "delete"},
+    "apps/statefulsets": {"get", "delete"},
+    "apps/deployments": {"get", "delete"},
+    "apps/replicasets": {"list", "delete"},
+    "autoscaling/horizontalpodautoscalers": {"list"},
     "/events": {"create", "patch"},
 }
 """All rights of the operator in a namespace. No secrets."""

@@ -61,9 +61,9 @@ def resource(spec: Json) -> Json:
 class Cluster:
     """`broken` images never start. The group has one member for each pod that is ready."""
 
-    def __init__(self, spec: Json) -> None:
+    def __init__(self, spec: Json, kube: RecordingKube | None = None) -> None:
         """Starts with the resource alone."""
-        self.kube = RecordingKube()
+        self.kube = kube or RecordingKube()
         self.kube.put(APPLICATIONS, resource(spec))
         self.clock = MovingClock(100.0)
         self.broken: set[str] = set()
@@ -71,7 +71,11 @@ class Cluster:
         self._started: dict[str, str] = {}
         self.done = 0
         self._addresses = 0
-        self.reconciler = ApplicationReconciler(
+        self.reconciler = self.operator()
+
+    def operator(self) -> ApplicationReconciler:
+        """An operator that has just started."""
+        return ApplicationReconciler(
             kube=self.kube,
             edges=Edges(groups=self, versions=self),
             clock=self.clock,

@@ -271,6 +271,8 @@ class World:
                 self._create(slot.index, slot.generation, revision)
             case actions.StopPod(pod=pod) | actions.ReplacePod(pod=pod):
                 self._stop(self.pods[pod.name])
+            case actions.Release() | actions.TakePod() | actions.TakeClaim():
+                raise Broken("nothing is to be adopted here")
 
     def _drop(self, claim: Claim) -> None:
         if any((pod.index, pod.generation) == (claim.index, claim.generation) for pod in self.pods.values()):

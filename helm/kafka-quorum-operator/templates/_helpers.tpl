@@ -77,6 +77,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [pods]
   verbs:
+    - get # an adopted pod that a list lacks is asked for by name before another one is created
     - list # what is there, read before every act
     - watch # a pod that comes, goes or changes wakes its quorum
     - create # formatter pods, Kafka pods, and instances of applications
@@ -125,6 +126,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - list # compare with the voter set
     - create # the voters' budget
     - patch # follow the voter set
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs:
+    - get # what a Streams application adopts, and whether it was created again
+    - delete # adopt its pods: it is deleted without them. The admission policy allows no other deletion
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs:
+    - get # as for StatefulSets
+    - delete # as for StatefulSets
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs:
+    - list # those of a Deployment that is adopted
+    - delete # as for the Deployment
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs:
+    - list # what scales a workload that is adopted is named before
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs:

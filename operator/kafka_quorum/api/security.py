@@ -20,7 +20,7 @@ SECRET_NAME = Rule(
     holds=lambda text: re.fullmatch(_NAME_FORM, text) is not None,
 )
 TLS_MATCHES = Rule(
-    expression="(self.protocol in ['SSL', 'SASL_SSL']) == (self.tls.caSecretName != '')",
+    expression="!has(self.protocol) || (self.protocol in ['SSL', 'SASL_SSL']) == (self.tls.caSecretName != '')",
     message=(
         "security.tls.caSecretName names the Secret with the authorities of the brokers' certificates: set it for SSL "
         "and SASL_SSL, and leave it out for the other protocols"
@@ -28,12 +28,12 @@ TLS_MATCHES = Rule(
     holds=lambda one: (one.protocol in _WITH_TLS) == bool(one.tls.ca_secret_name),
 )
 CERTIFICATE_MATCHES = Rule(
-    expression="self.protocol in ['SSL', 'SASL_SSL'] || self.tls.certificateSecretName == ''",
+    expression="!has(self.protocol) || self.protocol in ['SSL', 'SASL_SSL'] || self.tls.certificateSecretName == ''",
     message="security.tls.certificateSecretName needs the protocol SSL or SASL_SSL: correct one of the two",
     holds=lambda one: one.protocol in _WITH_TLS or not one.tls.certificate_secret_name,
 )
 SASL_MATCHES = Rule(
-    expression="(self.protocol in ['SASL_PLAINTEXT', 'SASL_SSL']) == (self.sasl.secretName != '')",
+    expression="!has(self.protocol) || (self.protocol in ['SASL_PLAINTEXT', 'SASL_SSL']) == (self.sasl.secretName != '')",
     message=(
         "security.sasl.secretName names the Secret with the user and the password: set it for SASL_SSL and "
         "SASL_PLAINTEXT, and leave it out for the other protocols"

@@ -7,17 +7,31 @@ version, deletions name uid and resource version, and guarded acts are sent only
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_streams.act.narrate import Outcome, narrate
 from kafka_streams.model import actions, names
 from kafka_streams.model.actions import Action, Guarded
+from kafka_streams.model.adoption import OwnedSet, Workload, WorkloadKind
 from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Revision
 from kafka_streams.model.plan import Plan
 from kafka_streams.resources import pods, stored
 from kit.clock import Clock
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, NotActing
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, KubeApi
+from kit.kube.protocol import (
+    CLAIMS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    REVISIONS,
+    STATEFUL_SETS,
+    Json,
+    KubeApi,
+)
+
+_KINDS: Final = {WorkloadKind.STATEFUL_SET: STATEFUL_SETS, WorkloadKind.DEPLOYMENT: DEPLOYMENTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +125,24 @@ class Executor:
             case actions.DeleteClaim(claim=claim):
                 version = claim.resource_version
                 await kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
+            case actions.Release() | actions.TakePod() | actions.TakeClaim():
+                await self._adopt(action, desired)
+
+    async def _adopt(self, action: actions.Adopting, desired: Desired) -> None:
+        namespace = desired.namespace
+        match action:
+            case actions.Release(target=target):
+                await self._release(namespace, target)
+            case actions.TakePod(pod=pod, slot=slot):
+                await self._kube.patch(PODS, namespace, pod.name, pods.taken_pod(desired, pod, slot))
+            case actions.TakeClaim(claim=claim, slot=slot):
+                await self._kube.patch(CLAIMS, namespace, claim.name, pods.taken_claim(desired, claim, slot))
+
+    async def _release(self, namespace: str, target: Workload | OwnedSet) -> None:
+        """Delete exactly this version of what owns pods, and leave them alone."""
+        kind = _KINDS[target.kind] if isinstance(target, Workload) else REPLICA_SETS
+        version = target.resource_version
+        await self._kube.delete(kind, namespace, target.name, uid=target.uid, resource_version=version, orphan=True)
 
     async def _file(self, desired: Desired, revision: Revision) -> None:
         """Create the file of properties of a revision, if it has one; one that exists under its name is the same."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kafka_streams.model import actions
 from kafka_streams.model.actions import Action
+from kafka_streams.model.adoption import Workload
 from kit.report.notice import Notice
 
 
@@ -61,3 +62,16 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911 - one cas
             return "PodReplaced", f"pod {pod.name} does not run, and is created again"
         case actions.DeleteClaim(claim=claim):
             return "ClaimReleased", f"claim {claim.name} is deleted: its instance works with other state"
+        case actions.Release() | actions.TakePod() | actions.TakeClaim():
+            return _adopting(action)
+
+
+def _adopting(action: actions.Adopting) -> tuple[str, str]:
+    match action:
+        case actions.Release(target=target):
+            kind = target.kind.value if isinstance(target, Workload) else "ReplicaSet"
+            return "WorkloadReleased", f"{kind} {target.name} is deleted, and its pods run on without it"
+        case actions.TakePod(pod=candidate, slot=slot):
+            return "PodAdopted", f"pod {candidate.name} is instance {slot.index} now, and runs on"
+        case actions.TakeClaim(claim=kept, slot=slot):
+            return "ClaimAdopted", f"claim {kept.name} has the state of instance {slot.index}"

@@ -15,6 +15,7 @@ __all__ = ["SIZE_FORM", "SIZE_WHOLE"]
 NAME_LIMIT: Final = 40
 REPLICA_LIMIT: Final = 100
 RELEASE_FORM: Final = "(0[.]1[01][.][0-9]{1,2}|[1-9][0-9]{0,2}[.][0-9]{1,2})[.][0-9]{1,2}"
+LINE_FORM: Final = "(0[.]1[01][.][0-9]{1,2}|[1-9][0-9]{0,2}[.][0-9]{1,2})?"
 APPLICATION_FORM: Final = "[a-zA-Z0-9._-]+"
 VARIABLE_FORM: Final = "([A-Za-z_][A-Za-z0-9_]*)?"
 SERVERS_FORM: Final = "([A-Za-z0-9.-]+:[0-9]{1,5}(,[A-Za-z0-9.-]+:[0-9]{1,5})*)?"
@@ -70,6 +71,13 @@ REPLICAS_RANGE = Rule(
 RELEASE_IS_ONE = _form(
     RELEASE_FORM,
     "release must be the Kafka Streams release in the image, with all of its numbers: 2.3.1, or 0.10.2.2",
+)
+RELEASE_OR_NONE = _form(
+    f"({RELEASE_FORM})?",
+    "release must be the Kafka Streams release that the pods run, with all of its numbers, or empty",
+)
+LINE_OR_NONE = _form(
+    LINE_FORM, "upgradeFrom must be the value of upgrade.from that the pods have, a line such as 2.3, or empty"
 )
 VARIABLE_NAME = _form(VARIABLE_FORM, "variable must be the name of an environment variable, or empty")
 SERVERS_SHAPE = _form(SERVERS_FORM, "servers must be HOST:PORT, several with commas between them, or empty")

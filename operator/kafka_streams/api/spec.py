@@ -88,6 +88,34 @@ class StateSpec(Model):
     )
 
 
+class AdoptSpec(Model):
+    """A StatefulSet or Deployment whose pods become the instances, without a restart."""
+
+    kind: Literal["StatefulSet", "Deployment"] = Field(default="StatefulSet", description="What it is.")
+    name: str = Field(
+        default="",
+        max_length=253,
+        description="Its name, in the same namespace; empty for none. It needs the annotation kafkaquorum.io/adopt "
+        "with the name of this resource. It is deleted, and its pods run on as instances of this application. Remove "
+        "this when the adoption is done and nothing creates it again.",
+        json_schema_extra=_OBJECT,
+    )
+    release: str = Field(
+        default="",
+        max_length=20,
+        description="The Kafka Streams release that its pods run; empty for spec.release. It is needed if its image is "
+        "not spec.image.",
+        json_schema_extra=schema(rules.RELEASE_OR_NONE),
+    )
+    upgrade_from: str = Field(
+        default="",
+        max_length=20,
+        description="What its pods have as upgrade.from, if an upgrade by hand is half done: 2.3. From "
+        "upgradeFrom.variable it is read.",
+        json_schema_extra=schema(rules.LINE_OR_NONE),
+    )
+
+
 class GateSpec(Model):
     """What must hold before the next instance stops."""
 
@@ -169,6 +197,7 @@ class KafkaStreamsApplicationSpec(Model):
     )
     template: ApplicationTemplateSpec = section(ApplicationTemplateSpec, "The pods of the application.")
     state: StateSpec = section(StateSpec, "The local state of each instance.", rules.STATE_PATH)
+    adopt: AdoptSpec = section(AdoptSpec, "What is adopted, if the application runs already.")
     gate: GateSpec = section(GateSpec, "What must hold before the next instance stops.")
     approve: Literal["Automatic", "Manual"] = Field(
         default="Automatic",

@@ -43,6 +43,20 @@ class WayStatus(Model):
     )
 
 
+class AdoptionStatus(Model):
+    """What is adopted, and how."""
+
+    kind: str | None = Field(default=None, description="StatefulSet or Deployment.")
+    name: str | None = Field(default=None, description="Its name.")
+    stage: str | None = Field(default=None, description="Planned, Adopting, or Adopted.")
+    hash: str | None = Field(default=None, description="The name of the plan, for spec.approved.")
+    steps: list[str] | None = Field(default=None, description="What is done, in order.", json_schema_extra=_ATOMIC)
+    warnings: list[str] | None = Field(
+        default=None, description="What a person must do or know.", json_schema_extra=_ATOMIC
+    )
+    objections: list[str] | None = Field(default=None, description="Why it does not begin.", json_schema_extra=_ATOMIC)
+
+
 class ChangeStatus(Model):
     """The change that is under way."""
 
@@ -93,6 +107,7 @@ class KafkaStreamsApplicationStatus(Model):
     doing: str | None = Field(default=None, description="The problem, if there is one; else what is under way.")
     message: str | None = Field(default=None, description="The sentence that belongs to doing.")
     way: WayStatus | None = Field(default=None, description="How the requested release is reached.")
+    adoption: AdoptionStatus | None = Field(default=None, description="What is adopted, and how.")
     change: ChangeStatus | None = Field(default=None, description="The change that is under way.")
     instances: list[InstanceStatus] | None = Field(
         default=None, description="The instances.", json_schema_extra=_ATOMIC

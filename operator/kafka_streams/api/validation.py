@@ -16,6 +16,7 @@ from kafka_quorum.settings import PodException
 from kafka_streams.api import rules
 from kafka_streams.api.podtemplate import template_faults
 from kafka_streams.api.spec import KafkaStreamsApplicationSpec
+from kafka_streams.model.adoption import Adopt, WorkloadKind
 from kafka_streams.model.application import Approve, Desired, Gates, Runtime
 from kafka_streams.model.release import parse_release
 from kafka_streams.model.way import Protocol
@@ -123,4 +124,17 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaStreamsApplicationSpec, pro
         state_class=spec.state.storage_class if durable else "",
         servers=spec.bootstrap.servers,
         pools=tuple(spec.bootstrap.pools),
+        adopt=_adopt(spec),
+    )
+
+
+def _adopt(spec: KafkaStreamsApplicationSpec) -> Adopt | None:
+    asked = spec.adopt
+    if not asked.name:
+        return None
+    return Adopt(
+        kind=WorkloadKind(asked.kind),
+        name=asked.name,
+        release=parse_release(asked.release),
+        upgrade_from=asked.upgrade_from,
     )

@@ -9,10 +9,13 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from kafka_quorum.model.permit import Permit, required
+from kafka_streams.model.adoption import Candidate, KeptClaim, OwnedSet, Workload
 from kafka_streams.model.observed import Claim, Pod, Revision
 from kafka_streams.model.permit import (
+    AdoptWorkload,
     BeginChange,
     DropState,
+    KeepAdopting,
     KeepStopping,
     NextStep,
     RemoveInstance,
@@ -43,6 +46,10 @@ class RecordChange(Enum):
     STOPPING_ALL = "ApplicationStops"
     STARTING = "ApplicationStarts"
     CORRECTED = "InstancesCorrected"
+    ADOPTING = "AdoptionBegins"
+    ADOPTED = "ApplicationAdopted"
+    ADOPTION_OVER = "AdoptionOver"
+    STATE_LOST = "StateLost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,7 @@ class WriteRecord:
         | Permit[TurnRound]
         | Permit[RemoveInstance]
         | Permit[StartOver]
+        | Permit[AdoptWorkload]
         | None
     ) = None
     judged_at_s: float = NEVER
@@ -84,6 +92,7 @@ _GUARDS: Final = {
     RecordChange.TURNED: TurnRound,
     RecordChange.REMOVED: RemoveInstance,
     RecordChange.CORRECTED: StartOver,
+    RecordChange.ADOPTING: AdoptWorkload,
 }
 
 
@@ -168,7 +177,37 @@ class DeleteClaim:
         required(self.permit, DropState)
 
 
-Guarded: TypeAlias = WriteRecord | StopPod | DeleteClaim
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Delete a StatefulSet, Deployment or ReplicaSet so that its pods stay, and run on without an owner."""
+
+    target: Workload | OwnedSet
+    permit: Permit[AdoptWorkload] | Permit[KeepAdopting]
+    judged_at_s: float = NEVER
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, AdoptWorkload if isinstance(self.target, Workload) else KeepAdopting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakePod:
+    """Give a pod without an owner to an instance. Its own labels stay."""
+
+    pod: Candidate
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeClaim:
+    """Give a claim to an instance. Nothing becomes its owner."""
+
+    claim: KeptClaim
+    slot: Slot
+
+
+Adopting: TypeAlias = Release | TakePod | TakeClaim
+Guarded: TypeAlias = WriteRecord | StopPod | DeleteClaim | Release
 Action: TypeAlias = (
     WriteRecord
     | KeepSpec
@@ -180,6 +219,9 @@ Action: TypeAlias = (
     | StopPod
     | ReplacePod
     | DeleteClaim
+    | Release
+    | TakePod
+    | TakeClaim
 )
 
 

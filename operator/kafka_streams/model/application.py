@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kafka_streams.model.adoption import Adopt
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Protocol
 
@@ -76,3 +77,4 @@ class Desired:
     servers: str = ""
     """Where the operator reaches brokers: HOST:PORT, with commas; empty if `pools` say it."""
     pools: tuple[str, ...] = ()
+    adopt: Adopt | None = None

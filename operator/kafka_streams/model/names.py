@@ -5,6 +5,7 @@ from typing import Final
 
 from kafka_quorum.model.names import GROUP, digest, without_defaults
 from kafka_streams.model.application import Runtime
+from kafka_streams.model.record import Slot
 from kafka_streams.model.way import Way
 
 LABEL_APPLICATION: Final = f"{GROUP}/streams-application"
@@ -14,6 +15,8 @@ HOLD: Final = f"{GROUP}/hold"
 """On a pod, set by a person: this instance is not stopped while it is `true`."""
 GENERATION: Final = f"{GROUP}/state-generation"
 """On pods: the generation of the claim that it was made with."""
+ADOPT: Final = f"{GROUP}/adopt"
+"""On a StatefulSet or Deployment, set by a person: the application that may adopt it."""
 _HASH: Final = "[0-9a-f]{10}"
 
 
@@ -30,6 +33,11 @@ def pod_name(application: str, index: int) -> str:
 def claim_name(application: str, index: int, generation: int) -> str:
     """The claim of this generation of an instance's local state."""
     return f"{application}-streams-{index}-g{generation}"
+
+
+def claim_of(application: str, slot: Slot) -> str:
+    """The claim that an instance uses now: an adopted one, or that of its generation."""
+    return slot.claim or claim_name(application, slot.index, slot.generation)
 
 
 def revision_name(application: str, runtime: Runtime, upgrade_from: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kafka_quorum.model.known import Knowable, Unknown
 from kafka_quorum.model.pods import ContainerState, Running
+from kafka_streams.model.adoption import Source
 from kafka_streams.model.application import Runtime
 from kafka_streams.model.membership import Group
 from kafka_streams.model.record import Record, Slot
@@ -42,7 +43,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claim of an instance's local state."""
+    """The claim of an instance's local state. `adopted`: it has the name that a StatefulSet gave it."""
 
     name: str
     uid: str
@@ -50,6 +51,7 @@ class Claim:
     index: int
     generation: int
     deleting: bool
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,8 @@ class Observed:
     """Our config maps with files of properties: by name, which is that of the revision, their uid."""
     unreadable: tuple[str, ...] = ()
     """Objects that exist and cannot be read, a sentence each; they never count as absent."""
+    source: Source | None = None
+    """What is to be adopted, or was; None if nothing is asked for."""
     spec_kept: bool = True
     """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
 
@@ -105,8 +109,8 @@ class Observed:
 
     def claim(self, slot: Slot) -> Claim | None:
         """The claim that an instance uses now."""
-        this = (slot.index, slot.generation)
-        return next((claim for claim in self.claims if (claim.index, claim.generation) == this), None)
+        found = (one for one in self.claims if (one.index, one.generation) == (slot.index, slot.generation))
+        return next((one for one in found if (one.name == slot.claim if slot.claim else not one.adopted)), None)
 
     def revision(self, name: str) -> Revision | None:
         """The revision of this name."""

@@ -3,6 +3,18 @@
 from kafka_quorum.model.permit import Guard
 
 
+class AdoptWorkload(Guard):
+    """A StatefulSet or Deployment is adopted: this is recorded, and then it is deleted without its pods."""
+
+    id = "12-adopt"
+
+
+class KeepAdopting(Guard):
+    """A ReplicaSet of an adopted Deployment is deleted without its pods."""
+
+    id = "12-keep-adopting"
+
+
 class BeginChange(Guard):
     """A change begins: of the release, the protocol, or of what pods are made from."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Severity
 from kafka_streams.model.actions import Action
+from kafka_streams.model.adoption import AdoptionPlan
 from kafka_streams.model.way import NoWay, Way
 
 __all__ = ["Part", "Plan", "Severity", "Wait", "merged", "waiting"]
@@ -44,6 +45,7 @@ class Plan:
     requeue_s: float
     way: Way | NoWay | None = None
     hash: str = ""
+    adoption: AdoptionPlan | None = None
 
 
 def merged(parts: Iterable[Part]) -> Part:

@@ -6,6 +6,7 @@ It is written before an act that depends on it, by compare-and-swap, so that an 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from kafka_streams.model.adoption import Adoption
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Kind, Protocol, Step
 
@@ -28,6 +29,9 @@ class Slot:
     `generation` counts its volume claims: a wipe takes the next one. `left` are the members that its last pod had when
     it was stopped; the instance is not back while one of them is still in the group. `away`: it was stopped by us, and
     has not been seen back since. `marks` is what the group had committed then (the sum of all offsets).
+
+    `claim` is the name of an adopted claim, while the instance uses that one, and `adopted` that of an adopted pod,
+    until another pod of the instance is back.
     """
 
     index: int
@@ -36,6 +40,8 @@ class Slot:
     left: tuple[str, ...] = ()
     away: bool = False
     marks: int | None = None
+    claim: str = ""
+    adopted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +84,17 @@ class Record:
     protocol: Protocol
     slots: tuple[Slot, ...]
     change: Change | None = None
+    adoption: Adoption | None = None
     resource_version: str = ""
 
     def slot(self, index: int) -> Slot | None:
         """The instance of this place."""
         return next((slot for slot in self.slots if slot.index == index), None)
+
+
+def with_state(slot: Slot, *, wiped: bool) -> Slot:
+    """The instance with its state, or with none: its next generation has a claim of its own."""
+    return replace(slot, generation=slot.generation + 1, claim="") if wiped else slot
 
 
 def with_slots(record: Record, *slots: Slot) -> Record:

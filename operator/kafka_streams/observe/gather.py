@@ -68,6 +68,7 @@ async def observe(edges: Edges, clock: Clock, taken: Snapshot, desired: Desired,
             f"{one.kind} {one.name} cannot be read: {one.why}. It counts neither as there nor as gone"
             for one in taken.unreadable
         ),
+        source=taken.source,
         spec_kept=taken.spec_kept,
     )
 

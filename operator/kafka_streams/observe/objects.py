@@ -47,13 +47,13 @@ def pod_from(item: Json, container: str) -> Pod | None:
 
 
 def claim_from(item: Json, application: str) -> Claim | None:
-    """A claim of an instance's state; None for another name."""
+    """A claim of an instance's state; None for one that is neither made nor adopted by us."""
     metadata = item["metadata"]
     found = re.fullmatch(
         rf"{re.escape(application)}-streams-(0|[1-9][0-9]{{0,3}})-g([1-9][0-9]{{0,8}})", metadata["name"]
     )
     if found is None:
-        return None
+        return _adopted_claim(metadata)
     return Claim(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -61,6 +61,23 @@ def claim_from(item: Json, application: str) -> Claim | None:
         index=int(found[1]),
         generation=int(found[2]),
         deleting="deletionTimestamp" in metadata,
+    )
+
+
+def _adopted_claim(metadata: Json) -> Claim | None:
+    """A claim with the name that a StatefulSet gave it, and our label and annotation."""
+    index = _number((metadata.get("labels") or {}).get(names.LABEL_INSTANCE))
+    generation = _number((metadata.get("annotations") or {}).get(names.GENERATION))
+    if index < 0 or generation < 0:
+        return None
+    return Claim(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        index=index,
+        generation=generation,
+        deleting="deletionTimestamp" in metadata,
+        adopted=True,
     )
 
 

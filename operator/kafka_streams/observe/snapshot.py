@@ -13,8 +13,10 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.security import Security
 from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model import names
+from kafka_streams.model.adoption import Source
 from kafka_streams.model.observed import Claim, Pod, Revision
 from kafka_streams.model.record import Record
+from kafka_streams.observe import workload
 from kafka_streams.observe.objects import claim_from, pod_from
 from kafka_streams.observe.security import security
 from kafka_streams.resources.meta import foreign_controller
@@ -60,6 +62,7 @@ class Snapshot:
     security: Knowable[Security]
     unreadable: tuple[Unread, ...]
     taken_at_s: float
+    source: Source | None = None
     accepted: str = ""
     accepted_spec: Json | None = None
 
@@ -94,6 +97,9 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
     text = stored_text(stored) if stored is not None else ""
+    source, lost = await asyncio.gather(
+        workload.source(kube, namespace, resource, record), _lost(kube, namespace, record, known_pods)
+    )
     return Snapshot(
         resource=resource,
         record=record,
@@ -105,11 +111,32 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         properties=properties,
         servers=servers,
         security=secured,
-        unreadable=(*bad_pods, *bad_claims, *bad_revisions),
+        unreadable=(*bad_pods, *bad_claims, *bad_revisions, *lost),
         taken_at_s=taken_at_s,
+        source=source,
         accepted=text,
         accepted_spec=_accepted(text, name),
     )
+
+
+async def _lost(kube: KubeApi, namespace: str, record: Record | None, found: tuple[Pod, ...]) -> tuple[Unread, ...]:
+    """Adopted pods that exist and were not listed: no name of ours keeps a second pod from being created."""
+    listed = {pod.name for pod in found}
+    adopted = [slot for slot in (record.slots if record is not None else ()) if slot.adopted]
+    missing = [slot for slot in adopted if slot.adopted not in listed]
+    items = await asyncio.gather(*(kube.get(PODS, namespace, slot.adopted) for slot in missing))
+    return tuple(
+        Unread(kind="Pod", name=slot.adopted, why=_why_lost(item, slot.index))
+        for slot, item in zip(missing, items, strict=True)
+        if item is not None
+    )
+
+
+def _why_lost(item: Json, index: int) -> str:
+    owner = foreign_controller(item)
+    if owner is not None:
+        return f"it was adopted as instance {index}, and {owner.get('kind')} {owner.get('name')} controls it now"
+    return f"it was adopted as instance {index}, and lost its labels. Restore them, or delete it"
 
 
 def _record(stored: Json | None) -> tuple[Record | None, str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from kafka_quorum.model.permit import Permit, Verdict
 from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
 from kafka_streams.model.plan import Part, Severity, Wait, waiting
-from kafka_streams.model.record import Change, Slot, Stage, with_slots
+from kafka_streams.model.record import Change, Slot, Stage, with_slots, with_state
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Step
 from kafka_streams.plan.facts import Situation, astray, bouncing
@@ -56,7 +56,7 @@ def _begun(situation: Situation) -> Part | None:
             text = f"pod {pod.name} stops: instance {slot.index} starts again from {slot.revision}"
             return Part(exclusive=StopPod(pod=pod, message=text, permit=verdict), verdicts=(verdict,))
         if next(against_back(situation, slot), None) is None:
-            record = with_slots(situation.record, replace(slot, away=False, left=(), marks=None))
+            record = with_slots(situation.record, replace(slot, away=False, left=(), marks=None, adopted=""))
             text = f"instance {slot.index} is back: it is in the group, which is stable and processes records"
             return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=text))
         made = situation.revision_of(situation.record.change.present) if situation.record.change else None
@@ -74,9 +74,8 @@ def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
         return _refused(slot, verdict)
     wipes = wiped(situation, slot, change.present)
     stopped = replace(
-        slot,
+        with_state(slot, wiped=wipes),
         revision=name,
-        generation=slot.generation + wipes,
         away=True,
         left=tuple(sorted({*slot.left, *situation.members_of(slot)})),
         marks=situation.committed if slot.marks is None else slot.marks,

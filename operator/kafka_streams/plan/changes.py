@@ -8,7 +8,7 @@ from kafka_streams.model import names
 from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
 from kafka_streams.model.application import Approve
 from kafka_streams.model.plan import Part, Severity, Wait, waiting
-from kafka_streams.model.record import Change, Record, Slot, Stage
+from kafka_streams.model.record import Change, Record, Slot, Stage, with_state
 from kafka_streams.model.way import Kind, NoWay, Reason, Step, Way
 from kafka_streams.plan.bounces import unreadable, wiped
 from kafka_streams.plan.facts import Situation, asked_way
@@ -211,9 +211,8 @@ def _stopping(situation: Situation, name: str) -> Part:
 
 
 def _restarted(situation: Situation, slot: Slot, change: Change, name: str) -> Slot:
-    wipes = wiped(situation, slot, change.present)
-    marks = situation.committed
-    return replace(slot, revision=name, generation=slot.generation + wipes, away=True, left=(), marks=marks)
+    kept = with_state(slot, wiped=wiped(situation, slot, change.present))
+    return replace(kept, revision=name, away=True, left=(), marks=situation.committed)
 
 
 def _starting(situation: Situation, change: Change, name: str) -> Part:
@@ -225,7 +224,7 @@ def _starting(situation: Situation, change: Change, name: str) -> Part:
     if not isinstance(verdict, Permit):
         text = f"Waiting until all instances run {change.target}: {verdict.reason}"
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Starting", message=text),), verdicts=(verdict,))
-    slots = tuple(replace(slot, away=False, left=(), marks=None) for slot in situation.record.slots)
+    slots = tuple(replace(slot, away=False, left=(), marks=None, adopted="") for slot in situation.record.slots)
     done: Record = replace(
         situation.record, slots=slots, change=None, release=change.target, protocol=change.target_protocol
     )

@@ -24,7 +24,8 @@ def minted(desired: Desired, observed: Observed) -> Part:
     if group.members:
         text = (
             f"Did not make any instance: group {desired.application_id} has {len(group.members)} members already, for"
-            f" example at {group.members[0].host}. Stop them, or take another application id"
+            f" example at {group.members[0].host}. Stop them, adopt their StatefulSet or"
+            " Deployment with spec.adopt, or take another application id"
         )
         return waiting(Severity.HELD, "GroupInUse", text)
     runtime = desired.runtime

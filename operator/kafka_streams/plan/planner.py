@@ -1,5 +1,6 @@
 """The plan of one pass over an application. Pure: no clock, no random number, no I/O."""
 
+from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.known import Unknown
@@ -9,11 +10,13 @@ from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Observed
 from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
 from kafka_streams.model.way import NoWay, Way
+from kafka_streams.plan.adoption import adopting, adopts
 from kafka_streams.plan.bounces import bounces, strays
 from kafka_streams.plan.changes import begins, offline, turns
 from kafka_streams.plan.facts import Situation, asked_way
 from kafka_streams.plan.instances import minted, scaled
-from kafka_streams.plan.upkeep import claims, files, old_revisions, pods, revisions
+from kafka_streams.plan.review import review
+from kafka_streams.plan.upkeep import claims, files, old_revisions, pods, revisions, states
 
 _SOON_S: Final = 0.5
 _LATER_S: Final = 5.0
@@ -27,7 +30,8 @@ def plan(desired: Desired, observed: Observed, *, repair_only: bool = False) -> 
         waits = tuple(Wait(severity=Severity.DEGRADED, reason="Unreadable", message=text) for text in said if text)
         return _finished(Part(waits=waits), observed, None)
     if observed.record is None:
-        return _finished(Part() if desired.paused else minted(desired, observed), observed, None)
+        part = _paused() if desired.paused else (minted if desired.adopt is None else adopts)(desired, observed)
+        return replace(_finished(part, observed, None), adoption=review(desired, observed))
     situation = Situation(desired=desired, observed=observed, record=observed.record)
     if desired.application_id != observed.record.application_id:
         text = (
@@ -35,15 +39,36 @@ def plan(desired: Desired, observed: Observed, *, repair_only: bool = False) -> 
             " belong to it. Make another resource for another application"
         )
         return _finished(waiting(Severity.HELD, "ApplicationIDChanged", text), observed, None)
-    part = _paused() if desired.paused else _ordered(situation, repair_only=repair_only)
-    return _finished(part, observed, _way(situation))
+    part = _paused() if desired.paused else _next(situation, repair_only=repair_only)
+    planned = _finished(part, observed, _way(situation))
+    return replace(planned, adoption=review(desired, observed)) if _untouched(situation) else planned
+
+
+def _untouched(situation: Situation) -> bool:
+    """Whether the record has an adoption of which nothing else is done."""
+    adoption, source = situation.record.adoption, situation.observed.source
+    workload = None if source is None else source.workload
+    return adoption is not None and workload is not None and not workload.deleting and workload.uid == adoption.uid
+
+
+def _next(situation: Situation, *, repair_only: bool) -> Part:
+    """An adoption that is open goes before everything: until it is done, no pod may be created or stopped."""
+    open_one = adopting(situation, repair_only=repair_only)
+    if open_one is not None:
+        return open_one
+    part = _ordered(situation, repair_only=repair_only)
+    if situation.desired.adopt is None or situation.record.adoption is not None:
+        return part
+    text = f"Did not adopt {situation.desired.adopt}: this application has instances of its own. Remove spec.adopt"
+    return merged((waiting(Severity.HELD, "AdoptionRefused", text), part))
 
 
 def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
     if repair_only:
-        return pods(situation)
-    upkeep = merged((_kept(situation), revisions(situation), files(situation), pods(situation)))
+        return merged((states(situation), pods(situation)))
+    kept = (_kept(situation), revisions(situation), states(situation), files(situation), pods(situation))
+    upkeep = merged(kept)
     if upkeep.exclusive is not None or upkeep.actions:
         return upkeep
     parts = [upkeep]

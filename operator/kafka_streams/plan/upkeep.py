@@ -13,11 +13,13 @@ from kafka_streams.model.actions import (
     CreateRevision,
     DeleteClaim,
     DeleteRevision,
+    RecordChange,
     ReplacePod,
+    WriteRecord,
 )
 from kafka_streams.model.observed import Observed, Pod, Revision
 from kafka_streams.model.plan import Part, Severity, Wait
-from kafka_streams.model.record import Slot, Stage
+from kafka_streams.model.record import Slot, Stage, with_slots, with_state
 from kafka_streams.plan.facts import Situation
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_drop
@@ -83,6 +85,17 @@ def old_revisions(situation: Situation) -> Part:
         DeleteRevision(revision=one, file_uid=situation.observed.files.get(one.name, "")) for one in old[:_AT_ONCE]
     )
     return Part(actions=tuple(deleted))
+
+
+def states(situation: Situation) -> Part:
+    """An adopted claim that is gone with its pod is not created again by its name: its instance gets one of its own."""
+    for slot in situation.record.slots:
+        if not slot.claim or situation.observed.pod(slot) is not None or situation.observed.claim(slot) is not None:
+            continue
+        record = with_slots(situation.record, with_state(slot, wiped=True))
+        text = f"claim {slot.claim} is gone: instance {slot.index} restores its state into a new one"
+        return Part(exclusive=WriteRecord(record=record, change=RecordChange.STATE_LOST, message=text))
+    return Part()
 
 
 def pods(situation: Situation) -> Part:

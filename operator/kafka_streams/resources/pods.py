@@ -9,6 +9,7 @@ from kafka_quorum.model.names import REVISION
 from kafka_quorum.resources.meta import Json
 from kafka_streams.api.podtemplate import PROPERTIES_VOLUME, STATE_VOLUME
 from kafka_streams.model import names
+from kafka_streams.model.adoption import Candidate, KeptClaim
 from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Revision
 from kafka_streams.model.record import Slot
@@ -78,7 +79,7 @@ def _application(container: Json, revision: Revision, pull_policy: str) -> None:
 def _volumes(desired: Desired, slot: Slot, revision: Revision) -> list[Json]:
     found: list[Json] = []
     if revision.runtime.state_path:
-        claim = names.claim_name(desired.name, slot.index, slot.generation)
+        claim = names.claim_of(desired.name, slot)
         found.append({"name": STATE_VOLUME, "persistentVolumeClaim": {"claimName": claim}})
     if revision.runtime.properties is not None:
         found.append({"name": PROPERTIES_VOLUME, "configMap": {"name": revision.name}})
@@ -92,10 +93,35 @@ def claim(desired: Desired, slot: Slot) -> Json:
         spec["storageClassName"] = desired.state_class
     metadata = owned(
         desired,
-        names.claim_name(desired.name, slot.index, slot.generation),
+        names.claim_of(desired.name, slot),
         **{names.LABEL_INSTANCE: str(slot.index)},
     )
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def taken_pod(desired: Desired, pod: Candidate, slot: Slot) -> Json:
+    """The patch of a pod that becomes an instance: a label changes only when nothing selects pods by it any more."""
+    return {
+        "metadata": {
+            "uid": pod.uid,
+            "resourceVersion": pod.resource_version,
+            "labels": {names.LABEL_APPLICATION: desired.name, names.LABEL_INSTANCE: str(slot.index)},
+            "annotations": {REVISION: slot.revision, names.GENERATION: str(slot.generation)},
+            "ownerReferences": owner(desired),
+        }
+    }
+
+
+def taken_claim(desired: Desired, claim: KeptClaim, slot: Slot) -> Json:
+    """The patch of a claim that becomes an instance's state. It is not deleted with the resource, as before."""
+    return {
+        "metadata": {
+            "uid": claim.uid,
+            "resourceVersion": claim.resource_version,
+            "labels": {names.LABEL_APPLICATION: desired.name, names.LABEL_INSTANCE: str(slot.index)},
+            "annotations": {names.GENERATION: str(slot.generation)},
+        }
+    }
 
 
 def properties(desired: Desired, revision: Revision) -> Json | None:

@@ -34,6 +34,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
         "message": shortened(doing.message),
         "conditions": merged(old.get("conditions") or (), found, generation=generation, now=now),
         "waits": _waits(done, old, now),
+        "adoption": _adoption(done),
     }
     if situation is not None:
         record = situation.record
@@ -49,6 +50,23 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
             "change": None if record.change is None else _change(situation, record.change),
         }
     return _without_empty(cleaned(_cut(status), max_chars=4096))
+
+
+def _adoption(done: Pass) -> Json | None:
+    """The plan of an adoption before anything is touched, and then how far it is."""
+    record, planned = done.observed.record, done.plan.adoption
+    adoption = None if record is None else record.adoption
+    asked = adoption or (done.desired.adopt if done.desired is not None and record is None else None)
+    if asked is None:
+        return None
+    stage = "Planned" if adoption is None else "Adopted" if adoption.done else "Adopting"
+    row: Json = {"kind": asked.kind.value, "name": asked.name, "stage": stage}
+    if planned is not None:
+        row |= {"hash": planned.hash, "steps": list(planned.steps), "warnings": list(planned.warnings)}
+        row["objections"] = [*planned.objections, *planned.pending]
+    return _without_empty(
+        {key: value[:_LISTED_MAX] if isinstance(value, list) else value for key, value in row.items()}
+    )
 
 
 def _instance(situation: Situation, slot: Slot) -> Json:

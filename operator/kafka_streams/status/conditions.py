@@ -77,6 +77,17 @@ def _not_ready(done: Pass) -> tuple[str, str, Truth]:
         first = next(iter(done.plan.waits), None)
         reason, message = (first.reason, first.message) if first is not None else ("Starting", "The application begins")
         return reason, message, Truth.FALSE
+    record = situation.record
+    if record.adoption is not None and not record.adoption.done:
+        said = sentence(done.plan.waits) or f"{record.adoption} is being adopted: its pods run on"
+        return "Adopting", said, Truth.FALSE
+    if any(wait.reason == "Recreated" for wait in done.plan.waits):
+        return "Recreated", sentence(done.plan.waits), Truth.FALSE
+    return _not_well(done, situation)
+
+
+def _not_well(done: Pass, situation: Situation) -> tuple[str, str, Truth]:
+    """The reason and the sentence of what speaks against an application that has its instances."""
     record, change = situation.record, situation.change
     if situation.silent:
         return "GroupUnknown", f"The group is not known: {situation.silent}", Truth.UNKNOWN

@@ -141,12 +141,15 @@ class KubeClient:
         uid: str,
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
-        """Delete exactly this object; a pod that has ended, without grace."""
+        """Delete exactly this object; a pod that has ended, without grace; with `orphan` without what it owns."""
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         if ended:
             body["gracePeriodSeconds"] = 0
+        if orphan:
+            body["propagationPolicy"] = "Orphan"
         await self._request("DELETE", _path(resource, namespace, name), body=body)
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:

@@ -27,6 +27,10 @@ CONFIG_MAPS = ResourceType(api_version="v1", kind="ConfigMap", plural="configmap
 SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
 BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
 REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
+STATEFUL_SETS = ResourceType(api_version="apps/v1", kind="StatefulSet", plural="statefulsets")
+DEPLOYMENTS = ResourceType(api_version="apps/v1", kind="Deployment", plural="deployments")
+REPLICA_SETS = ResourceType(api_version="apps/v1", kind="ReplicaSet", plural="replicasets")
+SCALERS = ResourceType(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler", plural="horizontalpodautoscalers")
 NODES = ResourceType(api_version="v1", kind="Node", plural="nodes", namespaced=False)
 VOLUMES = ResourceType(api_version="v1", kind="PersistentVolume", plural="persistentvolumes", namespaced=False)
 LEASES = ResourceType(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases")
@@ -84,11 +88,12 @@ class KubeApi(Protocol):
         uid: str,
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
         """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone.
 
         `ended` is for a pod in which nothing runs, or whose node is lost: it is deleted at once, without waiting for a
-        node.
+        node. `orphan` lets go of what it owns: that stays without this owner. The object exists until this is done.
         """
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:

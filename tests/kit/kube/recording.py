@@ -156,12 +156,20 @@ class RecordingKube(ModelKube):
         uid: str,
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
         """Records a deletion."""
         assert namespace
-        options = (("uid", uid), ("resource_version", resource_version), *((("ended", ended),) if ended else ()))
+        options = (
+            ("uid", uid),
+            ("resource_version", resource_version),
+            *((("ended", ended),) if ended else ()),
+            *((("orphan", True),) if orphan else ()),
+        )
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
-        await super().delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
+        await super().delete(
+            resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended, orphan=orphan
+        )
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
         """Records an eviction, or the question whether it would be allowed."""

@@ -14,7 +14,7 @@ from tests.kit.ends import WIDGETS
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube import client as module
 from kit.kube.client import KubeClient
-from kit.kube.protocol import BUDGETS, NODES, PODS, Json
+from kit.kube.protocol import BUDGETS, NODES, PODS, STATEFUL_SETS, Json
 
 
 @dataclass
@@ -125,6 +125,16 @@ async def test_only_a_pod_that_has_ended_is_deleted_without_grace() -> None:
         await client.delete(PODS, "ns", "x", uid="u", ended=True)
         await client.delete(PODS, "ns", "x", uid="u")
     assert [(row.body or {}).get("gracePeriodSeconds") for row in server.sent] == [0, None]
+
+
+async def test_what_is_owned_is_released_only_if_that_is_asked_for() -> None:
+    """A deletion with `orphan` names the policy; any other leaves it to the API server."""
+    server = Server()
+    async with connected(server) as client:
+        await client.delete(STATEFUL_SETS, "ns", "x", uid="u", resource_version="7", orphan=True)
+        await client.delete(STATEFUL_SETS, "ns", "x", uid="u")
+    assert [(row.body or {}).get("propagationPolicy") for row in server.sent] == ["Orphan", None]
+    assert server.sent[0].path == "/apis/apps/v1/namespaces/ns/statefulsets/x"
 
 
 async def test_a_deletion_names_exactly_one_object() -> None:

@@ -135,6 +135,7 @@ class KubeEdge(Edge):
         uid: str,
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
         """Delete exactly this object. The rules judge the stop of a pod when it is sent, whatever its result."""
         asked = self.world.steps
@@ -145,7 +146,9 @@ class KubeEdge(Edge):
 
         def act() -> None:
             gone = self._what_goes(resource, namespace, name, asked)
-            kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
+            kube.delete(
+                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended, orphan=orphan
+            )
             if gone is not None:
                 self.world.tell(gone)
 

@@ -63,11 +63,12 @@ class ModelKube:
         uid: str,
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
         """Delete exactly this object."""
         await self._ask(
             lambda: self.model.delete(
-                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended
+                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended, orphan=orphan
             )
         )
 

@@ -50,6 +50,8 @@ def copied(body: Json) -> Json:
     return cast("Json", marshal.loads(marshal.dumps(body)))  # noqa: S302 - our own bytes
 
 
+ORPHAN: Final = "orphan"
+"""The finalizer of an object whose dependents are released before it goes."""
 LATELY_S: Final = 3.0
 """How late an answer with the state before the last write may be."""
 
@@ -163,11 +165,17 @@ class KubeModel:
         uid: str = "",
         resource_version: str | None = None,
         ended: bool = False,
+        orphan: bool = False,
     ) -> None:
-        """Delete at once, or, if another component still holds the object, mark it for deletion."""
+        """Delete at once, or, if another component still holds the object, mark it for deletion.
+
+        With `orphan` it stays until the garbage collector has released what it owns.
+        """
         old = self._require(resource, namespace, name)
         self.check(resource, old, uid=uid, resource_version=resource_version)
         self.admission.part_with(resource, old)
+        if orphan and ORPHAN not in old["metadata"].get("finalizers", []):
+            old["metadata"]["finalizers"] = [*old["metadata"].get("finalizers", []), ORPHAN]
         if self._held(resource, old) and not ended:
             if "deletionTimestamp" not in old["metadata"]:
                 old["metadata"]["deletionTimestamp"] = self._clock.stamp()
