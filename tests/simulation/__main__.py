@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument(
         "--replay",
         metavar="NAME",
-        help="SCENARIO/FAULT, or KIND/SEED of a storm (storm, rolling, disks, pools, rivals, streams, streams-rivals), as failures print it",
+        help="SCENARIO/FAULT, or KIND/SEED of a storm, as failures print it",
     )
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")

@@ -26,7 +26,7 @@ def application_rests(world: World) -> bool:
     if body is None or status.get("observedGeneration") != body["metadata"]["generation"]:
         return False
     rows = {row["type"]: row for row in status.get("conditions") or ()}
-    return rows["Ready"]["status"] == "True" and rows["Progressing"]["reason"] == "Done"
+    return bool(rows["Ready"]["status"] == "True" and rows["Progressing"]["reason"] == "Done")
 
 
 def judge_application(world: World, *, settled: bool) -> Ending:

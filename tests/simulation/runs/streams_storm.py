@@ -163,9 +163,12 @@ class StreamsStorm(Storm):
         body = application(self.world)
         if body is None:
             return
-        way = (body.get("status") or {}).get("way") or {}
+        status = body.get("status") or {}
+        way = status.get("way") or {}
         if body["spec"]["approve"] == "Manual" and way.get("hash") and self.draw.random() < 0.02:
             self._ask("approves", approved=way["hash"])
+        if "OnlyOffline" in _waits(status) and self.draw.random() < 0.02:
+            self._ask("consents", offlineTo=body["spec"]["release"])
 
     def accident(self) -> None:
         """Something of the application is lost."""
@@ -177,11 +180,13 @@ class StreamsStorm(Storm):
         if body is None:
             self._create()
             return
-        match draw.choice(("release",) * 4 + ("back", "bad", "replicas", "template", "paused", "offline", "deleted")):
+        match draw.choice(
+            ("release",) * 4 + ("back", "back", "bad", "replicas", "template", "paused", "offline", "deleted")
+        ):
             case "release":
-                self._go(draw.choice(self._family))
+                self._go(draw.choice([one for one in self._family if one != _named(body["spec"])]))
             case "back" if (change := self._open()) is not None:
-                self._go(_name(str(change["start"]), change["start_protocol"]))
+                self._go(_name(_release_text(change["start"]), change["start_protocol"]))
             case "bad":
                 self._go(_named(body["spec"]), draw.choice(("-bad", "-typo", "-mute")))
             case "replicas":
@@ -229,6 +234,13 @@ class StreamsStorm(Storm):
         self.faults[f"spec {what}"] += 1
         self.world.kube.patch(APPLICATIONS, NAMESPACE, APPLICATION, {"spec": spec})
 
+    async def _step(self) -> None:
+        await super()._step()
+        body = application(self.world)
+        told = _waits((body or {}).get("status") or {})
+        if not self._raging and {"GroupInUse", "RecordDiffers"} & told:
+            self.blows.stop_all()  # what these messages say
+
     def calm(self) -> None:
         """In the end the spec can be fulfilled, and a person has put right what only a person can."""
         super().calm()
@@ -245,6 +257,11 @@ class StreamsStorm(Storm):
         wanted = self._released(name)
         replicas = self.draw.choice((2, 3))
         self._ask("calm", **wanted, paused=False, approve="Automatic", offlineTo=wanted["release"], replicas=replicas)
+
+
+def _waits(status: Json) -> set[str]:
+    """The reasons of what the application waits for."""
+    return {str(row.get("reason")) for row in status.get("waits") or ()}
 
 
 def _name(release: str, protocol: str) -> str:

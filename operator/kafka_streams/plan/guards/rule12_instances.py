@@ -145,7 +145,9 @@ def may_remove(situation: Situation, index: int) -> Answer:
     if (said := next(leaving(situation), None)) is not None:
         return no(said)
     if slot is None:
-        return yes(f"instance {index} is not in the record any more")
+        serves = any(pod.index == index and pod.serves for pod in situation.observed.pods)
+        said = next(group_settled(situation), None) if serves else None
+        return yes(f"instance {index} is not in the record any more") if said is None else no(said)
     if len(situation.record.slots) == 1:
         return yes("no instance is requested")
     return unless(
