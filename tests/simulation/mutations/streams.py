@@ -1,7 +1,7 @@
 """Mutants of Streams applications: each guard, each gate, and each step whose order or precondition makes it durable.
 
-`12-begin-change` has none: it only keeps the faults of before from looking like those of a change, and each stop has its
-own guard. `tests/streams/test_guards_matter.py` takes guards out one by one in smaller cases.
+`12-begin-change` has none: it only keeps the faults of before from looking like those of a change, and each stop has
+its own guard. `tests/streams/test_guards_matter.py` takes guards out one by one in smaller cases.
 """
 
 from typing import Final
