@@ -13,7 +13,7 @@ def _storms(*seeds: int) -> tuple[str, ...]:
     return tuple(f"streams/{seed}" for seed in seeds)
 
 
-_SOME: Final = _storms(3, 8, 12, 17, 22, 35)
+_SOME: Final = _storms(3, 4, 8, 11, 12, 14)
 _RIVALS: Final = tuple(f"streams-rivals/{seed}" for seed in (1, 2, 3, 4))
 
 STREAMS_MUTANTS: Final = (
