@@ -145,3 +145,13 @@ def test_pods_outside_the_record_stop_one_by_one(seed: int) -> None:
         leaving = [live.index for live in one.working() if live.deleting_s is not None]
         assert len(leaving) <= 1
         assert not (leaving and one.ghosts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_another_image_while_all_start_follows_when_they_work(seed: int) -> None:
+    """Some are in the group already, so all cannot start over: the change ends, and the image comes one by one."""
+    one = world("2.3.1", seed)
+    one.desired = replace(one.desired, runtime=runtime("4.3.1"), offline_to="4.3.1")
+    until(one, lambda: {live.revision.runtime.release for live in one.working()} == {release("4.3.1")})
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    until(one, lambda: settled(one))
