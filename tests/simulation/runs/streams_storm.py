@@ -281,6 +281,20 @@ def _image(record: Json) -> str:
     return f"app:{_name(_release_text(record['release']), record['protocol'])}"
 
 
+class StreamsRoughStorm(StreamsStorm):
+    """The same with three instances that are struck and changed all the time: mutants are noticed sooner."""
+
+    kind = "streams-rough"
+
+    def forecast(self) -> Weather:
+        """Many blows, and many changes."""
+        return replace(super().forecast(), accident=0.06, change=0.03, steps=500)
+
+    def first_spec(self) -> Json:
+        """Three instances."""
+        return {**super().first_spec(), "replicas": 3}
+
+
 class StreamsRivalStorm(StreamsStorm):
     """The same with two operators, both of which act until the calm."""
 
