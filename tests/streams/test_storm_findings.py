@@ -155,3 +155,33 @@ def test_another_image_while_all_start_follows_when_they_work(seed: int) -> None
     until(one, lambda: {live.revision.runtime.release for live in one.working()} == {release("4.3.1")})
     ask(one, "4.3.1", image="app:4.3.1-next")
     until(one, lambda: settled(one))
+
+
+def test_no_record_is_made_beside_pods_of_before() -> None:
+    """A pod that starts would join beside another release: a person deletes it, or restores the record."""
+    one = world("2.3.1", 1)
+    stopped(one, starts_s=1000.0)
+    one.record = None
+    ask(one, "3.9.1")
+    for _ in range(30):
+        one.step()
+    assert one.record is None
+    assert any("no record says what it runs" in text for text in one.told)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_member_that_is_not_ready_for_a_moment_is_not_stopped_beside_lost_ones(seed: int) -> None:
+    """It was stopped by us and is in the group again; another image is asked for while the others do not work."""
+    one = world("3.9.1", seed)
+    ask(one, "4.3.1")
+    until(one, lambda: any(live.revision.runtime.release == release("4.3.1") for live in one.working()))
+    one.broken.add("app:3.9.1")
+    for live in list(one.pods.values()):
+        if live.index != 2:
+            one.kill(live.index)
+    one.stops.clear()
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    for _ in range(40):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []

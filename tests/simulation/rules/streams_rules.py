@@ -150,7 +150,10 @@ class StreamsRules:
 
     def _recorded(self) -> None:
         """What the record says of an instance may have been made, and may have used its state."""
-        for slot in (self.record() or {}).get("slots", ()):
+        record = self.record() or {}
+        if (record.get("change") or {}).get("stage") == "Stopping" and not self._world.kubelet.streams.processes:
+            self._offline = True  # nobody takes part, so nothing is lost
+        for slot in record.get("slots", ()):
             made = self._world.kube.view(REVISIONS, self._namespace, str(slot["revision"]))
             if made is not None:
                 program = program_of(str(made["data"]["runtime"]["image"]))
@@ -181,7 +184,8 @@ class StreamsRules:
         if release not in self._consented:
             self._fail("12, asked", f"pod {metadata['name']} runs {release}, which nobody approved")
         before = self._may_use.get((index, generation - 1))
-        if before and (index, generation) not in self._began and _has_claim(body):
+        named = {one.line for one in self._may_use.get((index, generation), ())} <= {program.line}
+        if before and named and (index, generation) not in self._began and _has_claim(body):
             needed = [one for one in before if unreadable(one, program)]
             if not needed:
                 some = ", ".join(map(str, before))

@@ -83,7 +83,7 @@ def _again(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    if pod is not None and (not pod.serves or (situation.group is not None and not situation.members_of(slot))):
+    if pod is not None and situation.group is not None and not situation.members_of(slot):
         return yes(f"instance {slot.index} was stopped by us, and does not take part")
     others = (other for other in situation.record.slots if other.index != slot.index)
     said = next((text for other in others for text in works(situation, other)), None)
