@@ -39,7 +39,17 @@ _FAULTS_AT_ONCE: Final = 300
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
 _STORMS: Final = {
-    kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm, RivalStorm, StreamsStorm, StreamsRivalStorm, StreamsRoughStorm)
+    kind.kind: kind
+    for kind in (
+        Storm,
+        RollingStorm,
+        DiskStorm,
+        PoolStorm,
+        RivalStorm,
+        StreamsStorm,
+        StreamsRivalStorm,
+        StreamsRoughStorm,
+    )
 }
 
 

@@ -30,7 +30,7 @@ from kafka_streams.kind import APPLICATIONS
 from kafka_streams.observe.gather import Edges
 from kafka_streams.reconcile import ApplicationReconciler
 from kit.key import ObjectKey
-from kit.kube.protocol import CONFIG_MAPS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, Json
 
 KEY: Final = ObjectKey(namespace=NAMESPACE, name=APPLICATION)
 _FILE: Final = "settings"
@@ -149,7 +149,8 @@ class StreamsStorm(Storm):
 
     def rests(self) -> bool:
         """Whether it is Ready, and nothing is in progress."""
-        return application_rests(self.world)
+        kept = sum(LABEL_APPLICATION in (one["metadata"].get("labels") or {}) for one in self.world.kube.all(CLAIMS))
+        return application_rests(self.world) and kept <= len(self.rules.indexes())
 
     def judge(self, *, settled: bool) -> Ending:
         """Ready, and truly so."""
