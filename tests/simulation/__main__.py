@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument(
         "--replay",
         metavar="NAME",
-        help="SCENARIO/FAULT, or KIND/SEED of a storm (storm, rolling, disks, pools, rivals, streams, streams-rivals), as failures print it",
+        help="SCENARIO/FAULT, or KIND/SEED of a storm, as failures print it",
     )
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument("--rivals", type=int, default=0, metavar="N", help="the same, with two operators that both act")
     parser.add_argument("--streams", type=int, default=0, metavar="N", help="so many storms of Streams applications")
     parser.add_argument("--streams-rivals", type=int, default=0, metavar="N", help="the same, with two that both act")
+    parser.add_argument("--streams-rough", type=int, default=0, metavar="N", help="the same, with many more blows")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is done here, and go on from there")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
@@ -53,6 +54,7 @@ def main() -> int:
         rivals=arguments.rivals,
         streams=arguments.streams,
         streams_rivals=arguments.streams_rivals,
+        streams_rough=arguments.streams_rough,
         keep=arguments.keep,
         tell=tell,
     )

@@ -31,6 +31,7 @@ from tests.simulation.mutations.mutant import Mutant
 from tests.simulation.mutations.pools import POOL_MUTANTS
 from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
+from tests.simulation.mutations.streams import STREAMS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
 from tests.simulation.mutations.tokens import TOKEN_MUTANTS
 from tests.simulation.mutations.zookeeper import ZOOKEEPER_MUTANTS
@@ -51,6 +52,7 @@ ALL: Final = (
     *EVIDENCE_MUTANTS,
     *POOL_MUTANTS,
     *ZOOKEEPER_MUTANTS,
+    *STREAMS_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -101,8 +101,8 @@ def strays(situation: Situation) -> Part:
         if change is None and (made is None or made.runtime.release != release):
             runs = "an unknown release" if made is None else str(made.runtime.release)
             text = (
-                f"Did not touch pod {pod.name}: it runs {runs}, and the record says {release}. Restore the latest record,"
-                " or delete the pods of the application"
+                f"Did not touch pod {pod.name}: it runs {runs}, and the record says {release}. Restore the latest"
+                " record, or delete the pods of the application"
             )
             return waiting(Severity.HELD, "RecordDiffers", text, slot.index)
         verdict = may_stop(situation, slot)

@@ -28,6 +28,12 @@ def minted(desired: Desired, observed: Observed) -> Part:
             " Deployment with spec.adopt, or take another application id"
         )
         return waiting(Severity.HELD, "GroupInUse", text)
+    if observed.pods:  # one that starts would join the group beside another release
+        text = (
+            f"Did not make any instance: pod {observed.pods[0].name} is there, and no record says what it runs. Restore"
+            " the record, or delete the pods of the application"
+        )
+        return waiting(Severity.HELD, "GroupInUse", text)
     runtime = desired.runtime
     name = names.revision_name(desired.name, runtime, "")
     new = new_revision(observed, name, Revision(name=name, number=0, runtime=runtime, upgrade_from=""))

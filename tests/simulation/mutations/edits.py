@@ -30,13 +30,13 @@ class MisfitError(Exception):
 class Edit:
     """The replacement of expressions or statements in a function; an empty replacement drops the statements.
 
-    No module below `without` is meant: the operator has two kinds of resources, with functions of the same names.
+    No module below `without` is meant: the operator has three kinds of resources, with functions of the same names.
     """
 
     function: str
     old: str
     new: str
-    without: str = "kafka_brokers/"
+    without: tuple[str, ...] = ("kafka_brokers/", "kafka_streams/")
 
 
 def edited(sources: Mapping[str, str], edits: tuple[Edit, ...]) -> dict[str, str]:

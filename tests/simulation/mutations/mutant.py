@@ -17,7 +17,18 @@ class Mutant:
 
 def pool_mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
     """A mutant of the code of pools."""
-    made = tuple(Edit(function=function, old=old, new=new, without="kafka_quorum/") for function, old, new in edits)
+    return _without(("kafka_quorum/", "kafka_streams/"), name, rule, shares, edits)
+
+
+def streams_mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
+    """A mutant of the code of Streams applications."""
+    return _without(("kafka_quorum/", "kafka_brokers/"), name, rule, shares, edits)
+
+
+def _without(
+    others: tuple[str, ...], name: str, rule: str, shares: tuple[str, ...], edits: tuple[tuple[str, str, str], ...]
+) -> Mutant:
+    made = tuple(Edit(function=function, old=old, new=new, without=others) for function, old, new in edits)
     return Mutant(name=name, rule=rule, edits=made, shares=shares)
 
 

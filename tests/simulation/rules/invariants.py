@@ -23,16 +23,14 @@ from tests.simulation.model.happened import (
     GaveBack,
     GhostCured,
     Happened,
-    InstanceStarted,
-    InstanceStop,
     KeeperBrokerStarted,
     Moved,
+    OfStreams,
     PodDeleted,
     RemoveSent,
     RevisionDeleted,
     Shared,
     Started,
-    StateDropped,
     StepAllowed,
     StopSent,
     Unregistered,
@@ -212,13 +210,11 @@ class Checker:
                 self._zookeeper.gave_back(event)
             case KeeperBrokerStarted(broker=broker):
                 self._zookeeper.broker_started(broker)
-            case InstanceStarted() | InstanceStop() | StateDropped():
-                pass  # `StreamsRules` judge these
             case _:
                 self._asked(event)
 
-    def _asked(self, event: Asked) -> None:
-        """A request of the operator."""
+    def _asked(self, event: Asked | OfStreams) -> None:
+        """A request of the operator; `StreamsRules` judge what happens to applications."""
         match event:
             case ClaimDeleted():
                 self._claim_deleted(event)
@@ -238,7 +234,7 @@ class Checker:
                 self._features.allowed(event)
             case GhostCured():
                 self._features.cured(event)
-            case Created():
+            case Created(body=body) if LABEL_APPLICATION not in (body["metadata"].get("labels") or {}):
                 self._created(event)
 
     def _claim_deleted(self, event: ClaimDeleted) -> None:
@@ -352,8 +348,6 @@ class Checker:
         plural, body = event.plural, event.body
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
-        if LABEL_APPLICATION in labels:
-            return
         if LABEL_POOL in labels:
             self._created_for_pool(event, name)
             return

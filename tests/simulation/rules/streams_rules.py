@@ -1,6 +1,7 @@
 """Rule 12: what a Streams application has to keep through every change, judged on its processes, disks and group.
 
-The truth is what runs, and what a person wrote into the spec. The record is read only to know which instances there are.
+The truth is what runs, and what a person wrote into the spec. The record is read only to know which instances there
+are.
 """
 
 import json
@@ -14,7 +15,7 @@ from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.kubernetes.streams_pods import GENERATION, LABEL_APPLICATION, LABEL_INSTANCE
 from tests.simulation.model.world import World
 
-from kit.kube.protocol import CONFIG_MAPS, PODS, Json
+from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json
 
 ONE: Final = "12"
 OTHERS: Final = "12, others"
@@ -47,8 +48,10 @@ class StreamsRules:
         self._away: dict[int, StreamsProcess] = {}
         """The instances that the operator has stopped, and that are not back: the process that it stopped."""
         self._well_s: dict[int, float] = {}
-        self._began_from: dict[tuple[int, int], set[Program]] = {}
-        """What pods were created with, by instance and generation of its state."""
+        self._may_use: dict[tuple[int, int], set[Program]] = {}
+        """What the record has named, by instance and generation of its state."""
+        self._began: set[tuple[int, int]] = set()
+        """The generations with which pods were created."""
         self.stops = 0
         self.forgotten = False
         """Whether a person took the record away, or put an older one there: what it said is not known any more."""
@@ -110,13 +113,15 @@ class StreamsRules:
     def forget(self) -> None:
         """A person takes the record away or back, or deletes the application: what follows is another life of it."""
         self.forgotten = True
-        self._began_from.clear()
+        self._may_use.clear()
         self._away.clear()
 
     # What a person asks for
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
+        if (plural, name) == (CONFIG_MAPS.plural, f"{self._name}-streams"):
+            self._recorded()
         if (plural, namespace, name) != (_APPLICATIONS, self._namespace, self._name) or written.by_operator:
             return
         body, now_s = loaded(written.after), self._world.clock.elapsed_s
@@ -135,13 +140,24 @@ class StreamsRules:
         if spec.get("offlineTo") == spec["release"]:
             self._offline_s = now_s
             self._consented.add(str(spec["release"]))
-        for index, generation in list(self._began_from):
+        for index, generation in list(self._may_use):
             if index >= int(spec["replicas"]):
-                del self._began_from[index, generation]
+                del self._may_use[index, generation]
         if not spec.get("paused"):
             self._paused_s = None
         elif self._paused_s is None:
             self._paused_s = now_s
+
+    def _recorded(self) -> None:
+        """What the record says of an instance may have been made, and may have used its state."""
+        record = self.record() or {}
+        if (record.get("change") or {}).get("stage") == "Stopping" and not self._world.kubelet.streams.processes:
+            self._offline = True  # nobody takes part, so nothing is lost
+        for slot in record.get("slots", ()):
+            made = self._world.kube.view(REVISIONS, self._namespace, str(slot["revision"]))
+            if made is not None:
+                program = program_of(str(made["data"]["runtime"]["image"]))
+                self._may_use.setdefault((int(slot["index"]), int(slot["generation"])), set()).add(program)
 
     def _consents_to_offline(self) -> bool:
         now_s = self._world.clock.elapsed_s
@@ -167,13 +183,14 @@ class StreamsRules:
         release = str(program).removesuffix("-streams")
         if release not in self._consented:
             self._fail("12, asked", f"pod {metadata['name']} runs {release}, which nobody approved")
-        before = self._began_from.get((index, generation - 1))
-        if before and (index, generation) not in self._began_from and _has_claim(body):
+        before = self._may_use.get((index, generation - 1))
+        named = {one.line for one in self._may_use.get((index, generation), ())} <= {program.line}
+        if before and named and (index, generation) not in self._began and _has_claim(body):
             needed = [one for one in before if unreadable(one, program)]
             if not needed:
                 some = ", ".join(map(str, before))
                 self._fail("12, wipe", f"instance {index} of {program} loses the state of {some}, which it could use")
-        self._began_from.setdefault((index, generation), set()).add(program)
+        self._began.add((index, generation))
 
     def _started(self, process: StreamsProcess, wrote: Program | None) -> None:
         if wrote is not None and (why := unreadable(wrote, process.runs.program)):
@@ -191,6 +208,8 @@ class StreamsRules:
 
     def _against(self, index: int) -> Iterator[tuple[str, str]]:
         now_s = self._world.clock.elapsed_s
+        if not self.indexes() and self._spec.get("replicas") == 0:
+            return  # nobody is to take over from the last one
         for other in sorted(self._away.keys() - {index}):
             yield ONE, f"instance {other} was stopped before, and is not back"
         for other in sorted(self.indexes() - {index}):
@@ -198,12 +217,12 @@ class StreamsRules:
                 yield OTHERS, f"instance {other} does not take part"
 
     def _stopped(self, event: InstanceStop) -> None:
-        pod = self._world.kube.view(PODS, self._namespace, event.pod) or {"metadata": {}}
-        if (pod["metadata"].get("annotations") or {}).get("kafkaquorum.io/hold") == "true":
-            self._fail("12, held", f"pod {event.pod} is stopped, and a person holds it")
         process = event.process
         if process is None or not process.alive or not self._world.kubelet.streams.group.of(process):
             return
+        pod = self._world.kube.view(PODS, self._namespace, event.pod) or {"metadata": {}}
+        if (pod["metadata"].get("annotations") or {}).get("kafkaquorum.io/hold") == "true":
+            self._fail("12, held", f"pod {event.pod} is stopped, and a person holds it")
         self.stops += 1
         self._away[event.index] = process
 

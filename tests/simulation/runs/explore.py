@@ -30,7 +30,7 @@ from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
 from tests.simulation.runs.storm import Storm
-from tests.simulation.runs.streams_storm import StreamsRivalStorm, StreamsStorm
+from tests.simulation.runs.streams_storm import StreamsRivalStorm, StreamsRoughStorm, StreamsStorm
 from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
 
@@ -39,7 +39,17 @@ _FAULTS_AT_ONCE: Final = 300
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
 _STORMS: Final = {
-    kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm, RivalStorm, StreamsStorm, StreamsRivalStorm)
+    kind.kind: kind
+    for kind in (
+        Storm,
+        RollingStorm,
+        DiskStorm,
+        PoolStorm,
+        RivalStorm,
+        StreamsStorm,
+        StreamsRivalStorm,
+        StreamsRoughStorm,
+    )
 }
 
 
@@ -112,6 +122,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     rivals: int = 0,
     streams: int = 0,
     streams_rivals: int = 0,
+    streams_rough: int = 0,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
@@ -120,7 +131,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
     the progress whenever some shares are done.
     """
-    names, counts = list(names), (storms, rolling, disks, pools, rivals, streams, streams_rivals)
+    names, counts = list(names), (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough)
 
     def draw() -> list[list[str]]:
         texts = runs_of(names, one_in=one_in, seed=seed)

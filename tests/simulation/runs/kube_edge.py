@@ -205,9 +205,8 @@ class KubeEdge(Edge):
         labels = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("labels") or {}
         if LABEL_APPLICATION in labels:
             uid = str((self.world.kube.view(PODS, namespace, name) or {"metadata": {"uid": ""}})["metadata"]["uid"])
-            process = sandbox.streams if sandbox else None
-            index = int(labels[LABEL_INSTANCE])
-            return InstanceStop(pod=name, uid=uid, index=index, process=process, sent=False, late=late)
+            instance, index = sandbox.streams if sandbox else None, int(labels[LABEL_INSTANCE])
+            return InstanceStop(pod=name, uid=uid, index=index, process=instance, sent=False, late=late)
         if pool := labels.get(LABEL_POOL):
             broker = sandbox.broker if sandbox else None
             return BrokerStop(

@@ -45,7 +45,7 @@ class StreamsBlows:
             ("kubelet silent", self._kubelet_silent),
             ("brokers silent", lambda: self._for_a_while("silent", (6, 30, 80))),
             ("no coordinator", lambda: self._for_a_while("lost", (4, 12))),
-            ("rebalance", lambda: self._group.disturb()),
+            ("rebalance", self._world.kubelet.streams.group.disturb),
             ("stranger", self._stranger),
             ("held", self._hold),
             ("claim deleted", self._delete_claim),
@@ -89,6 +89,12 @@ class StreamsBlows:
             process = sandbox.streams
             if process is not None and len(self._group.of(process)) != process.threads:
                 self._world.kubelet.kill_process(sandbox)
+
+    def stop_all(self) -> None:
+        """A person deletes every pod."""
+        for pod in self.pods():
+            if "deletionTimestamp" not in pod["metadata"]:
+                self._world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
 
     def _running(self) -> list[Sandbox]:
         found = [one for one in self._world.kubelet.sandboxes.values() if one.streams is not None]

@@ -121,9 +121,11 @@ class StreamsEdge(Edge):
         """ListOffsets."""
         del endpoint, end
         wanted = tuple(partitions)
-        act = lambda: {at: Known(value=self._group.ends[at.index]) for at in wanted}  # noqa: E731 - as short as it is
-        found: dict[TopicPartition, Knowable[int]] = await self._read(f"ListOffsets {len(wanted)}", "", act)
-        return found
+
+        def act() -> dict[TopicPartition, Knowable[int]]:
+            return {at: Known(value=self._group.ends[at.index]) for at in wanted}
+
+        return await self._read(f"ListOffsets {len(wanted)}", "", act)
 
     async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
         """Metadata: one broker that leads every partition."""
@@ -198,7 +200,7 @@ class StreamsEdge(Edge):
     async def _read(self, name: str, what: str, ask: Callable[[], T]) -> T:
         await self.life.turn()
         key = (name, what)
-        before = self._last.get(key)
+        before: T | None = self._last.get(key)
         call = Call(verb=name, what="group", name=what, writes=False, fickle=before is not None)
 
         def act() -> T:
@@ -208,7 +210,7 @@ class StreamsEdge(Edge):
             self._last[key] = answer
             return answer
 
-        stale = None if before is None else partial(_same, before)
+        stale: Callable[[], T] | None = None if before is None else partial(_same, before)
         return self.course(call, act, failure=_unreachable, stale=stale)
 
 

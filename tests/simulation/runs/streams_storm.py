@@ -30,7 +30,7 @@ from kafka_streams.kind import APPLICATIONS
 from kafka_streams.observe.gather import Edges
 from kafka_streams.reconcile import ApplicationReconciler
 from kit.key import ObjectKey
-from kit.kube.protocol import CONFIG_MAPS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, Json
 
 KEY: Final = ObjectKey(namespace=NAMESPACE, name=APPLICATION)
 _FILE: Final = "settings"
@@ -149,11 +149,12 @@ class StreamsStorm(Storm):
 
     def rests(self) -> bool:
         """Whether it is Ready, and nothing is in progress."""
-        return application_rests(self.world)
+        kept = sum(LABEL_APPLICATION in (one["metadata"].get("labels") or {}) for one in self.world.kube.all(CLAIMS))
+        return application_rests(self.world) and (self.rules.forgotten or kept <= len(self.rules.indexes()))
 
     def judge(self, *, settled: bool) -> Ending:
         """Ready, and truly so."""
-        return judge_application(self.world, settled=settled)
+        return judge_application(self.world, settled=settled, claims=not self.rules.forgotten)
 
     # Blows
 
@@ -163,9 +164,12 @@ class StreamsStorm(Storm):
         body = application(self.world)
         if body is None:
             return
-        way = (body.get("status") or {}).get("way") or {}
+        status = body.get("status") or {}
+        way = status.get("way") or {}
         if body["spec"]["approve"] == "Manual" and way.get("hash") and self.draw.random() < 0.02:
             self._ask("approves", approved=way["hash"])
+        if "OnlyOffline" in _waits(status) and self.draw.random() < 0.02:
+            self._ask("consents", offlineTo=body["spec"]["release"])
 
     def accident(self) -> None:
         """Something of the application is lost."""
@@ -177,11 +181,13 @@ class StreamsStorm(Storm):
         if body is None:
             self._create()
             return
-        match draw.choice(("release",) * 4 + ("back", "bad", "replicas", "template", "paused", "offline", "deleted")):
+        match draw.choice(
+            ("release",) * 4 + ("back", "back", "bad", "replicas", "template", "paused", "offline", "deleted")
+        ):
             case "release":
-                self._go(draw.choice(self._family))
+                self._go(draw.choice([one for one in self._family if one != _named(body["spec"])]))
             case "back" if (change := self._open()) is not None:
-                self._go(_name(str(change["start"]), change["start_protocol"]))
+                self._go(_name(_release_text(change["start"]), change["start_protocol"]))
             case "bad":
                 self._go(_named(body["spec"]), draw.choice(("-bad", "-typo", "-mute")))
             case "replicas":
@@ -229,6 +235,13 @@ class StreamsStorm(Storm):
         self.faults[f"spec {what}"] += 1
         self.world.kube.patch(APPLICATIONS, NAMESPACE, APPLICATION, {"spec": spec})
 
+    async def _step(self) -> None:
+        await super()._step()
+        body = application(self.world)
+        told = _waits((body or {}).get("status") or {})
+        if not self._raging and {"GroupInUse", "RecordDiffers"} & told:
+            self.blows.stop_all()  # what these messages say
+
     def calm(self) -> None:
         """In the end the spec can be fulfilled, and a person has put right what only a person can."""
         super().calm()
@@ -247,6 +260,11 @@ class StreamsStorm(Storm):
         self._ask("calm", **wanted, paused=False, approve="Automatic", offlineTo=wanted["release"], replicas=replicas)
 
 
+def _waits(status: Json) -> set[str]:
+    """The reasons of what the application waits for."""
+    return {str(row.get("reason")) for row in status.get("waits") or ()}
+
+
 def _name(release: str, protocol: str) -> str:
     return f"{release}-streams" if protocol == "streams" else release
 
@@ -262,6 +280,20 @@ def _release_text(release: Json) -> str:
 
 def _image(record: Json) -> str:
     return f"app:{_name(_release_text(record['release']), record['protocol'])}"
+
+
+class StreamsRoughStorm(StreamsStorm):
+    """The same with three instances that are struck and changed all the time: mutants are noticed sooner."""
+
+    kind = "streams-rough"
+
+    def forecast(self) -> Weather:
+        """Many blows, and many changes."""
+        return replace(super().forecast(), accident=0.06, change=0.03, steps=500)
+
+    def first_spec(self) -> Json:
+        """Three instances."""
+        return {**super().first_spec(), "replicas": 3}
 
 
 class StreamsRivalStorm(StreamsStorm):

@@ -86,7 +86,7 @@ def _again(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    if pod is not None and (not pod.serves or (situation.group is not None and not situation.members_of(slot))):
+    if pod is not None and situation.group is not None and not situation.members_of(slot):
         return yes(f"instance {slot.index} was stopped by us, and does not take part")
     others = (other for other in situation.record.slots if other.index != slot.index)
     said = next((text for other in others for text in works(situation, other)), None)
@@ -148,7 +148,9 @@ def may_remove(situation: Situation, index: int) -> Answer:
     if (said := next(leaving(situation), None)) is not None:
         return no(said)
     if slot is None:
-        return yes(f"instance {index} is not in the record any more")
+        serves = any(pod.index == index and pod.serves for pod in situation.observed.pods)
+        said = next(group_settled(situation), None) if serves else None
+        return yes(f"instance {index} is not in the record any more") if said is None else no(said)
     if len(situation.record.slots) == 1:
         return yes("no instance is requested")
     return unless(

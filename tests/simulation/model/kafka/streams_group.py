@@ -1,9 +1,10 @@
 """The group of a Streams application: its coordinator, its members, and what they have processed.
 
 A classic group rebalances when a member joins, leaves or is forgotten. A process that ends without leaving stays a
-member until its session ends, and holds back every rebalance until then; the group itself stays `Stable` with it. While
-the group is not stable, no member's metadata is shown. After an upgrade the members go on to use the older version until
-one more rebalance (version probing). A group of the streams protocol reconciles, and its members leave at once.
+member until its session ends, and holds back every rebalance until then; the group itself stays `Stable` with it.
+While the group is not stable, no member's metadata is shown. After an upgrade the members go on to use the older
+version until one more rebalance (version probing). A group of the streams protocol reconciles, and its members leave at
+once.
 """
 
 import random

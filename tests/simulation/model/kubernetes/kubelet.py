@@ -155,12 +155,9 @@ class Kubelet:
         if sandbox.process is None and any(self._volumes.by_claim[uid].absent for uid in sandbox.claim_uids):
             sandbox.stage, sandbox.verified, sandbox.passed = 0, False, 0
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
-        elif sandbox.pool:
+        elif sandbox.pool or sandbox.application:
             if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
-                self.pools.step(pod, sandbox)
-        elif sandbox.application:
-            if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
-                self.streams.step(pod, sandbox)
+                (self.pools if sandbox.pool else self.streams).step(pod, sandbox)
         elif metadata["labels"].get(LABEL_ROLE) == "formatter":
             self._formatter(pod, sandbox)
         else:

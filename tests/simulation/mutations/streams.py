@@ -1,0 +1,107 @@
+"""Mutants of Streams applications: each guard, each gate, and each step whose order or precondition makes it durable.
+
+`12-begin-change` has none: it only keeps the faults of before from looking like those of a change, and each stop has
+its own guard. `tests/streams/test_guards_matter.py` takes guards out one by one in smaller cases.
+"""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import streams_mutant as mutant
+
+_SOME: Final = tuple(f"streams-rough/{seed}" for seed in (0, 2, 3, 4, 6, 7, 8, 9))
+_RIVALS: Final = tuple(f"streams-rivals/{seed}" for seed in (1, 2, 3, 4))
+
+_CANDIDATES: Final = (
+    mutant(
+        "stops-whatever-the-others-do",
+        "12",
+        _SOME,
+        ("may_stop", "unless(..., ...)", "yes('mutant')"),
+        ("may_stop", "others is not None", "False"),
+    ),
+    mutant("stops-again-whatever-the-others-do", "12", _SOME, ("_again", "said is None", "True")),
+    mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
+    mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
+    mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
+    mutant(
+        "stops-all-without-consent",
+        "12",
+        _SOME,
+        ("may_stop_all", "situation.desired.offline_to != str(runtime.release)", "False"),
+    ),
+    mutant("starts-beside-pods", "12", _SOME, ("may_start_together", "if situation.observed.pods:\n    ...", "")),
+    mutant("starts-beside-members", "12", _SOME, ("may_start_together", "not group.empty", "False")),
+    mutant("removes-whatever-the-others-do", "12", _SOME, ("may_remove", "unless(..., ...)", "yes('mutant')")),
+    mutant("removes-two-at-once", "12", _SOME, ("leaving", "pod.index not in known and pod.deleting", "False")),
+    mutant("starts-over-beside-members", "12", _SOME, ("may_start_over", "not group.empty", "False")),
+    mutant("goes-anywhere-from-an-open-change", "12", _SOME, ("may_turn_round", "(...) != (...)", "False")),
+    mutant("drops-state-too-early", "12", _SOME, ("may_drop", "said is None", "True")),
+    mutant("strays-stop-whatever-the-others-do", "12", _SOME, ("_astray", "said is None", "True")),
+    mutant("held-pods-stop", "12", _SOME, ("against_stop", "pod is not None and pod.held", "False")),
+    # gates
+    mutant("members-of-before-are-enough", "12", _SOME, ("works", "if left:\n    ...", "")),
+    mutant("a-pod-without-members-works", "12", _SOME, ("works", "there == 0", "False")),
+    mutant("an-unready-pod-works", "12", _SOME, ("works", "not pod.serves", "False"), ("works", "there == 0", "False")),
+    mutant("a-lost-thread-is-no-loss", "12", _SOME, ("works", "threads and there != threads", "False")),
+    mutant("any-state-is-settled", "12", _SOME, ("group_settled", "group.state is not GroupState.STABLE", "False")),
+    mutant("strangers-are-welcome", "12", _SOME, ("group_settled", "if strange:\n    ...", "")),
+    mutant("stable-for-a-moment", "12", _SOME, ("group_settled", "situation.stable_for_s() < stable_s", "False")),
+    # local state
+    mutant("state-of-any-release", "12", _SOME, ("wiped", "step.wipe and ...", "False")),
+    mutant(
+        "state-of-any-release-on-the-way-back", "12", _SOME, ("turned", "wipe = unreadable(..., ...)", "wipe = False")
+    ),
+    mutant("state-goes-on-every-way-back", "12", _SOME, ("turned", "wipe = unreadable(..., ...)", "wipe = True")),
+    mutant("state-of-before-the-record", "12", _SOME, ("minted", "max(..., default=0) + 1", "1")),
+    mutant("state-of-instances-that-left", "12", _SOME, ("_more", "max(..., default=0) + 1", "1")),
+    # what a person says
+    mutant(
+        "begins-without-approval",
+        "12",
+        _SOME,
+        (
+            "_other_release",
+            "situation.desired.approve is Approve.MANUAL and situation.desired.approved != ...",
+            "False",
+        ),
+    ),
+    mutant("pauses-nothing", "12", _SOME, ("plan", "_paused() if desired.paused else ...", "...")),
+    # the order of acts, and what makes them safe to lose
+    mutant(
+        "forgets-whom-it-stopped",
+        "12",
+        _SOME,
+        (
+            "_stop",
+            "with_slots(situation.record, stopped)",
+            "with_slots(situation.record, replace(stopped, away=False))",
+        ),
+    ),
+    mutant("makes-pods-before-claims", "live", _SOME, ("_created", "situation.observed.claim(slot) is None", "False")),
+    mutant(
+        "changes-before-upkeep", "12", _SOME, ("_ordered", "upkeep.exclusive is not None or upkeep.actions", "False")
+    ),
+    mutant(
+        "writes-over-a-newer-record",
+        "12",
+        _RIVALS,
+        ("record_object", "if record.resource_version:\n    ...", ""),
+        ("Executor._dispatch", "kube.replace if record.resource_version else kube.create", "kube.apply"),
+    ),
+    mutant("acts-on-an-old-look", "12", _SOME, ("Executor._one", "self._fresh(action.judged_at_s)", "pass")),
+    mutant("stable-with-other-members", "12", _SOME, ("remembered", "members == before.members", "True")),
+    mutant(
+        "an-application-acts-without-the-lease",
+        "lease",
+        _SOME,
+        ("Executor._one", "not self._may_act()", "False"),
+        ("ApplicationReconciler.run_pass", "not self._may_act()", "False"),
+        ("_Leased.__getattr__.checked", "not self._may_act()", "False"),
+        ("StatusWriter._patch", "not self._may_act()", "False"),
+    ),
+)
+_NOTICED: Final = {"stops-again-whatever-the-others-do", "stops-all-without-consent"}
+STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
+"""Those that the storms named here notice."""
+STREAMS_UNNOTICED: Final = tuple(one for one in _CANDIDATES if one.name not in _NOTICED)
+"""Those for which no storm is named yet that notices them: no part of `make mutants`."""

@@ -1,0 +1,43 @@
+"""Storms of a Streams application: no rule is broken, and every one ends Ready, which is true.
+
+A person goes between releases and turns round, while pods, threads, machines, brokers and operators are struck. `make
+soak` performs many more; a failure names the run that replays it.
+"""
+
+import sys
+
+import pytest
+from tests.simulation.runs.explore import explore
+from tests.simulation.runs.tally import Tally
+
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
+STORMS = 12
+"""About half a minute of CPU time: seeds 0 to 11."""
+RIVALS = 3
+"""Storms in which two operators act at once: seeds 0 to 2."""
+
+
+@pytest.fixture(scope="module")
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Every storm, counted once."""
+    found = explore([], streams=STORMS, streams_rivals=RIVALS)
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        sys.stdout.write(f"\n{found.report()}\n")
+    return found
+
+
+def test_no_rule_is_broken_and_every_end_is_ready(tally: Tally) -> None:
+    """In the end the application runs what the spec says, and says so."""
+    assert not tally.failures, "\n".join(tally.failures[:10])
+    assert tally.storms == STORMS + RIVALS
+    assert set(tally.endings) == {"Ready"}
+
+
+def test_changes_were_really_made(tally: Tally) -> None:
+    """Instances were stopped and came back, steps ended, local state was dropped, and every guard was asked."""
+    assert tally.actions["StopPod"] > STORMS
+    assert tally.actions["DeleteClaim"] > 0
+    assert tally.verdicts["12-next-step yes"] > 0
+    assert tally.verdicts["12-stop-instance no"] > 0
+    assert tally.verdicts["12-turn-round yes"] > 0

@@ -1,0 +1,187 @@
+"""Faults that storms of the simulation found, each in the smallest run that shows it."""
+
+from dataclasses import replace
+
+import pytest
+from tests.streams.test_changes import SEEDS, ask, desired, release, runtime, settled, until, world
+from tests.streams.world import World
+
+from kafka_streams.model.application import Approve
+from kafka_streams.model.observed import Revision
+from kafka_streams.model.record import Stage
+
+
+def stopped(one: World, *, starts_s: float) -> None:
+    """Every instance has ended, nobody is in the group, and new pods start later, each at its own time."""
+    for live in list(one.pods.values()):
+        one.kill(live.index)
+    one.ghosts.clear()
+    one.step()
+    one.step()
+    for live in one.pods.values():
+        live.member, live.starts_s = None, one.now_s + starts_s + 2 * live.index
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_instance_leaves_when_the_one_before_it_is_gone(seed: int) -> None:
+    """Its pod has ended, and its members have left the group."""
+    one = world("3.9.1", seed, replicas=4)
+    one.desired = replace(one.desired, replicas=1)
+    slow: set[str] = set()
+    while len(one.pods) > 1:
+        one.step()
+        for live in one.pods.values():
+            if live.deleting_s is not None and live.name not in slow:
+                live.deleting_s += 5  # it takes its time to end
+                slow.add(live.name)
+        leaving = [live.index for live in one.working() if live.deleting_s is not None]
+        assert len(leaving) <= 1
+        assert not (leaving and one.ghosts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lost_record_gives_nobody_the_state_of_an_unknown_release(seed: int) -> None:
+    """Nothing says which release wrote the claims that are there: every instance gets a new one."""
+    one = world("2.3.1", seed)
+    stopped(one, starts_s=100.0)
+    one.pods.clear()
+    one.record = None
+    ask(one, "3.9.1")
+    until(one, lambda: settled(one))
+    assert {generation for _, generation in one.claims} == {2}
+
+
+@pytest.mark.parametrize("starts_s", [1.0, 2.0, 3.0, 4.0, 5.0])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_pods_that_start_are_stopped_before_another_release_starts(seed: int, starts_s: float) -> None:
+    """While nobody is in the group pods of before may still start: they are gone before the first new one is made."""
+    one = world("2.3.1", seed)
+    stopped(one, starts_s=starts_s)
+    ask(one, "3.9.1")
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize(("target", "told"), [("3.9.1", "waits for approval"), ("4.3.1", "set spec.offlineTo")])
+def test_nothing_begins_unasked_while_nothing_runs(target: str, told: str) -> None:
+    """A moment in which no instance runs is no approval, and no consent to an offline change."""
+    one = world("2.3.1", 1)
+    stopped(one, starts_s=1000.0)
+    one.desired = replace(one.desired, runtime=runtime(target), approve=Approve.MANUAL)
+    for _ in range(30):
+        one.step()
+    assert one.record is not None
+    assert (one.record.release, one.record.change) == (release("2.3.1"), None)
+    assert any(told in text for text in one.told)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_way_back_up_keeps_the_state(seed: int) -> None:
+    """From 4.3 down to 3.9 state is given up; turned round, 4.3 reads what 3.9 wrote."""
+    one = world("4.3.1", seed)
+    ask(one, "3.9.1")
+    until(one, lambda: any(live.revision.runtime.release == release("3.9.1") for live in one.working()))
+    ask(one, "4.3.1")
+    until(one, lambda: settled(one))
+    assert max(generation for _, generation in one.claims) == 2
+
+
+def _astray(one: World, text: str) -> Revision:
+    """Gives a pod another revision, as if a late request had made it."""
+    live = one.working()[0]
+    other = Revision(name="app-streams-0123456789", number=9, runtime=runtime(text, image="app:late"), upgrade_from="")
+    one.revisions.append(other)
+    live.revision = other
+    return other
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_that_is_not_what_the_record_says_is_replaced(seed: int) -> None:
+    """A late request may make one that serves: it stops like any other, and does not block everything for ever."""
+    one = world("3.9.1", seed)
+    one.stops.clear()
+    other = _astray(one, "3.9.1")
+    until(one, lambda: settled(one))
+    assert one.stops == [(0, other.name)]
+
+
+def test_a_pod_of_a_release_that_the_record_does_not_know_is_told() -> None:
+    """The record may be an old copy: nothing is touched."""
+    one = world("3.9.1", 1)
+    one.stops.clear()
+    _astray(one, "4.3.1")
+    for _ in range(30):
+        one.step()
+    assert one.stops == []
+    assert any("Restore the latest record" in text for text in one.told)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_is_held_while_all_stop(seed: int) -> None:
+    """A person may hold it after the stop was decided; the others stop, and nothing starts before it is gone."""
+    one = world("2.3.1", seed)
+    one.desired = replace(one.desired, runtime=runtime("4.3.1"), offline_to="4.3.1")
+    until(one, lambda: one.record is not None and one.record.change is not None)
+    held = one.working()[0]
+    held.held = True
+    for _ in range(30):
+        one.step()
+    assert [live.index for live in one.pods.values()] == [held.index]
+    assert one.record is not None
+    assert one.record.change is not None
+    assert one.record.change.stage is Stage.STOPPING
+    held.held = False
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_outside_the_record_stop_one_by_one(seed: int) -> None:
+    """Also if several are left over, as after a record that was restored from a copy."""
+    one = world("3.9.1", seed, replicas=4)
+    assert one.record is not None
+    one.desired = desired("3.9.1", replicas=2)
+    one.record = replace(one.record, slots=one.record.slots[:2])
+    while len(one.pods) > 2:
+        one.step()
+        leaving = [live.index for live in one.working() if live.deleting_s is not None]
+        assert len(leaving) <= 1
+        assert not (leaving and one.ghosts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_another_image_while_all_start_follows_when_they_work(seed: int) -> None:
+    """Some are in the group already, so all cannot start over: the change ends, and the image comes one by one."""
+    one = world("2.3.1", seed)
+    one.desired = replace(one.desired, runtime=runtime("4.3.1"), offline_to="4.3.1")
+    until(one, lambda: {live.revision.runtime.release for live in one.working()} == {release("4.3.1")})
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    until(one, lambda: settled(one))
+
+
+def test_no_record_is_made_beside_pods_of_before() -> None:
+    """A pod that starts would join beside another release: a person deletes it, or restores the record."""
+    one = world("2.3.1", 1)
+    stopped(one, starts_s=1000.0)
+    one.record = None
+    ask(one, "3.9.1")
+    for _ in range(30):
+        one.step()
+    assert one.record is None
+    assert any("no record says what it runs" in text for text in one.told)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_member_that_is_not_ready_for_a_moment_is_not_stopped_beside_lost_ones(seed: int) -> None:
+    """It was stopped by us and is in the group again; another image is asked for while the others do not work."""
+    one = world("3.9.1", seed)
+    ask(one, "4.3.1")
+    until(one, lambda: any(live.revision.runtime.release == release("4.3.1") for live in one.working()))
+    one.broken.add("app:3.9.1")
+    for live in list(one.pods.values()):
+        if live.index != 2:
+            one.kill(live.index)
+    one.stops.clear()
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    for _ in range(40):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []
