@@ -184,3 +184,15 @@ async def test_revisions_of_long_ago_are_deleted() -> None:
     assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
     cluster.kube.objects.flush()
     assert len(list(cluster.kube.model.all(REVISIONS))) == KEPT
+
+
+async def test_lost_labels_of_a_record_come_back_with_the_next_spec() -> None:
+    """The record gets its label before anything else is written: the chart's policy admits no change without it."""
+    cluster = await running("2.3.1")
+    cluster.kube.objects.flush()
+    del cluster.kube.objects[CONFIG_MAPS.plural, "counts-streams"]["metadata"]["labels"]
+    cluster.ask(gate={"stableSeconds": 3, "threads": 1})
+    await cluster.run(3)
+    cluster.kube.objects.flush()
+    labels = cluster.kube.objects[CONFIG_MAPS.plural, "counts-streams"]["metadata"].get("labels") or {}
+    assert labels.get("kafkaquorum.io/streams-application") == "counts"

@@ -17,6 +17,7 @@ from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Revision
 from kafka_streams.model.plan import Plan
 from kafka_streams.resources import pods, stored
+from kafka_streams.resources.meta import labels
 from kit.clock import Clock
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, NotActing
 from kit.kube.protocol import (
@@ -103,7 +104,7 @@ class Executor:
                 await write(CONFIG_MAPS, namespace, body)
             case actions.KeepSpec(resource_version=version):
                 body = {
-                    "metadata": {"resourceVersion": version},
+                    "metadata": {"resourceVersion": version, "labels": labels(desired.name)},  # a restore may lose them
                     "data": stored.accepted_data(context.accepted),
                 }
                 await kube.patch(CONFIG_MAPS, namespace, names.record_name(desired.name), body)
