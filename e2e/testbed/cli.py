@@ -26,6 +26,7 @@ from testbed import (
     operatorimage,
     packages,
     sparkoperator,
+    streams,
 )
 from testbed.config import KAFKA_VERSIONS, Paths, default_paths
 from testbed.process import TestbedError, environment
@@ -198,6 +199,13 @@ def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def streams_jars(paths: Paths, options: argparse.Namespace) -> int:
+    """Print a directory for each release of Kafka Streams, with its jars in libs/; works without docker."""
+    for version in options.versions:
+        print(streams.ensure_jars(paths, version))
+    return 0
+
+
 def jmx_agent(paths: Paths, _: argparse.Namespace) -> int:
     """Print the path of the Prometheus JMX agent's jar, fetched if need be; works without docker."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -278,6 +286,7 @@ def _parser() -> argparse.ArgumentParser:
     add("versitygw-binary", versitygw_binary)
     add("page-browser", page_browser)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
+    add("streams-jars", streams_jars).add_argument("versions", nargs="+")
     add("jmx-agent", jmx_agent)
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)
