@@ -66,13 +66,14 @@ class Instance:
 
     def stop(self) -> bool:
         """Ends it as Kubernetes does; whether it ended by itself in time."""
-        if self.process is None:
+        process, self.process = self.process, None
+        if process is None:
             return True
-        self.process.terminate()
+        process.terminate()
         try:
-            self.process.wait(_STOP_S)
+            process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            process.kill()
             return False
         return True
 

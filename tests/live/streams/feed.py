@@ -1,7 +1,7 @@
 """Records for a counting application, all the time, and the comparison of its counts with what was produced.
 
-There are thousands of keys, so each one comes back after seconds only: a count that is lost while a task moves is not
-written over by the next record of the same key.
+There are so many keys that a key hardly comes back while a task moves: a count that is lost there is not hidden by the
+next record of the same key. At the end every key comes once more, so each count is read from the store again.
 """
 
 import random
@@ -9,13 +9,14 @@ import struct
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from tests.live.waiting import NeverHappenedError
 
-KEYS: Final = 4000
+KEYS: Final = 50_000
 RECORDS_S: Final = 250
 _TICK_S: Final = 0.1
 _READ_S: Final = 60.0
@@ -30,7 +31,7 @@ class Feed:
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
         self._topic, self._random = topic, random.Random(seed)
-        self._ending = threading.Event()
+        self._ending, self._paused = threading.Event(), threading.Event()
         self.produced: Counter[str] = Counter()
         self.failures: list[str] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -38,15 +39,28 @@ class Feed:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self.send(f"k{self._random.randrange(KEYS)}" for _ in range(int(RECORDS_S * _TICK_S)))
+            if not self._paused.is_set():
+                self._send(f"k{self._random.randrange(KEYS)}" for _ in range(int(RECORDS_S * _TICK_S)))
             time.sleep(_TICK_S)
-        self._producer.flush()
 
-    def send(self, keys: "object") -> None:
-        """Produces one record for each key."""
-        for key in keys:  # type: ignore[attr-defined]
+    def _send(self, keys: Iterable[str]) -> None:
+        for key in keys:
             self._producer.produce(self._topic, key=key, value=b"", on_delivery=self._delivered)
         self._producer.poll(0)
+
+    def pause(self) -> None:
+        """No more records until `resume`, after those of the present tick."""
+        self._paused.set()
+        time.sleep(2 * _TICK_S)
+
+    def resume(self) -> None:
+        """Goes on."""
+        self._paused.clear()
+
+    def burst(self, count: int) -> None:
+        """Produces one record for each of as many new keys, while the feed is paused."""
+        self._send(f"new{index}" for index in range(count))
+        assert self._producer.flush(_READ_S) == 0, "the burst is not acknowledged"
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -61,7 +75,15 @@ class Feed:
         self._ending.set()
         self._thread.join(_READ_S)
         assert not self._thread.is_alive(), "the feed did not end"
+        assert self._producer.flush(_READ_S) == 0, "the last records are not acknowledged"
         assert not self.failures, self.failures[:3]
+
+
+    def finish(self) -> None:
+        """Ends it with one record more for each key that was produced (AssertionError)."""
+        self.stop()
+        self._send(sorted(self.produced))
+        self.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

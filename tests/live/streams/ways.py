@@ -1,8 +1,9 @@
 """One release replaced by another, in one of the ways that people use, and what became of the counts.
 
 `one`: one instance after another gets the new release. `two`: the same with `upgrade.from`, and then again without.
-`offline`: all instances stop, and the new release starts when the group is empty. `offline-wiped`: the same, with the
-local state deleted. `stale`: offline, with an instance whose local state is older than the changelog; `stale-wiped`.
+`turned`: the first bounce of `two`, and then one back to the old release. `offline`: all instances stop, and the new
+release starts when the group is empty. `stale`: offline, with an instance whose local state is older than the changelog.
+In each of them an instance's local state can be deleted before it first starts with another release.
 """
 
 import shutil
@@ -13,29 +14,31 @@ from typing import Final
 
 from tests.live.streams.application import Application, Instance
 from tests.live.streams.broker import Broker
-from tests.live.streams.feed import KEYS, Difference, compare, counts
+from tests.live.streams.feed import Difference, compare, counts
 from tests.live.streams.application import PARTITIONS
-from tests.live.streams.gate import Failure, GateFailedError, members_of, pass_gate
+from tests.live.streams.gate import Failure, GateFailedError, deaths, members_of, pass_gate
 from tests.live.streams.releases import Streams
 from tests.live.streams.waiting import until
 from tests.live.waiting import NeverHappenedError
 
-WAYS: Final = ("one", "two", "offline", "offline-wiped", "stale", "stale-wiped")
+WAYS: Final = ("one", "two", "turned", "offline", "stale")
 WORKS: Final = "works"
 FAILS: Final = "fails"
 WRONG: Final = "wrong counts"
 _EMPTY_S: Final = 30.0
 _CONSUMED_S: Final = 60.0
+_BURST: Final = 3000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is measured; `config` of the new release only."""
+    """What is measured; `wiped` deletes local state, `config` is of the new release only."""
 
     old: Streams
     new: Streams
     way: str
     upgrade_from: str | None = None
+    wiped: bool = False
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -88,25 +91,34 @@ def measure(broker: Broker, case: Case, name: str, directory: Path) -> Result:
 def _change(application: Application, case: Case, result: Result) -> None:
     match case.way:
         case "one":
-            _bounce(application, case, case.upgrade_from)
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from, wipe=case.wiped)
         case "two":
-            _bounce(application, case, case.upgrade_from)
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from, wipe=case.wiped)
             result.between = application.group().versions()
-            _bounce(application, case, None)
-        case "offline" | "offline-wiped":
-            _offline(application, case, wipe=case.way == "offline-wiped")
-        case "stale" | "stale-wiped":
-            _stale(application, case, wipe=case.way == "stale-wiped")
+            _bounce(application, case, case.new)
+        case "turned":
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from)
+            result.between = application.group().versions()
+            _bounce(application, case, case.old, wipe=case.wiped)
+        case "offline":
+            _offline(application, case)
+        case "stale":
+            _stale(application, case)
         case _:
             raise ValueError(f"{case.way} is none of {WAYS}")
 
 
-def _bounce(application: Application, case: Case, upgrade_from: str | None) -> None:
-    """One instance at a time, each behind a gate (GateFailedError)."""
+def _bounce(
+    application: Application, case: Case, release: Streams, *, upgrade_from: str | None = None, wipe: bool = False
+) -> None:
+    """One instance at a time, the last one first as a StatefulSet does, each behind a gate (GateFailedError)."""
     for each in reversed(application.instances):
         old_ids = members_of(application, each)
         each.stop()
-        application.start(each, case.new, upgrade_from=upgrade_from, **case.config)
+        if wipe:
+            shutil.rmtree(each.state_dir)
+        config = case.config if release is case.new else {}
+        application.start(each, release, upgrade_from=upgrade_from, **config)
         pass_gate(application, 3, each, old_ids)
 
 
@@ -126,28 +138,32 @@ def _empty(application: Application) -> None:
     until("an empty group", empty, deadline_s=_EMPTY_S)
 
 
-def _offline(application: Application, case: Case, *, wipe: bool) -> None:
+def _offline(application: Application, case: Case) -> None:
     _stop_all(application, application.instances)
     _empty(application)
     for each in application.instances:
-        if wipe:
+        if case.wiped:
             shutil.rmtree(each.state_dir)
         application.start(each, case.new, upgrade_from=case.upgrade_from, **case.config)
     pass_gate(application, 3, None, set())
 
 
-def _stale(application: Application, case: Case, *, wipe: bool) -> None:
-    """The first instance stops, and the others go on counting; then it alone starts with the new release.
+def _stale(application: Application, case: Case) -> None:
+    """The first instance stops, the others count new keys, and then it alone starts with the new release.
 
-    So all of its tasks restore from where its own state ends, which an ordinary rebalance does too.
+    So its tasks restore from where its own state ends, as after any rebalance that moved a task away and back. No key
+    of that part of the changelog comes again before the end.
     """
+    assert application.feed is not None
     first, *others = application.instances
-    old_ids = members_of(application, first)
+    application.feed.pause()
     first.stop()
-    pass_gate(application, 2, None, old_ids)
+    application.feed.burst(_BURST)
+    _consumed(application)
     _stop_all(application, others)
     _empty(application)
-    if wipe:
+    application.feed.resume()
+    if case.wiped:
         shutil.rmtree(first.state_dir)
     application.start(first, case.new, upgrade_from=case.upgrade_from, **case.config)
     pass_gate(application, 1, first, set())
@@ -172,10 +188,15 @@ def _versions_at_rest(application: Application) -> list[list[int]]:
 def _difference(application: Application) -> Difference:
     """Stops the feed, waits until everything is counted, and compares (GateFailedError)."""
     assert application.feed is not None
-    assert application.offsets is not None
-    application.feed.send(f"k{index}" for index in range(KEYS))
-    application.feed.stop()
+    application.feed.finish()
+    _consumed(application)
+    return compare(application.feed.produced, counts(application.broker.bootstrap, application.output, PARTITIONS))
+
+
+def _consumed(application: Application) -> None:
+    """Waits until the committed offsets are the ends of the input (GateFailedError)."""
     offsets = application.offsets
+    assert offsets is not None
 
     def consumed() -> bool | None:
         return True if offsets.committed() == offsets.ends() else None
@@ -183,5 +204,4 @@ def _difference(application: Application) -> Difference:
     try:
         until("everything consumed", consumed, deadline_s=_CONSUMED_S)
     except NeverHappenedError as error:
-        raise GateFailedError(Failure(reason=str(error), died=())) from None
-    return compare(application.feed.produced, counts(application.broker.bootstrap, application.output, PARTITIONS))
+        raise GateFailedError(deaths(application) or Failure(reason=str(error), died=())) from None

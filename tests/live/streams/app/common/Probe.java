@@ -1,4 +1,7 @@
+import java.lang.reflect.Field;
 import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
 
@@ -20,8 +23,15 @@ public final class Probe {
         Runtime.getRuntime().halt(0); // clients that were made and not started have threads
     }
 
-    private static String result(Properties config, String setting) {
-        if (!StreamsConfig.configDef().names().contains(setting)) {
+    /** 0.10.0 has no public way to ask. */
+    private static Set<String> settings() throws ReflectiveOperationException {
+        Field definition = StreamsConfig.class.getDeclaredField("CONFIG");
+        definition.setAccessible(true);
+        return ((ConfigDef) definition.get(null)).names();
+    }
+
+    private static String result(Properties config, String setting) throws ReflectiveOperationException {
+        if (!settings().contains(setting)) {
             return "ignored\t";
         }
         try {
