@@ -15,6 +15,7 @@ RUN if ls /wheels/*.whl > /dev/null 2>&1; then offline="--no-index --find-links 
  && find /packages -type d -name tests -prune -exec rm -r {} +
 COPY operator/kafka_brokers /packages/kafka_brokers
 COPY operator/kafka_quorum /packages/kafka_quorum
+COPY operator/kafka_streams /packages/kafka_streams
 COPY operator/kit /packages/kit
 # The Prometheus JMX agent, which controllers load while they migrate from ZooKeeper: from the build context, or from
 # Maven Central; the same file either way. It has no licence in it: its own is Apache-2.0, that of a part BSD-3-Clause.
@@ -30,7 +31,7 @@ RUN cd /agent && jar=jmx_prometheus_javaagent.jar \
 COPY LICENSE licenses.py /licenses/
 # Every package brings its licence, or the build fails.
 RUN python /licenses/licenses.py /packages /licenses/LICENSE
-RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kit
+RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kafka_streams /packages/kit
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator

@@ -27,7 +27,7 @@ ROWS = {
 def added(addition: Addition, place: Path) -> Path:
     """A copy of the source with this addition."""
     source = place / "operator"
-    for package in ("kafka_brokers", "kafka_quorum", "kit"):
+    for package in ("kafka_brokers", "kafka_quorum", "kafka_streams", "kit"):
         shutil.copytree(SOURCE / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name, old, new in addition.edits:
         path = source / "kafka_quorum" / name

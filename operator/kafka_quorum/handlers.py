@@ -30,8 +30,13 @@ from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.broker_admin import KafkaBrokers
 from kafka_quorum.wire.drivers import AgentDrivers
+from kafka_quorum.wire.group_admin import KafkaGroups
 from kafka_quorum.wire.running import ConfluentSettings
 from kafka_quorum.wire.zookeeper import KazooZooKeepers
+from kafka_streams.kind import APPLICATIONS
+from kafka_streams.model.names import LABEL_APPLICATION
+from kafka_streams.observe.gather import Edges
+from kafka_streams.reconcile import ApplicationReconciler
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
@@ -85,9 +90,9 @@ class Edge:
         """Open the edges."""
         self._kube = await connect(FIELD_MANAGER)
         self._controllers = KafkaControllers()
-        running, brokers = ConfluentSettings(), KafkaBrokers()
+        running, brokers, groups = ConfluentSettings(), KafkaBrokers(), KafkaGroups()
         zookeepers, drivers = KazooZooKeepers(), AgentDrivers()
-        self._closers += [running.close, brokers.close, zookeepers.close]
+        self._closers += [running.close, brokers.close, groups.close, zookeepers.close]
         self._lease = Lease(
             self._kube,
             self._clock,
@@ -114,15 +119,27 @@ class Edge:
             settings=self.settings,
             may_act=self._lease.held,
         )
+        applications = ApplicationReconciler(
+            kube=self._kube,
+            edges=Edges(groups=groups, versions=brokers),
+            clock=self._clock,
+            ids=SystemIds(),
+            settings=self.settings,
+            may_act=self._lease.held,
+        )
         self._serve(self._kube, QUORUMS, LABEL_QUORUM, Loops(quorums))
         self._serve(self._kube, POOLS, LABEL_POOL, Loops(pools))
+        self._serve(self._kube, APPLICATIONS, LABEL_APPLICATION, Loops(applications))
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
         self._begin("heartbeat", self._beats)
         self._begin("lease", partial(self._lease.keep, self._wake_all))
-        # Kopf ends if it may not watch a kind, as before the rights of an upgrade are granted: pools are watched here.
-        for namespace in self.settings.namespaces or ("",):
-            watch = Watch(self._kube, POOLS, namespace, "")
-            self._begin(f"watch of {POOLS.plural} {namespace}".rstrip(), partial(watch.follow, self._pool))
+        # Kopf ends if it may not watch a kind, as before the rights of an upgrade are granted: these are watched here.
+        for kind in (POOLS, APPLICATIONS):
+            for namespace in self.settings.namespaces or ("",):
+                watch = Watch(self._kube, kind, namespace, "")
+                self._begin(
+                    f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self._own, kind))
+                )
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
             for namespace in self.settings.namespaces or ("",):
@@ -192,10 +209,10 @@ class Edge:
         for one in self._served.values():
             one.loops.wake_all()
 
-    def _pool(self, metadata: Json) -> None:
-        """Wake a pool that was created, changed or deleted."""
+    def _own(self, kind: ResourceType, metadata: Json) -> None:
+        """Wake a resource of this kind that was created, changed or deleted."""
         key = ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", "")))
-        self.wake(POOLS, key, create=True, resource_version=str(metadata.get("resourceVersion", "")))
+        self.wake(kind, key, create=True, resource_version=str(metadata.get("resourceVersion", "")))
 
     def _part(self, one: Served, metadata: Json) -> None:
         """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""

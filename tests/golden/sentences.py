@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeGuard, cast
 
 GOLDEN: Final = Path(__file__).with_name("sentences.txt")
 SOURCE: Final = Path(__file__).parents[2] / "operator"
-PACKAGES: Final = ("kafka_brokers", "kafka_quorum", "kit")
+PACKAGES: Final = ("kafka_brokers", "kafka_quorum", "kafka_streams", "kit")
 NOT_READ: Final = frozenset(
     {
         "kafka_brokers/api/crd.py",

@@ -30,6 +30,8 @@ from kafka_quorum.wire.connection import Limits
 CONTROLLER = 3000
 INTERNAL = "REPLICATION"
 _CLIENT_S = 20.0
+_LISTS_FENCED = "4"
+"""Brokers before this release list neither fenced brokers nor partitions in pages; Metadata has what they know."""
 
 
 @dataclass(slots=True)
@@ -255,8 +257,12 @@ class LiveBrokers:
         wanted = set(node_ids or self.brokers)
 
         async def unfenced() -> bool | None:
-            rows = await self.registered(self.brokers[min(wanted)].endpoint)
-            return True if wanted <= {each for each, row in rows.items() if not row.fenced} else None
+            at = self.brokers[min(wanted)].endpoint
+            if self.kafka.version < _LISTS_FENCED:
+                there = {int(row.node_id) for row in (await self.client.metadata(at, partitions=False)).brokers}
+            else:
+                there = {each for each, row in (await self.registered(at)).items() if not row.fenced}
+            return True if wanted <= there else None
 
         await wait_for(f"unfenced brokers {sorted(wanted)}", unfenced)
 
@@ -322,7 +328,10 @@ class LiveBrokers:
 
     async def _known(self, name: str, partitions: int) -> None:
         async def known() -> bool | None:
-            rows = await self.client.describe_partitions(self.any())
+            if self.kafka.version < _LISTS_FENCED:
+                rows = (await self.client.metadata(self.any())).partitions
+            else:
+                rows = await self.client.describe_partitions(self.any())
             return True if sum(row.at.topic == name for row in rows) == partitions else None
 
         await wait_for(f"topic {name}", known)

@@ -21,7 +21,12 @@ from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
 
 HOST = "127.0.0.1"
 ALL_VERSIONS = {
+    2: (1, 11),
     3: (0, 13),
+    9: (1, 10),
+    10: (0, 6),
+    15: (0, 6),
+    16: (0, 5),
     18: (0, 5),
     32: (1, 4),
     35: (1, 5),
@@ -37,6 +42,7 @@ ALL_VERSIONS = {
     75: (0, 0),
     80: (0, 1),
     81: (0, 0),
+    89: (0, 0),
     94: (0, 0),
 }
 

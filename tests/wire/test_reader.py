@@ -285,6 +285,7 @@ def _value(kind: Any, declared: object, pick: random.Random) -> Any:  # noqa: AN
         return pick.choice([0, -1, high - 1, -high, pick.randrange(-high, high)])
     others: dict[object, Callable[[], object]] = {
         "bool": lambda: pick.random() < 0.5,
+        "bytes": lambda: pick.randbytes(pick.choice([0, 1, 126, 127, 128, 5000])),
         "uint16": lambda: pick.randrange(2**16),
         "uuid": lambda: pick.choice([None, uuid.UUID(int=pick.randrange(1, 2**128))]),
         "error_code": lambda: pick.choice(list(ErrorCode)),

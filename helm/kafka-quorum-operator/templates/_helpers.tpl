@@ -58,6 +58,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [kafkabrokerpools/status]
   verbs:
     - patch # what is seen and done; guarded by the resource version. The spec is never written
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkastreamsapplications]
+  verbs:
+    - get # read again before an act
+    - list # every application at the start
+    - watch # changes of a spec
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkastreamsapplications/status]
+  verbs:
+    - patch # what is seen and done; guarded by the resource version. The spec is never written
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs:

@@ -29,6 +29,17 @@ MAX_VALUE_BYTES: Final = 32_767
 """The limit of a setting's value; Kafka's longest are lists of addresses or of principals."""
 MAX_PATH_BYTES: Final = 4_096
 """The limit of a log directory's path, as Linux has it."""
+MAX_CLIENT_BYTES: Final = 1_024
+"""The limit of a client's or a member's id: a client may choose one that is longer than any name of Kafka's."""
+MAX_MEMBERS: Final = 4_096
+"""The limit of members of one group: for a Streams application one for each thread."""
+MAX_GROUPS: Final = 20_000
+"""The limit of groups that one broker coordinates."""
+MAX_BLOB_BYTES: Final = 1024 * 1024
+"""The limit of bytes that a member of a group passes through its coordinator.
+
+Kafka stores a whole group in one record, whose default limit (`message.max.bytes`) is about this.
+"""
 MAX_BROKERS: Final = 5_000
 """The limit of registered brokers, fenced ones too."""
 MAX_PARTITIONS: Final = 200_000
@@ -43,9 +54,16 @@ class Bound:
     plural: str
 
 
-UNCLEAN: Final = frozenset({"error_message", "value"})
+UNCLEAN: Final = frozenset({"error_message", "metadata", "value"})
 """Texts that may hold any character: whoever reads the answer cleans them."""
-_STRINGS: Final = {"error_message": MAX_WORDS_BYTES, "value": MAX_VALUE_BYTES, "log_dir": MAX_PATH_BYTES}
+_STRINGS: Final = {
+    "error_message": MAX_WORDS_BYTES,
+    "value": MAX_VALUE_BYTES,
+    "log_dir": MAX_PATH_BYTES,
+    "client_id": MAX_CLIENT_BYTES,
+    "member_id": MAX_CLIENT_BYTES,
+    "metadata": MAX_VALUE_BYTES,
+}
 
 
 def string_bound(field: str) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin
 
 from kio.schema.errors import ErrorCode
 
-from kafka_quorum.wire.bounds import MAX_TAGGED_FIELDS, UNCLEAN, Bound, string_bound
+from kafka_quorum.wire.bounds import MAX_BLOB_BYTES, MAX_TAGGED_FIELDS, UNCLEAN, Bound, string_bound
 from kafka_quorum.wire.requests.table import list_bound
 from kit.text import is_clean
 
@@ -222,12 +222,17 @@ def _single(name: str, read_value: _Read) -> _Step:
 
 
 def _field(schema: type, field: "Field[Any]", flexible: bool) -> tuple[_Read, int]:  # noqa: FBT001 - a message's form
-    """How a list, an entity that may be absent, or a text is read, and the fewest bytes that it takes."""
+    """How a list, an entity, bytes or a text are read, and the fewest bytes that they take."""
     kind, name, optional = _present(field.type), field.name, _is_optional(field.type)
     if get_origin(kind) is tuple:
         return _list(schema, field, get_args(kind)[0], flexible=flexible), 1 if flexible else 4
-    if is_dataclass(kind) and optional:
-        return (lambda cursor: _nullable(_plan(cast("Hashable", kind)), cursor, name)), 1
+    if is_dataclass(kind):
+        inner = _plan(cast("Hashable", kind))
+        if optional:
+            return (lambda cursor: _nullable(inner, cursor, name)), 1
+        return (lambda cursor: _entity(inner, cursor)), inner.least_bytes
+    if field.metadata.get("kafka_type") == "bytes" and not optional:
+        return (lambda cursor: _blob(cursor, name, flexible=flexible)), 1 if flexible else 4
     if field.metadata.get("kafka_type") != "string":
         raise TypeError(f"{schema.__qualname__}.{name} is of a type that is not read here")
     most = string_bound(name)
@@ -238,11 +243,13 @@ def _field(schema: type, field: "Field[Any]", flexible: bool) -> tuple[_Read, in
 
 
 def _list(schema: type, field: "Field[Any]", inner: Any, *, flexible: bool) -> _Read:  # noqa: ANN401 - a type
-    """How a list of entities or of whole numbers is read; None for one that is null, if it may be."""
+    """How a list of entities, texts or whole numbers is read; None for one that is null, if it may be."""
     bound, optional = list_bound(schema, field.name), _is_optional(field.type)
     if is_dataclass(inner):
         hashable = cast("Hashable", inner)
         return lambda cursor: _array(_plan(hashable), bound, cursor, flexible=flexible, optional=optional)
+    if field.metadata.get("kafka_type") == "string" and not optional:
+        return lambda cursor: _strings(bound, field.name, cursor, flexible=flexible)
     if field.metadata.get("kafka_type") != "int32":
         raise TypeError(f"{schema.__qualname__}.{field.name} is a list of {inner}, which is not read here")
     return lambda cursor: _integers(bound, cursor, flexible=flexible, optional=optional)
@@ -299,6 +306,23 @@ def _nullable(plan: _Plan, cursor: Cursor, name: str) -> Any:  # noqa: ANN401 - 
     if mark not in (_ABSENT, _PRESENT):
         raise ReadError(f"the presence of {name} is {mark}")
     return None if mark == _ABSENT else _entity(plan, cursor)
+
+
+def _strings(bound: Bound, name: str, cursor: Cursor, *, flexible: bool) -> tuple[str | None, ...]:
+    count = _count(bound, 1 if flexible else 2, cursor, flexible=flexible, optional=False) or 0
+    most = string_bound(name)
+    return tuple(_string(cursor, name, most, flexible=flexible, optional=False) for _ in range(count))
+
+
+def _blob(cursor: Cursor, name: str, *, flexible: bool) -> bytes:
+    """Bytes whose form the message does not say."""
+    what = f"the length of {name}"
+    length: int = cursor.varint(what) - 1 if flexible else cursor.numbers(_INT32, what)[0]
+    if length < 0:
+        raise ReadError(f"{what} is {length}")
+    if length > MAX_BLOB_BYTES:
+        raise ReadError(f"{name} has {length} bytes, at most {MAX_BLOB_BYTES} are read")
+    return cursor.take(length, name)
 
 
 def _string(cursor: Cursor, name: str, most: int, *, flexible: bool, optional: bool) -> str | None:

@@ -11,6 +11,8 @@ from datetime import timedelta
 from kio.static.primitive import i16, i32, i32Timedelta, u16
 
 from kafka_quorum.model.ids import DirectoryID, uuid_from_bytes, uuid_to_bytes
+from kit.parsing import quoted
+from kit.text import NAME_MAX_CHARS, is_clean
 
 
 def at_least(least: int, what: str, value: int) -> int:
@@ -27,6 +29,13 @@ def once(what: str, values: Sequence[object]) -> None:
         if value in seen or value == "":
             raise ValueError(f"{what} {value} is listed twice" if value else f"a {what} has no name")
         seen.add(value)
+
+
+def group_name(group: str) -> str:
+    """A group's id that can be sent, and shown."""
+    if not is_clean(group, max_chars=NAME_MAX_CHARS):
+        raise ValueError(f"{quoted(group)} is no group id")
+    return group
 
 
 def timeout(timeout_ms: int) -> i32Timedelta:

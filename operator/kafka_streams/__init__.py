@@ -1,0 +1,1 @@
+"""The resource `KafkaStreamsApplication`: the pods of one application id, and its safe way between two releases."""

@@ -1,0 +1,1 @@
+"""Actions are executed, and their results are outcomes."""

@@ -1,0 +1,1 @@
+"""The models of the custom resource, its rules, and the validation into `Desired`."""

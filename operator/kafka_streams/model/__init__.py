@@ -1,0 +1,1 @@
+"""The domain as frozen values: releases, ways, what is desired and what was observed. No I/O."""

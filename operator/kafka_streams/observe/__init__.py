@@ -1,0 +1,1 @@
+"""Kubernetes objects and the group's answers, gathered into one `Observed`."""

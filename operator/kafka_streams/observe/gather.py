@@ -1,0 +1,134 @@
+"""One look: the Kubernetes objects of a snapshot, and what the brokers answer about the group and themselves."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kafka_quorum.api.features import METADATA, metadata_version_name
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.groups import LogEnd
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.quorum import Endpoint, NodeVersions
+from kafka_quorum.wire.groups import Groups
+from kafka_streams.model.application import Desired
+from kafka_streams.model.membership import Group
+from kafka_streams.model.observed import Memory, Observed
+from kafka_streams.model.release import StreamsRelease
+from kafka_streams.observe.ends import log_ends
+from kafka_streams.observe.group import look
+from kafka_streams.observe.snapshot import Snapshot
+from kafka_streams.observe.view import group_from, remembered
+from kit.clock import Clock
+
+LOOK_MAX_S: Final = 15.0
+"""The longest time between two looks that counts: what was not looked at is not known."""
+_ANYBODY: Final = NodeID(-1)
+"""The node id of a server that is only known by its address."""
+
+
+class Versions(Protocol):
+    """What is asked of a broker about itself."""
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """Supported ranges and finalized levels, as this node reports them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """The two edges to Kafka."""
+
+    groups: Groups
+    versions: Versions
+
+
+async def observe(edges: Edges, clock: Clock, taken: Snapshot, desired: Desired, memory: Memory) -> Observed:
+    """The whole look. It raises nothing: what is not answered is Unknown."""
+    looked_at_s = clock.monotonic()
+    endpoints = _endpoints(taken.servers)
+    group: Knowable[Group]
+    brokers: Knowable[frozenset[StreamsRelease]]
+    if isinstance(endpoints, Unknown):
+        group, brokers = endpoints, endpoints
+    else:
+        group = await _group(edges.groups, endpoints.value, desired.application_id)
+        brokers = await _releases(edges, endpoints.value) if _needs_brokers(taken, desired) else _not_needed()
+    return Observed(
+        record=taken.record,
+        pods=taken.pods,
+        claims=taken.claims,
+        revisions=taken.revisions,
+        group=group,
+        brokers=brokers,
+        memory=remembered(group, memory, looked_at_s, LOOK_MAX_S),
+        looked_at_s=looked_at_s,
+        record_fault=taken.record_fault,
+        unreadable=tuple(
+            f"{one.kind} {one.name} cannot be read: {one.why}. It counts neither as there nor as gone"
+            for one in taken.unreadable
+        ),
+        spec_kept=taken.spec_kept,
+    )
+
+
+def _not_needed() -> Unknown:
+    return Unknown(reason="the release stays the same, so the brokers were not asked")
+
+
+def _needs_brokers(taken: Snapshot, desired: Desired) -> bool:
+    """Whether a way is to be found."""
+    record = taken.record
+    runtime = desired.runtime
+    return record is not None and (record.release, record.protocol) != (runtime.release, runtime.protocol)
+
+
+def _endpoints(servers: Knowable[tuple[str, ...]]) -> Knowable[tuple[Endpoint, ...]]:
+    if isinstance(servers, Unknown):
+        return servers
+    found = []
+    for text in servers.value:
+        host, _, port = text.rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:  # noqa: PLR2004 - ports
+            return Unknown(reason=f"{text} is no HOST:PORT: correct spec.bootstrap")
+        found.append(Endpoint(node_id=_ANYBODY, host=host, port=int(port)))
+    return Known(value=tuple(found)) if found else Unknown(reason="spec.bootstrap names no brokers")
+
+
+async def _group(groups: Groups, endpoints: tuple[Endpoint, ...], group_id: str) -> Knowable[Group]:
+    seen = await look(groups, endpoints, group_id)
+    if isinstance(seen, Unknown):
+        return seen
+    committed = seen.value.committed
+    partitions = [] if isinstance(committed, Unknown) else [row.at for row in committed.value]
+    ends = await log_ends(groups, endpoints[0], partitions, LogEnd.LATEST)
+    return Known(value=group_from(seen.value, ends))
+
+
+async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[frozenset[StreamsRelease]]:
+    """The releases of all brokers, by the metadata.version that each of them supports.
+
+    No request names a broker's release, so its patch is not known: 0 stands for it, which is the careful reading.
+    """
+    found: set[StreamsRelease] = set()
+    try:
+        metadata = await edges.groups.metadata(endpoints[0], partitions=False)
+        for row in metadata.brokers:
+            answer = await edges.versions.api_versions(Endpoint(node_id=row.node_id, host=row.host, port=row.port))
+            level = next((one.max_level for one in answer.supported if one.name == METADATA), None)
+            line = None if level is None else _line(level)
+            if line is None:
+                said = "does not say" if level is None else f"says {level}, which is later than this operator knows,"
+                return Unknown(reason=f"broker {row.node_id} {said} as its highest metadata.version")
+            found.add(StreamsRelease(line, 0))
+    except KafkaError as error:
+        return Unknown(reason=f"the releases of the brokers are not known: {error}")
+    return Known(value=frozenset(found)) if found else Unknown(reason="no broker is listed")
+
+
+def _line(level: int) -> tuple[int, int] | None:
+    """The release line whose highest metadata.version this is, by its name: `4.4-IV2` is of 4.4."""
+    name = metadata_version_name(level)
+    if name is None:
+        return None
+    major, _, rest = name.partition(".")
+    minor = rest.partition("-")[0]
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None

@@ -1,0 +1,184 @@
+"""The Kubernetes objects of one application, listed once and read: what exists, and what of it cannot be understood."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from kafka_brokers.kind import POOLS
+from kafka_brokers.model.names import bootstrap_name
+from kafka_quorum.model.formats import LaterFormat
+from kafka_quorum.model.formats import Unreadable as UnreadableError
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_streams.kind import APPLICATIONS
+from kafka_streams.model import names
+from kafka_streams.model.observed import Claim, Pod, Revision
+from kafka_streams.model.record import Record
+from kafka_streams.observe.objects import claim_from, pod_from
+from kafka_streams.resources.meta import foreign_controller
+from kafka_streams.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, KubeApi
+from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
+
+PODS_MAX: Final = 500
+PROPERTIES_MAX_CHARS: Final = 64 * 1024
+"""The longest file of properties: it is stored in every revision."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """An object that exists and cannot be read; it never counts as absent."""
+
+    kind: str
+    name: str
+    why: str
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The Kubernetes objects of one application, as one round of requests found them.
+
+    `configs` are the names of config maps with a revision's file of properties. `servers` are where the pools that the
+    spec names are reached, HOST:PORT.
+    """
+
+    resource: Json
+    record: Record | None
+    record_fault: str
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    revisions: tuple[Revision, ...]
+    configs: frozenset[str]
+    properties: Knowable[str]
+    servers: Knowable[tuple[str, ...]]
+    unreadable: tuple[Unread, ...]
+    taken_at_s: float
+    accepted: str = ""
+    accepted_spec: Json | None = None
+
+    @property
+    def spec_kept(self) -> bool:
+        """Whether the resource's spec is the one that was accepted last, or is too long to be stored."""
+        return self.accepted == accepted_text(self.resource.get("spec") or {})
+
+
+async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
+    """Everything of an application, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
+    taken_at_s = clock.monotonic()
+    resource = await kube.get(APPLICATIONS, namespace, name)
+    if resource is None:
+        return None
+    labels = {names.LABEL_APPLICATION: name}
+    kinds = (CLAIMS, CONFIG_MAPS, REVISIONS, PODS)
+    claims, configs, revisions, pods = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in kinds))
+    if len(pods) > PODS_MAX:
+        raise KubeError(f"{len(pods)} pods have labels of application {name}, at most {PODS_MAX} are looked at")
+    stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
+    record, fault = _record(stored)
+    properties, servers = await asyncio.gather(
+        _properties(kube, namespace, resource), _servers(kube, namespace, resource)
+    )
+    container = _text(resource, "container") or "app"
+    own = [item for item in pods if foreign_controller(item) is None]
+    known_pods, bad_pods = _parsed("Pod", own, lambda item: pod_from(item, container))
+    known_claims, bad_claims = _parsed("PersistentVolumeClaim", claims, lambda item: claim_from(item, name))
+    of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
+    readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
+    text = stored_text(stored) if stored is not None else ""
+    return Snapshot(
+        resource=resource,
+        record=record,
+        record_fault=fault,
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        revisions=readable,
+        configs=frozenset(item["metadata"]["name"] for item in configs),
+        properties=properties,
+        servers=servers,
+        unreadable=(*bad_pods, *bad_claims, *bad_revisions),
+        taken_at_s=taken_at_s,
+        accepted=text,
+        accepted_spec=_accepted(text, name),
+    )
+
+
+def _record(stored: Json | None) -> tuple[Record | None, str]:
+    """The record, and why it cannot be read."""
+    if stored is None:
+        return None, ""
+    if foreign_controller(stored) is not None:
+        return None, f"ConfigMap {stored['metadata']['name']}: something else controls it. Remove that reference"
+    try:
+        return record_from(stored), ""
+    except UnreadableError as error:
+        return None, str(error)
+
+
+def _accepted(text: str, name: str) -> Json | None:
+    """The spec that was accepted last; None if none can be read."""
+    try:
+        return accepted_from(text, f"ConfigMap {names.record_name(name)}") if text else None
+    except UnreadableError:
+        return None
+
+
+async def _properties(kube: KubeApi, namespace: str, resource: Json) -> Knowable[str]:
+    """The file of `upgradeFrom.configMap`; empty if the spec names none."""
+    asked = (resource.get("spec") or {}).get("upgradeFrom")
+    config, key = (asked.get("configMap"), asked.get("key")) if isinstance(asked, dict) else ("", "")
+    if not isinstance(config, str) or not isinstance(key, str) or not config or not key:
+        return Known(value="")
+    item = await kube.get(CONFIG_MAPS, namespace, config)
+    text = None if item is None else (item.get("data") or {}).get(key)
+    if not isinstance(text, str):
+        return Unknown(reason=f"config map {config} has no key {key}: create it, or correct the name")
+    if len(text) > PROPERTIES_MAX_CHARS:
+        return Unknown(reason=f"key {key} of config map {config} has more than {PROPERTIES_MAX_CHARS} characters")
+    if any(line.partition("=")[0].strip() == "upgrade.from" for line in text.splitlines()):
+        return Unknown(reason=f"key {key} of config map {config} sets upgrade.from, which the operator does: remove it")
+    return Known(value=text)
+
+
+async def _servers(kube: KubeApi, namespace: str, resource: Json) -> Knowable[tuple[str, ...]]:
+    """Where brokers are reached: what the spec says, or the first listener of each pool that it names."""
+    asked = (resource.get("spec") or {}).get("bootstrap")
+    asked = asked if isinstance(asked, dict) else {}
+    servers, pools = asked.get("servers"), asked.get("pools")
+    if isinstance(servers, str) and servers:
+        return Known(value=tuple(servers.split(",")))
+    found: list[str] = []
+    for pool in pools if isinstance(pools, list) else ():
+        item = await kube.get(POOLS, namespace, str(pool))
+        if item is None:
+            return Unknown(reason=f"KafkaBrokerPool {pool} does not exist: create it, or correct spec.bootstrap.pools")
+        listeners = (item.get("spec") or {}).get("listeners") or [{"port": 9092}]
+        port = listeners[0].get("port") if isinstance(listeners[0], dict) else None
+        found.append(f"{bootstrap_name(str(pool))}.{namespace}.svc:{port}")
+    return Known(value=tuple(found)) if found else Unknown(reason="spec.bootstrap names no brokers")
+
+
+def _text(resource: Json, key: str) -> str:
+    value = (resource.get("spec") or {}).get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _parsed(
+    kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
+) -> tuple[tuple[T, ...], tuple[Unread, ...]]:
+    """The results of `parse` without its Nones, and the objects that it cannot understand."""
+    found: list[T] = []
+    bad: list[Unread] = []
+    for item in items:
+        try:
+            value = parse(item)
+        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object unknown
+            name = clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS)
+            why = clean(str(error), max_chars=WORDS_MAX_CHARS)
+            bad.append(Unread(kind=kind, name=name, why=why, later=isinstance(error, LaterFormat)))
+        else:
+            found.extend([] if value is None else [value])
+    return tuple(found), tuple(bad)

@@ -1,0 +1,1 @@
+"""What to do: which way leads from one release to another, and which act is next. Pure."""

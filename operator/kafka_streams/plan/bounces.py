@@ -1,0 +1,127 @@
+"""An open change, while instances restart one after the other: the next stop, the next step, the end. Pure."""
+
+from dataclasses import replace
+
+from kafka_quorum.model.permit import Permit, Verdict
+from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
+from kafka_streams.model.plan import Part, Severity, Wait, waiting
+from kafka_streams.model.record import Change, Slot, with_slots
+from kafka_streams.model.way import Step
+from kafka_streams.plan.facts import Situation, bouncing
+from kafka_streams.plan.gates import against_back
+from kafka_streams.plan.guards.rule12_instances import may_step, may_stop
+
+
+def bounces(situation: Situation) -> Part:
+    """The next act of an open change; nothing if none is open."""
+    change = bouncing(situation)
+    if change is None:
+        return Part()
+    made = situation.revision_of(change.present)
+    if made is None:
+        text = f"It is not known what instances of {change.present.release} are made from: their revision is gone"
+        return waiting(Severity.HELD, "RevisionGone", text)
+    name, _ = made
+    begun = _begun(situation)
+    if begun is not None:
+        return begun
+    for slot in _order(situation, name):
+        if slot.revision != name:
+            return _stop(situation, change, slot, name)
+    return _next(situation, change, name)
+
+
+def _order(situation: Situation, name: str) -> list[Slot]:
+    """First an instance that is away, then those that do not take part, then by place, the highest first."""
+
+    def rank(slot: Slot) -> tuple[bool, bool, int]:
+        pod = situation.observed.pod(slot)
+        return (not slot.away, pod is not None and pod.serves, -slot.index)
+
+    return sorted((slot for slot in situation.record.slots if slot.revision != name), key=rank)
+
+
+def _begun(situation: Situation) -> Part | None:
+    """An instance that was stopped: its old pod goes, its new one comes, and it is back."""
+    for slot in situation.record.slots:
+        if not slot.away:
+            continue
+        pod = situation.observed.pod(slot)
+        if pod is not None and not pod.deleting and (pod.revision, pod.generation) != (slot.revision, slot.generation):
+            verdict = may_stop(situation, slot)
+            if not isinstance(verdict, Permit):
+                return _refused(slot, verdict)
+            text = f"pod {pod.name} stops: instance {slot.index} starts again from {slot.revision}"
+            return Part(exclusive=StopPod(pod=pod, message=text, permit=verdict), verdicts=(verdict,))
+        if next(against_back(situation, slot), None) is None:
+            record = with_slots(situation.record, replace(slot, away=False, left=(), marks=None))
+            text = f"instance {slot.index} is back: it is in the group, which is stable and processes records"
+            return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=text))
+        made = situation.revision_of(situation.record.change.present) if situation.record.change else None
+        if made is not None and slot.revision == made[0]:
+            return Part()  # what it waits for is told where pods are kept
+    return None
+
+
+def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
+    """Note that an instance stops, and what its next pod is made from, before its pod is touched."""
+    if situation.observed.revision(name) is None:
+        return Part()
+    verdict = may_stop(situation, slot)
+    if not isinstance(verdict, Permit):
+        return _refused(slot, verdict)
+    wipes = wiped(situation, slot, change.present)
+    stopped = replace(
+        slot,
+        revision=name,
+        generation=slot.generation + wipes,
+        away=True,
+        left=tuple(sorted({*slot.left, *situation.members_of(slot)})),
+        marks=situation.committed if slot.marks is None else slot.marks,
+    )
+    text = f"instance {slot.index} stops, and starts again from {name}{_of(change)}"
+    if wipes:
+        text += ", with an empty state directory"
+    record = with_slots(situation.record, stopped)
+    action = WriteRecord(record=record, change=RecordChange.STOPPING, message=text, permit=verdict)
+    return Part(exclusive=action, verdicts=(verdict,))
+
+
+def wiped(situation: Situation, slot: Slot, step: Step) -> bool:
+    """Whether an instance loses its local state in this step: it was made from another line than the step's."""
+    release = situation.release_of(slot)
+    return step.wipe and (release is None or release.line != step.release.line)
+
+
+def _of(change: Change) -> str:
+    step = f"step {change.step + 1} of {len(change.steps)}"
+    value = change.present.upgrade_from
+    return f" ({step}{f', upgrade.from={value}' if value else ''})"
+
+
+def _refused(slot: Slot, verdict: Verdict) -> Part:
+    wait = Wait(
+        severity=Severity.PROGRESS,
+        reason="Gate",
+        message=f"Did not stop instance {slot.index}: {verdict.reason}",
+        index=slot.index,
+    )
+    return Part(waits=(wait,), verdicts=(verdict,))
+
+
+def _next(situation: Situation, change: Change, name: str) -> Part:
+    """Every instance runs what the step says: the next step, or the end."""
+    verdict = may_step(situation, change, name)
+    if not isinstance(verdict, Permit):
+        said = "the change is done" if change.last else "the next bounce begins"
+        text = f"Waiting until {said}: {verdict.reason}"
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Gate", message=text),), verdicts=(verdict,))
+    if change.last:
+        record = replace(situation.record, change=None, release=change.target, protocol=change.target_protocol)
+        text = f"every instance runs {change.target}"
+        action = WriteRecord(record=record, change=RecordChange.DONE, message=text, permit=verdict)
+    else:
+        record = replace(situation.record, change=replace(change, step=change.step + 1))
+        text = f"bounce {change.step + 1} of {len(change.steps)} is done: {verdict.reason}"
+        action = WriteRecord(record=record, change=RecordChange.STEPPED, message=text, permit=verdict)
+    return Part(exclusive=action, verdicts=(verdict,))

@@ -1,0 +1,124 @@
+"""What follows from the spec, the look and the record together. It decides nothing."""
+
+from dataclasses import dataclass, replace
+
+from kafka_quorum.model.known import Known, Unknown
+from kafka_streams.model import names
+from kafka_streams.model.application import Desired, Runtime
+from kafka_streams.model.membership import Group
+from kafka_streams.model.observed import Observed, Pod
+from kafka_streams.model.record import Change, Record, Slot, Stage
+from kafka_streams.model.release import StreamsRelease
+from kafka_streams.model.way import NoWay, Protocol, Step, Way
+from kafka_streams.plan.ways import Change as Asked
+from kafka_streams.plan.ways import find_way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One application at one moment."""
+
+    desired: Desired
+    observed: Observed
+    record: Record
+
+    @property
+    def group(self) -> Group | None:
+        """The group, if it answered."""
+        return self.observed.group.value if isinstance(self.observed.group, Known) else None
+
+    @property
+    def silent(self) -> str:
+        """Why the group is not known; empty if it is."""
+        return self.observed.group.reason if isinstance(self.observed.group, Unknown) else ""
+
+    @property
+    def change(self) -> Change | None:
+        """The open change."""
+        return self.record.change
+
+    def runtime_of(self, release: StreamsRelease) -> Runtime | None:
+        """What instances of this release are made from: the spec's runtime, or that of the newest revision."""
+        if self.desired.runtime.release == release:
+            return self.desired.runtime
+        made = [one for one in self.observed.revisions if one.runtime.release == release]
+        return max(made, key=lambda one: one.number).runtime if made else None
+
+    def revision_of(self, step: Step) -> tuple[str, Runtime] | None:
+        """The revision that a step's pods are made from, by name; None if nothing says what they are made from."""
+        runtime = self.runtime_of(step.release)
+        if runtime is None:
+            return None
+        runtime = replace(runtime, protocol=step.protocol)
+        return names.revision_name(self.desired.name, runtime, step.upgrade_from), runtime
+
+    @property
+    def wanted(self) -> str:
+        """The revision of the spec, without `upgrade.from`."""
+        return names.revision_name(self.desired.name, self.desired.runtime, "")
+
+    def release_of(self, slot: Slot) -> StreamsRelease | None:
+        """The release that an instance is made from; None if its revision is gone."""
+        made = self.observed.revision(slot.revision)
+        return made.runtime.release if made is not None else None
+
+    def members_of(self, slot: Slot) -> tuple[str, ...]:
+        """The member ids at the address of an instance's pod; none if it has no pod, or the group is not known."""
+        pod = self.observed.pod(slot)
+        if pod is None or self.group is None:
+            return ()
+        return tuple(member.member_id for member in self.group.at(pod.ip))
+
+    @property
+    def committed(self) -> int | None:
+        """All that the group has committed, as one number; None if it is not known."""
+        group = self.group
+        if group is None or isinstance(group.committed, Unknown):
+            return None
+        return sum(group.committed.value.values())
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are not processed yet; None if it is not known. What was never committed counts in full."""
+        group = self.group
+        if group is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
+            return None
+        done = group.committed.value
+        return sum(max(end - done.get(at, 0), 0) for at, end in group.ends.value.items())
+
+    def stable_for_s(self) -> float:
+        """For how long the group has been stable with just these members, as far as looks showed it."""
+        since = self.observed.memory.stable_since_s
+        return 0.0 if since is None else self.observed.looked_at_s - since
+
+
+def asked_way(situation: Situation) -> Way | NoWay | Unknown:
+    """The way from what the instances run to what the spec asks for."""
+    return way_between(situation, situation.record.release, situation.record.protocol)
+
+
+def way_between(situation: Situation, start: StreamsRelease, protocol: Protocol) -> Way | NoWay | Unknown:
+    """The way from a release to the spec's. Unknown while the brokers are, if the release or the protocol changes."""
+    runtime = situation.desired.runtime
+    brokers = situation.observed.brokers
+    if isinstance(brokers, Unknown):
+        return brokers
+    asked = Asked(
+        start=start,
+        target=runtime.release,
+        brokers=brokers.value,
+        start_protocol=protocol,
+        target_protocol=runtime.protocol,
+    )
+    return find_way(asked)
+
+
+def pods_of(situation: Situation) -> tuple[Pod, ...]:
+    """The pods of the instances of the record."""
+    return tuple(pod for slot in situation.record.slots if (pod := situation.observed.pod(slot)) is not None)
+
+
+def bouncing(situation: Situation) -> Change | None:
+    """The open change, if its instances restart one after the other."""
+    change = situation.change
+    return change if change is not None and change.stage is Stage.BOUNCING else None

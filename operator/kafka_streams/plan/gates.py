@@ -1,0 +1,114 @@
+"""When an instance is back, and when the application can do without one. Each answer is a sentence, or empty (S3)."""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model.known import Unknown
+from kafka_streams.model.membership import GroupState
+from kafka_streams.model.record import Slot
+from kafka_streams.model.way import Protocol
+from kafka_streams.plan.facts import Situation
+
+
+def group_settled(situation: Situation) -> Iterator[str]:
+    """What speaks against a settled group: unknown, not stable, not stable for long, members that are nobody's."""
+    group = situation.group
+    if group is None:
+        yield f"the group is not known: {situation.silent}"
+        return
+    if group.state is not GroupState.STABLE:
+        yield f"the group is {group.state.value}, and not Stable"
+        return
+    hosts = {pod.ip for pod in situation.observed.pods if pod.ip}
+    strange = sorted(member.host for member in group.members if member.host not in hosts)
+    if strange:
+        yield f"the group has a member at {strange[0]}, which is no pod of this application"
+    stable_s = situation.desired.gates.stable_s
+    if situation.stable_for_s() < stable_s:
+        yield f"the group has not been stable with the same members for {stable_s:g} s yet"
+
+
+def works(situation: Situation, slot: Slot) -> Iterator[str]:
+    """What speaks against an instance that takes part: its pod, its members, members of the pod before it."""
+    pod, group = situation.observed.pod(slot), situation.group
+    name = f"instance {slot.index}"
+    if pod is None or pod.deleting or pod.finished:
+        yield f"{name} has no pod that runs"
+        return
+    if pod.revision != slot.revision or pod.generation != slot.generation:
+        yield f"pod {pod.name} is not yet the one that {name} shall have"
+    if not pod.serves:
+        yield f"pod {pod.name} is not ready"
+    if group is None:
+        yield f"the group is not known: {situation.silent}"
+        return
+    left = group.there(slot.left)
+    if left:
+        yield f"member {left[0]} of the pod before {pod.name} is still in the group: its session has not ended"
+    there, threads = len(group.at(pod.ip)), situation.desired.gates.threads
+    if there == 0:
+        yield f"pod {pod.name} has no member in the group"
+    elif threads and there != threads:
+        yield f"pod {pod.name} has {there} of {threads} members in the group: a stream thread may have died"
+
+
+def processes(situation: Situation, slot: Slot) -> Iterator[str]:
+    """What speaks against progress since an instance was stopped: offsets that do not advance, lag out of bounds."""
+    committed, lag = situation.committed, situation.lag
+    if committed is None or lag is None:
+        group = situation.group
+        why = situation.silent
+        if group is not None:
+            said = next((one for one in (group.committed, group.ends) if isinstance(one, Unknown)), None)
+            why = said.reason if said is not None else why
+        yield f"the committed offsets are not known: {why}"
+        return
+    if slot.marks is not None and committed <= slot.marks and lag > 0:
+        yield f"the group has committed nothing since instance {slot.index} was stopped, and {lag} records wait"
+    most = situation.desired.gates.max_lag
+    if most is not None and lag > most:
+        yield f"{lag} records wait, and gate.maxLag is {most}"
+
+
+def against_back(situation: Situation, slot: Slot) -> Iterator[str]:
+    """What speaks against an instance that was stopped by us being back."""
+    yield from works(situation, slot)
+    yield from group_settled(situation)
+    yield from processes(situation, slot)
+
+
+def against_stop(situation: Situation, slot: Slot) -> Iterator[str]:
+    """What speaks against a stop of an instance: every other one must take part."""
+    for other in situation.record.slots:
+        if other.index == slot.index:
+            continue
+        if other.away:
+            yield f"instance {other.index} was stopped before, and is not back yet"
+        yield from works(situation, other)
+    pod = situation.observed.pod(slot)
+    if pod is not None and pod.held:
+        yield f"pod {pod.name} has the annotation kafkaquorum.io/hold: remove it"
+    yield from group_settled(situation)
+    yield from processes(situation, slot)
+
+
+def versions_agree(situation: Situation) -> Iterator[str]:
+    """What speaks against the end of an upgrade: every member must use what it supports, and all the same (S3)."""
+    group = situation.group
+    if group is None:
+        yield f"the group is not known: {situation.silent}"
+        return
+    if group.protocol is Protocol.STREAMS:
+        return
+    used = {member.used_version for member in group.members}
+    if None in used:
+        yield "not every member shows which version of the subscription it uses"
+    elif len(used) > 1:
+        listed = ", ".join(map(str, sorted(version for version in used if version is not None)))
+        yield f"members use versions {listed} of the subscription"
+    late = [one for one in group.members if one.supported_version not in (None, one.used_version)]
+    if late:
+        one = late[0]
+        yield (
+            f"a member at {one.host} uses version {one.used_version} of the subscription, and supports"
+            f" {one.supported_version}: one more rebalance follows"
+        )

@@ -1,0 +1,187 @@
+"""Rule 12: at most one instance is away by an act of ours, and instances that run together understand each other."""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.names import GROUP
+from kafka_streams.model.observed import Claim
+from kafka_streams.model.permit import (
+    BeginChange,
+    DropState,
+    KeepStopping,
+    NextStep,
+    RemoveInstance,
+    StartOver,
+    StartTogether,
+    StopAll,
+    StopInstance,
+    TurnRound,
+)
+from kafka_streams.model.record import Change, Slot, Stage
+from kafka_streams.model.way import NoWay
+from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.gates import against_back, against_stop, group_settled, versions_agree, works
+from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
+
+_HOLD = f"{GROUP}/hold"
+
+
+@guard(BeginChange)
+def may_begin(situation: Situation) -> Answer:
+    """A change begins while the application is well: what is wrong before would look like the change's fault."""
+    if situation.change is not None:
+        return no("another change is open")
+    said = next(_not_well(situation, patching=situation.desired.runtime.release == situation.record.release), None)
+    return no(said) if said is not None else yes("every instance takes part, and the group is settled")
+
+
+def _not_well(situation: Situation, *, patching: bool) -> Iterator[str]:
+    """What is wrong already. One instance that does not work may be what a new image of the same release repairs."""
+    ill = [slot for slot in situation.record.slots if next(works(situation, slot), None) is not None]
+    for slot in situation.record.slots:
+        if slot.away:
+            yield from against_back(situation, slot)
+    if not patching or len(ill) > 1:
+        for slot in ill:
+            yield from works(situation, slot)
+    yield from group_settled(situation)
+
+
+@guard(StopInstance)
+def may_stop(situation: Situation, slot: Slot) -> Answer:
+    """One instance stops, to start again from another revision. One that does not take part is no loss."""
+    change = situation.change
+    if change is None or change.stage is not Stage.BOUNCING:
+        return no("no change is open in which instances restart one after the other")
+    others = next((other for other in situation.record.slots if other.index != slot.index and other.away), None)
+    if others is not None:
+        said = next(against_back(situation, others), "")
+        return no(f"instance {others.index} was stopped before, and is not back yet{': ' if said else ''}{said}")
+    if slot.away:
+        return _again(situation, slot)
+    return unless(
+        ((True, text) for text in against_stop(situation, slot)),
+        f"every other instance takes part, and the group is settled without instance {slot.index} for a moment",
+    )
+
+
+def _again(situation: Situation, slot: Slot) -> Answer:
+    """One that was stopped by us, and is not back: only what takes part and is the last to do so stays."""
+    pod = situation.observed.pod(slot)
+    if pod is not None and pod.held:
+        return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
+    if pod is not None and (not pod.serves or (situation.group is not None and not situation.members_of(slot))):
+        return yes(f"instance {slot.index} was stopped by us, and does not take part")
+    others = (other for other in situation.record.slots if other.index != slot.index)
+    said = next((text for other in others for text in works(situation, other)), None)
+    return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
+
+
+@guard(NextStep)
+def may_step(situation: Situation, change: Change, revision: str) -> Answer:
+    """A step ends when every instance runs what it says, is back, and the members show what the step is for."""
+    for slot in situation.record.slots:
+        if slot.revision != revision:
+            return no(f"instance {slot.index} does not run from {revision} yet")
+        said = next(against_back(situation, slot), None)
+        if said is not None:
+            return no(said)
+    if change.last:
+        return unless(((True, text) for text in versions_agree(situation)), "every member uses what it supports")
+    return yes(f"every instance runs {change.present.release} with upgrade.from={change.present.upgrade_from}")
+
+
+@guard(StopAll)
+def may_stop_all(situation: Situation, way: NoWay) -> Answer:
+    """All instances stop because a person said so, for this release, and an offline way leads there."""
+    runtime = situation.desired.runtime
+    held = next((pod.name for pod in situation.observed.pods if pod.held), None)
+    return unless(
+        (
+            (way.offline is None, "no offline way leads there either"),
+            (
+                situation.desired.offline_to != str(runtime.release),
+                f"the application would stop: set spec.offlineTo to {runtime.release} to allow that",
+            ),
+            (situation.change is not None, "another change is open"),
+            (held is not None, f"pod {held} has the annotation {_HOLD}: remove it"),
+        ),
+        f"spec.offlineTo allows it for {runtime.release}",
+    )
+
+
+@guard(KeepStopping)
+def may_keep_stopping(situation: Situation) -> Answer:
+    """The record says that all stop: each of them does, until the spec asks for what ran before."""
+    change = situation.change
+    stops = change is not None and change.stage is Stage.STOPPING
+    return yes("all instances stop") if stops else no("the application is not being stopped")
+
+
+@guard(RemoveInstance)
+def may_remove(situation: Situation, index: int) -> Answer:
+    """An instance leaves: its work goes to the others, which all take part."""
+    if situation.change is not None:
+        return no("a change is open: the number of instances stays until it is done")
+    slot = situation.record.slot(index)
+    if slot is None:
+        return yes(f"instance {index} is not in the record any more")
+    if len(situation.record.slots) == 1:
+        return yes("no instance is requested")
+    return unless(
+        ((True, text) for text in against_stop(situation, slot)), f"the others take over from instance {index}"
+    )
+
+
+@guard(StartOver)
+def may_start_over(situation: Situation) -> Answer:
+    """Instances that do not run start from something else, all of them: nobody is in the group."""
+    group = situation.group
+    if group is None:
+        return no(f"the group is not known: {situation.silent}")
+    if not group.empty:
+        return no(f"the group is not empty: it is {group.state.value}, with {len(group.members)} members")
+    running = next((pod.name for pod in situation.observed.pods if pod.serves), None)
+    return no(f"pod {running} is ready") if running is not None else yes("no instance is ready or in the group")
+
+
+@guard(StartTogether)
+def may_start_together(situation: Situation) -> Answer:
+    """After all have stopped: no pod is left, and nobody is in the group."""
+    group, change = situation.group, situation.change
+    if change is None or change.stage is not Stage.STOPPING:
+        return no("the application was not stopped")
+    if situation.observed.pods:
+        return no(f"pod {situation.observed.pods[0].name} is not gone yet")
+    if group is None:
+        return no(f"the group is not known: {situation.silent}")
+    if not group.empty:
+        some = f"{len(group.members)} members" if group.members else f"state {group.state.value}"
+        return no(f"the group is not empty yet: {some}. A member that was stopped stays until its session ends")
+    return yes("no pod is left, and the group is empty")
+
+
+@guard(TurnRound)
+def may_turn_round(situation: Situation, change: Change) -> Answer:
+    """An open change goes back where it came from: a person set the spec back."""
+    runtime = situation.desired.runtime
+    if (runtime.release, runtime.protocol) != (change.start, change.start_protocol):
+        return no(f"a change from {change.start} to {change.target} is open: only these two can be asked for")
+    unread = next((slot.index for slot in situation.record.slots if situation.release_of(slot) is None), None)
+    if unread is not None:
+        return no(f"it is not known what instance {unread} is made from: its revision is gone")
+    return yes(f"the spec asks for {change.start} again")
+
+
+@guard(DropState)
+def may_drop(situation: Situation, claim: Claim) -> Answer:
+    """A claim of earlier state goes when its instance works with other state, and no change is open."""
+    slot = situation.record.slot(claim.index)
+    if slot is not None and slot.generation <= claim.generation:
+        return no(f"instance {claim.index} uses it")
+    if any(pod.index == claim.index and pod.generation == claim.generation for pod in situation.observed.pods):
+        return no("a pod uses it")
+    if isinstance(situation.observed.group, Unknown):
+        return no(f"the group is not known: {situation.silent}")
+    said = None if slot is None else next(against_back(situation, slot), None)
+    return yes("its instance works with other state") if said is None else no(said)

@@ -1,0 +1,95 @@
+"""How many instances there are: the first record, more, and fewer. Pure."""
+
+from dataclasses import replace
+
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.permit import Permit
+from kafka_streams.model import names
+from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
+from kafka_streams.model.application import Desired
+from kafka_streams.model.observed import Observed, Revision
+from kafka_streams.model.plan import Part, Severity, Wait, waiting
+from kafka_streams.model.record import Record, Slot, with_slots
+from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.guards.rule12_instances import may_remove
+from kafka_streams.plan.upkeep import new_revision
+
+
+def minted(desired: Desired, observed: Observed) -> Part:
+    """The first record: nobody else may be in the group, or two applications would share its work."""
+    if isinstance(observed.group, Unknown):
+        text = f"Waiting for the group {desired.application_id}: {observed.group.reason}"
+        return waiting(Severity.PROGRESS, "GroupUnknown", text)
+    group = observed.group.value
+    if group.members:
+        text = (
+            f"Did not make any instance: group {desired.application_id} has {len(group.members)} members already, for"
+            f" example at {group.members[0].host}. Stop them, or take another application id"
+        )
+        return waiting(Severity.HELD, "GroupInUse", text)
+    runtime = desired.runtime
+    name = names.revision_name(desired.name, runtime, "")
+    new = new_revision(observed, name, Revision(name=name, number=0, runtime=runtime, upgrade_from=""))
+    if new is not None:
+        return Part(exclusive=new)
+    record = Record(
+        application_id=desired.application_id,
+        release=runtime.release,
+        protocol=runtime.protocol,
+        slots=tuple(Slot(index=index, revision=name) for index in range(desired.replicas)),
+    )
+    text = f"{desired.replicas} instances of {runtime.release} are made"
+    return Part(exclusive=WriteRecord(record=record, change=RecordChange.MINTED, message=text))
+
+
+def scaled(situation: Situation) -> Part:
+    """More instances come at once, fewer go one by one, the highest first; neither while a change is open."""
+    surplus = _surplus(situation)
+    if surplus is not None:
+        return surplus
+    record, wanted = situation.record, situation.desired.replicas
+    if len(record.slots) == wanted:
+        return Part()
+    if record.change is not None:
+        text = f"{wanted} instances are requested: their number changes when the open change is done"
+        return waiting(Severity.PROGRESS, "ChangeOpen", text)
+    return _more(situation) if len(record.slots) < wanted else _fewer(situation)
+
+
+def _more(situation: Situation) -> Part:
+    record, wanted = situation.record, situation.desired.replicas
+    revision = record.slots[0].revision if record.slots else situation.wanted
+    if situation.observed.revision(revision) is None:
+        return Part()
+    have = {slot.index for slot in record.slots}
+    first = max((claim.generation for claim in situation.observed.claims), default=0) + 1  # never state of before
+    new = [Slot(index=index, revision=revision, generation=first) for index in range(wanted) if index not in have]
+    text = f"instances {', '.join(str(slot.index) for slot in new)} are added"
+    more = with_slots(record, *new)
+    return Part(exclusive=WriteRecord(record=more, change=RecordChange.ADDED, message=text))
+
+
+def _fewer(situation: Situation) -> Part:
+    record, index = situation.record, situation.record.slots[-1].index
+    verdict = may_remove(situation, index)
+    if not isinstance(verdict, Permit):
+        text = f"Did not remove instance {index}: {verdict.reason}"
+        wait = Wait(severity=Severity.PROGRESS, reason="Gate", message=text, index=index)
+        return Part(waits=(wait,), verdicts=(verdict,))
+    fewer = replace(record, slots=record.slots[:-1])
+    text = f"instance {index} leaves"
+    action = WriteRecord(record=fewer, change=RecordChange.REMOVED, message=text, permit=verdict)
+    return Part(exclusive=action, verdicts=(verdict,))
+
+
+def _surplus(situation: Situation) -> Part | None:
+    """A pod of an instance that is not in the record any more stops."""
+    known = {slot.index for slot in situation.record.slots}
+    for pod in situation.observed.pods:
+        if pod.index in known or pod.deleting:
+            continue
+        verdict = may_remove(situation, pod.index)
+        if isinstance(verdict, Permit):
+            stop = StopPod(pod=pod, message=f"pod {pod.name} stops: its instance has left", permit=verdict)
+            return Part(exclusive=stop, verdicts=(verdict,))
+    return None

@@ -1,0 +1,96 @@
+"""The plan of one pass over an application. Pure: no clock, no random number, no I/O."""
+
+from typing import Final
+
+from kafka_quorum.model.known import Unknown
+from kafka_streams.model import names
+from kafka_streams.model.actions import KeepSpec, stamped
+from kafka_streams.model.application import Desired
+from kafka_streams.model.observed import Observed
+from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
+from kafka_streams.model.way import NoWay, Way
+from kafka_streams.plan.bounces import bounces
+from kafka_streams.plan.changes import begins, offline, turns
+from kafka_streams.plan.facts import Situation, asked_way
+from kafka_streams.plan.instances import minted, scaled
+from kafka_streams.plan.upkeep import claims, pods, revisions
+
+_SOON_S: Final = 0.5
+_LATER_S: Final = 5.0
+_TICK_S: Final = 10.0
+
+
+def plan(desired: Desired, observed: Observed, *, repair_only: bool = False) -> Plan:
+    """What to do now. With `repair_only`, `desired` is the last accepted spec: no change begins or goes on."""
+    if observed.record_fault or observed.unreadable:
+        said = (observed.record_fault, *observed.unreadable)
+        waits = tuple(Wait(severity=Severity.DEGRADED, reason="Unreadable", message=text) for text in said if text)
+        return _finished(Part(waits=waits), observed, None)
+    if observed.record is None:
+        return _finished(Part() if desired.paused else minted(desired, observed), observed, None)
+    situation = Situation(desired=desired, observed=observed, record=observed.record)
+    if desired.application_id != observed.record.application_id:
+        text = (
+            f"spec.applicationID was {observed.record.application_id}, and cannot change: the state and the offsets"
+            " belong to it. Make another resource for another application"
+        )
+        return _finished(waiting(Severity.HELD, "ApplicationIDChanged", text), observed, None)
+    part = _paused() if desired.paused else _ordered(situation, repair_only=repair_only)
+    return _finished(part, observed, _way(situation))
+
+
+def _ordered(situation: Situation, *, repair_only: bool) -> Part:
+    """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
+    if repair_only:
+        return pods(situation)
+    upkeep = merged((_kept(situation), revisions(situation), pods(situation)))
+    if upkeep.exclusive is not None or upkeep.actions:
+        return upkeep
+    parts = [upkeep]
+    for concern in (turns, offline, bounces, scaled, begins, claims):
+        part = concern(situation)
+        parts.append(part)
+        if part.exclusive is not None or part.actions or (concern is turns and part.waits):
+            break
+    return merged(parts)
+
+
+def _kept(situation: Situation) -> Part:
+    """The present spec is stored as the last accepted one."""
+    if situation.observed.spec_kept:
+        return Part()
+    return Part(exclusive=KeepSpec(resource_version=situation.record.resource_version))
+
+
+def _way(situation: Situation) -> Way | NoWay | None:
+    """The way to what the spec asks for, while nothing is under way to it."""
+    record, runtime = situation.record, situation.desired.runtime
+    if record.change is not None or (runtime.release, runtime.protocol) == (record.release, record.protocol):
+        return None
+    way = asked_way(situation)
+    return None if isinstance(way, Unknown) else way
+
+
+def _paused() -> Part:
+    text = "Did not change or repair anything: spec.paused is true. Set it to false to continue"
+    return Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),))
+
+
+def _finished(part: Part, observed: Observed, way: Way | NoWay | None) -> Plan:
+    """The plan, in which each guarded action carries the time of the look that it was judged by."""
+    chosen = part.actions if part.exclusive is None else (part.exclusive,)
+    start = "" if observed.record is None else str(observed.record.release)
+    return Plan(
+        actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
+        waits=part.waits,
+        verdicts=part.verdicts,
+        requeue_s=_requeue_s(part.waits),
+        way=way,
+        hash=names.way_hash(way, start) if isinstance(way, Way) else "",
+    )
+
+
+def _requeue_s(waits: tuple[Wait, ...]) -> float:
+    if any(wait.severity is Severity.PROGRESS for wait in waits):
+        return _SOON_S
+    return _LATER_S if waits else _TICK_S

@@ -1,0 +1,123 @@
+"""What is kept as the record says: revisions, claims, pods. Independent actions go together. Pure."""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model.permit import Permit, Verdict
+from kafka_quorum.model.pods import Terminated, Waiting
+from kafka_streams.model.actions import Action, CreateClaim, CreatePod, CreateRevision, DeleteClaim, ReplacePod
+from kafka_streams.model.observed import Observed, Pod, Revision
+from kafka_streams.model.plan import Part, Severity, Wait
+from kafka_streams.model.record import Slot, Stage
+from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.gates import against_back
+from kafka_streams.plan.guards.rule12_instances import may_drop
+
+_IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+
+
+def new_revision(observed: Observed, name: str, revision: Revision) -> CreateRevision | None:
+    """The creation of a revision that does not exist yet, with the next number."""
+    if observed.revision(name) is not None:
+        return None
+    number = max((one.number for one in observed.revisions), default=0) + 1
+    made = Revision(name=name, number=number, runtime=revision.runtime, upgrade_from=revision.upgrade_from)
+    return CreateRevision(revision=made)
+
+
+def revisions(situation: Situation) -> Part:
+    """The revision of the spec exists, and that of the present step."""
+    wanted = [(situation.wanted, situation.desired.runtime, "")]
+    change = situation.change
+    if change is not None and (made := situation.revision_of(change.present)) is not None:
+        wanted.append((*made, change.present.upgrade_from))
+    found: dict[str, Action] = {}
+    for name, runtime, value in wanted:
+        revision = Revision(name=name, number=0, runtime=runtime, upgrade_from=value)
+        if name not in found and (new := new_revision(situation.observed, name, revision)) is not None:
+            found[name] = new
+    return Part(exclusive=next(iter(found.values()), None))
+
+
+def pods(situation: Situation) -> Part:
+    """Each instance has a claim and a pod, made from its revision, unless the application is stopped."""
+    change = situation.change
+    if change is not None and change.stage is Stage.STOPPING:
+        return Part()
+    actions: list[Action] = []
+    waits: list[Wait] = []
+    for slot in situation.record.slots:
+        pod = situation.observed.pod(slot)
+        if pod is None:
+            made = _created(situation, slot)
+            actions.extend([made] if made is not None else [])
+            waits.append(_starts(slot.index, f"Instance {slot.index} starts"))
+        elif not pod.deleting and (pod.finished or _never_ran(situation, slot, pod)):
+            actions.append(ReplacePod(pod=pod))
+        else:
+            waits.extend(_waits(situation, slot, pod))
+    return Part(actions=tuple(actions), waits=tuple(waits))
+
+
+def _never_ran(situation: Situation, slot: Slot, pod: Pod) -> bool:
+    """Whether a pod is not what the record says, and takes no part: the record was corrected while nothing ran."""
+    change = situation.change
+    bounced = change is not None and change.stage is Stage.BOUNCING
+    other = (pod.revision, pod.generation) != (slot.revision, slot.generation)
+    return other and not bounced and not pod.serves and not situation.members_of(slot)
+
+
+def _created(situation: Situation, slot: Slot) -> Action | None:
+    revision = situation.observed.revision(slot.revision)
+    if revision is None:
+        return None
+    if revision.runtime.state_path and situation.observed.claim(slot) is None:
+        return CreateClaim(slot=slot)
+    claim = situation.observed.claim(slot)
+    return None if claim is not None and claim.deleting else CreatePod(slot=slot, revision=revision)
+
+
+def _starts(index: int, text: str) -> Wait:
+    return Wait(severity=Severity.PROGRESS, reason="Starting", message=text, index=index)
+
+
+def _waits(situation: Situation, slot: Slot, pod: Pod) -> Iterator[Wait]:
+    said, index = "", slot.index
+    match pod.container:
+        case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
+            text = f"Instance {index} does not start: its image cannot be pulled ({message or reason})"
+            yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, index=index)
+        case Waiting(last_exit=Terminated() as last) | (Terminated() as last):
+            said = last.message.strip() or f"exit code {last.exit_code}"
+            text = f"Instance {index} ended ({said}), and starts again{_way_back(situation, slot)}"
+            yield Wait(severity=Severity.DEGRADED, reason="InstanceCrashes", message=text, index=index)
+        case _ if pod.unschedulable:
+            text = f"Instance {index} is not scheduled: {pod.unschedulable}"
+            yield Wait(severity=Severity.DEGRADED, reason="Unschedulable", message=text, index=index)
+        case _ if slot.away:
+            why = next(against_back(situation, slot), "")
+            if why:
+                yield _starts(index, f"Waiting for instance {index}: {why}{_way_back(situation, slot)}")
+        case _:
+            pass
+
+
+def _way_back(situation: Situation, slot: Slot) -> str:
+    """How a person goes back, while a change is open."""
+    change = situation.change
+    if change is None or change.back or not slot.away:
+        return ""
+    return f". To go back, set release, image and template as they were for {change.start}; the others are untouched"
+
+
+def claims(situation: Situation) -> Part:
+    """Claims of earlier state are deleted, one at a time, when the instance works without them."""
+    verdicts: list[Verdict] = []
+    for claim in sorted(situation.observed.claims, key=lambda one: (one.index, one.generation)):
+        slot = situation.record.slot(claim.index)
+        if claim.deleting or (slot is not None and slot.generation <= claim.generation):
+            continue
+        verdict = may_drop(situation, claim)
+        verdicts.append(verdict)
+        if isinstance(verdict, Permit):
+            return Part(actions=(DeleteClaim(claim=claim, permit=verdict),), verdicts=tuple(verdicts))
+    return Part(verdicts=tuple(verdicts))

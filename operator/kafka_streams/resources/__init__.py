@@ -1,0 +1,1 @@
+"""Kubernetes objects of an application, built and read. Pure."""
