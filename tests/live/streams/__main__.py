@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.live.streams.matrix import RELEASES, pairs
 from tests.live.streams.measured import Measured, difference, load
+from tests.live.streams.page import FILE, page
 from tests.live.streams.probing import probe
 from tests.live.streams.running import Brokers, brokers
 from tests.live.streams.ways import Result
@@ -25,8 +26,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary, brokers(Path(options.keep or temporary)) as started:
         wrong = _pairs(options, measured, started) if options.what in {"pairs", "all"} else 0
         wrong += _releases(options, measured, started) if options.what in {"releases", "all"} else 0
-    print(f"{wrong} differ from {'nothing' if options.record else 'measured.json'}", flush=True)
+    if options.record:
+        FILE.write_text(page(measured))
+    _say(f"{wrong} differ from {'nothing' if options.record else 'measured.json'}")
     return 1 if wrong else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _options() -> argparse.Namespace:
@@ -50,9 +58,9 @@ def _pairs(options: argparse.Namespace, measured: Measured, started: Brokers) ->
         differs = "" if options.record else difference(measured.row(pair), result)
         wrong += bool(differs)
         spent_s = time.monotonic() - began_s
-        print(f"[{index}/{len(chosen) * options.runs} {spent_s:5.0f} s] {pair}: {_said(result)}", flush=True)
+        _say(f"[{index}/{len(chosen) * options.runs} {spent_s:5.0f} s] {pair}: {_said(result)}")
         if differs:
-            print(f"    DIFFERS: {differs}", flush=True)
+            _say(f"    DIFFERS: {differs}")
         if options.record:
             measured.add(pair, result)
             measured.save()
@@ -78,7 +86,7 @@ def _releases(options: argparse.Namespace, measured: Measured, started: Brokers)
             known is None or (known.subscription, known.upgrade_from) != (fresh.subscription, fresh.upgrade_from)
         )
         wrong += differs
-        print(f"{version}: version {fresh.subscription}, {fresh.upgrade_from}{' DIFFERS' if differs else ''}", flush=True)
+        _say(f"{version}: version {fresh.subscription}, {fresh.upgrade_from}{' DIFFERS' if differs else ''}")
         if options.record:
             measured.put(fresh)
             measured.save()

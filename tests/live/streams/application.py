@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.live.process import ServerProcess
+from tests.live.quorum import HOST
 from tests.live.streams.broker import Broker
 from tests.live.streams.feed import Feed
 from tests.live.streams.groups import Group, Offsets, describe, describe_streams
 from tests.live.streams.releases import Streams
-from tests.live.quorum import HOST
 
 PARTITIONS: Final = 3
 SESSION_MS: Final = 3000
@@ -56,7 +56,12 @@ class Instance:
         for each in (self._report, self.home / "tmp"):
             shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink(missing_ok=True)
         (self.home / "tmp").mkdir()
-        properties = {**config, "client.id": self.name, "state.dir": str(self.state_dir), "app.state": str(self._report)}
+        properties = {
+            **config,
+            "client.id": self.name,
+            "state.dir": str(self.state_dir),
+            "app.state": str(self._report),
+        }
         path = self.home / "app.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         self.log_offset = self.log.stat().st_size if self.log.exists() else 0
@@ -155,6 +160,7 @@ class Application:
             "session.timeout.ms": str(SESSION_MS),
             "heartbeat.interval.ms": "500",
             "metadata.max.age.ms": "5000",
+            "auto.offset.reset": "earliest",  # 0.10.0 begins at the end otherwise, and misses what came before it
             **{f"{prefix}{kind}.serde": _STRING for prefix in ("", "default.") for kind in ("key", "value")},
             **({"upgrade.from": upgrade_from} if upgrade_from else {}),
             **self.config,

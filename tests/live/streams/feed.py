@@ -78,7 +78,6 @@ class Feed:
         assert self._producer.flush(_READ_S) == 0, "the last records are not acknowledged"
         assert not self.failures, self.failures[:3]
 
-
     def finish(self) -> None:
         """Ends it with one record more for each key that was produced (AssertionError)."""
         self.stop()

@@ -50,7 +50,9 @@ def deaths(application: Application) -> Failure | None:
 
 def telling_line(log: str) -> str | None:
     """The first exception of a log that says something about versions, or else the first one."""
-    errors = [found.group(1) for line in log.splitlines() if not _NOT_A_DEATH.search(line) and (found := _ERROR.search(line))]
+    errors = [
+        found.group(1) for line in log.splitlines() if not _NOT_A_DEATH.search(line) and (found := _ERROR.search(line))
+    ]
     telling = [each for each in errors if _TELLING.search(each)]
     chosen = (telling or errors or [None])[0]
     return None if chosen is None else _short(chosen)

@@ -27,7 +27,23 @@ RELEASES: Final = (
 """The last patch of each minor release; where patches differ (KAFKA-6054), an earlier one too."""
 
 UPGRADE_FROM: Final = (
-    *("0.10.0", "0.10.1", "0.10.2", "0.11.0", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8"),
+    *(
+        "0.10.0",
+        "0.10.1",
+        "0.10.2",
+        "0.11.0",
+        "1.0",
+        "1.1",
+        "2.0",
+        "2.1",
+        "2.2",
+        "2.3",
+        "2.4",
+        "2.5",
+        "2.6",
+        "2.7",
+        "2.8",
+    ),
     *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"),
 )
 
@@ -102,7 +118,7 @@ _PROTOCOL: Final = tuple(
 
 def pairs() -> tuple[Pair, ...]:
     """Every pair once, the most important first."""
-    every = (*SHARE, *_table(), *_stale(), *_back(), *_kip(), *_WITH_NEW_BROKER, *_PROTOCOL)
+    every = (*SHARE, *_table(), *_back(), *_kip(), *_stale(), *_WITH_NEW_BROKER, *_PROTOCOL)
     return tuple(dict.fromkeys(every))
 
 

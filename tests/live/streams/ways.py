@@ -2,20 +2,20 @@
 
 `one`: one instance after another gets the new release. `two`: the same with `upgrade.from`, and then again without.
 `turned`: the first bounce of `two`, and then one back to the old release. `offline`: all instances stop, and the new
-release starts when the group is empty. `stale`: offline, with an instance whose local state is older than the changelog.
-In each of them an instance's local state can be deleted before it first starts with another release.
+release starts when the group is empty. `stale`: offline, with an instance whose local state is older than the
+changelog. In each of them an instance's local state can be deleted before it first starts with another release.
 """
 
+import contextlib
 import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.live.streams.application import Application, Instance
+from tests.live.streams.application import PARTITIONS, Application, Instance
 from tests.live.streams.broker import Broker
 from tests.live.streams.feed import Difference, compare, counts
-from tests.live.streams.application import PARTITIONS
 from tests.live.streams.gate import Failure, GateFailedError, deaths, members_of, pass_gate
 from tests.live.streams.releases import Streams
 from tests.live.streams.waiting import until
@@ -122,7 +122,7 @@ def _bounce(
         pass_gate(application, 3, each, old_ids)
 
 
-def _stop_all(application: Application, instances: list[Instance]) -> None:
+def _stop_all(instances: list[Instance]) -> None:
     """Ends them at the same time."""
     for each in instances:
         if each.process is not None:
@@ -139,7 +139,7 @@ def _empty(application: Application) -> None:
 
 
 def _offline(application: Application, case: Case) -> None:
-    _stop_all(application, application.instances)
+    _stop_all(application.instances)
     _empty(application)
     for each in application.instances:
         if case.wiped:
@@ -160,7 +160,7 @@ def _stale(application: Application, case: Case) -> None:
     first.stop()
     application.feed.burst(_BURST)
     _consumed(application)
-    _stop_all(application, others)
+    _stop_all(others)
     _empty(application)
     application.feed.resume()
     if case.wiped:
@@ -178,10 +178,8 @@ def _versions_at_rest(application: Application) -> list[list[int]]:
         seen = application.group().versions()
         return True if seen and all(used == supported > 0 for used, supported in seen) else None
 
-    try:
+    with contextlib.suppress(NeverHappenedError):
         until("used = supported", equal, deadline_s=6.0)
-    except NeverHappenedError:
-        pass
     return seen
 
 

@@ -1,0 +1,124 @@
+"""The operator's answer for each measured pair, beside what was measured.
+
+The operator must never name a way that was measured to fail or to lose counts. Where it refuses what worked, a rule
+here says why, with a source.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tests.live.streams.measured import Pair, Row
+from tests.live.streams.ways import WORKS
+
+from kafka_streams.model.release import StreamsRelease, parse_release
+from kafka_streams.model.way import Kind, Protocol, Way, WayFound
+from kafka_streams.plan.ways import Change, find_way
+
+_CAREFUL: Final = {"one": 1, "two": 2, "offline": 3}
+_ACTS: Final = {Kind.ONE_BOUNCE: "one", Kind.TWO_BOUNCES: "two", Kind.OFFLINE: "offline"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A way as it is measured."""
+
+    way: str
+    upgrade_from: str | None
+    wiped: bool
+
+    def __str__(self) -> str:
+        """For a table."""
+        return self.way + (f" with `{self.upgrade_from}`" if self.upgrade_from else "") + (", wiped" * self.wiped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stricter:
+    """Why the operator does not name some ways that worked."""
+
+    name: str
+    text: str
+    source: str
+    holds: Callable[[Pair, Act | None], bool]
+    """Whether it is the reason: for the pair that worked, and what the operator does instead while instances run."""
+
+
+def _steps(pair: Pair, act: Act | None) -> bool:
+    return act is not None and act.way == "two" and pair.way == "one"
+
+
+STRICTER: Final[tuple[Stricter, ...]] = ()
+
+
+def release(text: str) -> StreamsRelease:
+    """A release that is one (AssertionError)."""
+    parsed = parse_release(text)
+    assert parsed is not None, text
+    return parsed
+
+
+def answer(pair: Pair) -> WayFound:
+    """What the operator says of this change with these brokers."""
+    return find_way(
+        Change(
+            start=release(pair.old),
+            target=release(pair.new),
+            brokers=frozenset({release(pair.broker)}),
+            target_protocol=Protocol(pair.protocol),
+        )
+    )
+
+
+def running(pair: Pair) -> Act | None:
+    """What the operator does while instances run; None if it refuses that."""
+    found = answer(pair)
+    return _act(found) if isinstance(found, Way) else None
+
+
+def offline(pair: Pair) -> Act | None:
+    """What the operator does if a person allows it to stop all instances; None if it does not come to that."""
+    found = answer(pair)
+    return None if isinstance(found, Way) or found.offline is None else _act(found.offline)
+
+
+def named(pair: Pair) -> bool:
+    """Whether the operator may do just this.
+
+    `stale` is not an act of the operator: it is what any of its ways may meet, an instance whose local state is older
+    than the changelog. `turned` is its way back between two bounces, always with an empty state directory.
+    """
+    acts = [act for act in (running(pair), offline(pair)) if act is not None]
+    if pair.way == "stale":
+        return any(act.wiped == pair.wiped for act in acts)
+    if pair.way == "turned":
+        return pair.wiped and any(act.way == "two" and act.upgrade_from == pair.upgrade_from for act in acts)
+    return Act(way=pair.way, upgrade_from=pair.upgrade_from, wiped=pair.wiped) in acts
+
+
+def contradicts(row: Row) -> str:
+    """How the operator's answer is disproved by a row; empty if it is not."""
+    if not named(row.pair) or row.outcome == WORKS:
+        return ""
+    return f"the operator may do this, and it {row.outcome}: {row.runs}, lost {row.lost}, {row.reason}"
+
+
+def refused(row: Row) -> bool:
+    """Whether something worked that the operator does not do, because it does something more careful, or nothing."""
+    pair = row.pair
+    if row.outcome != WORKS or named(pair):
+        return False
+    acts = [act for act in (running(pair), offline(pair)) if act is not None]
+    if pair.way == "turned":
+        return not pair.wiped
+    careful = _CAREFUL.get(pair.way, max(_CAREFUL.values()))
+    return not any(_CAREFUL[act.way] <= careful and act.wiped <= pair.wiped for act in acts)
+
+
+def reasons(row: Row) -> list[Stricter]:
+    """Why: the rules that hold for a refused row."""
+    return [rule for rule in STRICTER if rule.holds(row.pair, running(row.pair))]
+
+
+def _act(way: Way) -> Act:
+    first = way.steps[0]
+    return Act(way=_ACTS[way.kind], upgrade_from=first.upgrade_from or None, wiped=first.wipe)
