@@ -11,10 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.live.streams.matrix import RELEASES, pairs
+from tests.live.jars import ensure_kafka
+from tests.live.streams.matrix import RELEASES, SHARE, SHARE_RELEASES, pairs
 from tests.live.streams.measured import Measured, difference, load
 from tests.live.streams.page import FILE, page
 from tests.live.streams.probing import probe
+from tests.live.streams.releases import ensure_streams
 from tests.live.streams.running import Brokers, brokers
 from tests.live.streams.ways import Result
 
@@ -22,6 +24,9 @@ from tests.live.streams.ways import Result
 def main() -> int:
     """Returns 1 if a result differs from the file."""
     options = _options()
+    if options.what == "fetch":
+        _fetch()
+        return 0
     measured = load()
     with tempfile.TemporaryDirectory() as temporary, brokers(Path(options.keep or temporary)) as started:
         wrong = _pairs(options, measured, started) if options.what in {"pairs", "all"} else 0
@@ -32,6 +37,14 @@ def main() -> int:
     return 1 if wrong else 0
 
 
+def _fetch() -> None:
+    """What the share of `make test` needs, so that no test waits for it."""
+    for pair in SHARE:
+        ensure_kafka(pair.broker)
+    for version in sorted({*(version for pair in SHARE for version in (pair.old, pair.new)), *SHARE_RELEASES}):
+        ensure_streams(version)
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -39,7 +52,7 @@ def _say(line: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.live.streams")
-    parser.add_argument("what", nargs="?", choices=("all", "pairs", "releases"), default="all")
+    parser.add_argument("what", nargs="?", choices=("all", "pairs", "releases", "fetch"), default="all")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--only", default="")

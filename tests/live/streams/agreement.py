@@ -5,10 +5,11 @@ here says why, with a source.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.live.streams.measured import Pair, Row
+from tests.live.streams.releases import minor
 from tests.live.streams.ways import WORKS
 
 from kafka_streams.model.release import StreamsRelease, parse_release
@@ -16,6 +17,7 @@ from kafka_streams.model.way import Kind, Protocol, Way, WayFound
 from kafka_streams.plan.ways import Change, find_way
 
 _CAREFUL: Final = {"one": 1, "two": 2, "offline": 3}
+_RETURNS: Final = frozenset({"turned", "late"})
 _ACTS: Final = {Kind.ONE_BOUNCE: "one", Kind.TWO_BOUNCES: "two", Kind.OFFLINE: "offline"}
 
 
@@ -85,14 +87,27 @@ def named(pair: Pair) -> bool:
     """Whether the operator may do just this.
 
     `stale` is not an act of the operator: it is what any of its ways may meet, an instance whose local state is older
-    than the changelog. `turned` is its way back between two bounces, always with an empty state directory.
+    than the changelog. `turned` and `late` are its way back between two bounces, always with an empty state directory.
     """
+    if pair.way == "bridge":
+        return _bridge(pair)
     acts = [act for act in (running(pair), offline(pair)) if act is not None]
     if pair.way == "stale":
         return any(act.wiped == pair.wiped for act in acts)
-    if pair.way == "turned":
+    if pair.way in _RETURNS:
         return pair.wiped and any(act.way == "two" and act.upgrade_from == pair.upgrade_from for act in acts)
     return Act(way=pair.way, upgrade_from=pair.upgrade_from, wiped=pair.wiped) in acts
+
+
+def _bridge(pair: Pair) -> bool:
+    """Whether the operator names this release between the two, and does both halves in this way."""
+    found = answer(pair)
+    if isinstance(found, Way) or pair.over is None or found.bridge != minor(pair.over):
+        return False
+    first, second = running(replace(pair, new=pair.over)), running(replace(pair, old=pair.over))
+    return first == Act(way="two", upgrade_from=pair.upgrade_from, wiped=pair.wiped) and second == Act(
+        way="one", upgrade_from=None, wiped=False
+    )
 
 
 def contradicts(row: Row) -> str:
@@ -108,7 +123,7 @@ def refused(row: Row) -> bool:
     if row.outcome != WORKS or named(pair):
         return False
     acts = [act for act in (running(pair), offline(pair)) if act is not None]
-    if pair.way == "turned":
+    if pair.way in _RETURNS:
         return not pair.wiped
     careful = _CAREFUL.get(pair.way, max(_CAREFUL.values()))
     return not any(_CAREFUL[act.way] <= careful and act.wiped <= pair.wiped for act in acts)

@@ -18,6 +18,9 @@ SHARE: Final = (
 )
 """What `make test` measures again: an upgrade with two bounces, one with probing, and the loss of counts."""
 
+SHARE_RELEASES: Final = ("1.1.0", "4.1.2")
+"""One that ignores `upgrade.from`, and one that accepts a value and fails later."""
+
 RELEASES: Final = (
     *("0.10.0.1", "0.10.1.1", "0.10.2.0", "0.10.2.2", "0.11.0.3", "1.0.2", "1.1.0", "1.1.1"),
     *("2.0.1", "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2"),
@@ -27,23 +30,8 @@ RELEASES: Final = (
 """The last patch of each minor release; where patches differ (KAFKA-6054), an earlier one too."""
 
 UPGRADE_FROM: Final = (
-    *(
-        "0.10.0",
-        "0.10.1",
-        "0.10.2",
-        "0.11.0",
-        "1.0",
-        "1.1",
-        "2.0",
-        "2.1",
-        "2.2",
-        "2.3",
-        "2.4",
-        "2.5",
-        "2.6",
-        "2.7",
-        "2.8",
-    ),
+    *("0.10.0", "0.10.1", "0.10.2", "0.11.0", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3"),
+    *("2.4", "2.5", "2.6", "2.7", "2.8"),
     *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"),
 )
 
@@ -60,10 +48,21 @@ _TABLE: Final = (
     ("1.1.1", "4.3.1", ("one", "two:1.1", _OFFLINE)),
     ("2.4.1", "2.8.2", ("one", "two")),
     ("2.4.1", "4.3.1", ("one", "two")),
-    ("2.8.2", "3.9.1", ("one", "two")),
-    ("3.9.1", "4.3.1", ("one", "two")),
+    ("2.8.2", "3.9.1", ("one",)),
+    ("3.9.1", "4.3.1", ("one",)),
 )
 """The table of pairs that an operator meets; `two` takes `upgrade.from` from the old release unless it says more."""
+
+_RETURNS: Final = tuple(
+    Pair(old=old, new=new, broker=OLD_BROKER, way=way, upgrade_from=minor(old), wiped=True)
+    for way in ("turned", "late")
+    for old, new in (("1.1.1", "2.0.1"), ("2.3.1", "3.9.1"))
+)
+"""The way back of an upgrade with two bounces, from the first and from the second."""
+_BRIDGES: Final = tuple(
+    Pair(old=old, new="4.3.1", broker=OLD_BROKER, way="bridge", upgrade_from=minor(old), over="3.9.1", wiped=True)
+    for old in ("2.3.1", "1.1.1")
+)
 
 _STALE: Final = (
     ("2.3.1", ("2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.9.1", "4.3.1")),
@@ -76,6 +75,18 @@ _STALE: Final = (
     ("3.9.1", ("2.3.1",)),
 )
 _WIPED: Final = (("2.3.1", "4.3.1"), ("2.3.1", "3.9.1"), ("2.4.1", "4.3.1"), ("1.1.1", "4.3.1"))
+
+_WIPED_BOUNCES: Final = (
+    Pair(old="2.3.1", new="3.9.1", broker=OLD_BROKER, way="two", upgrade_from="2.3", wiped=True),
+    Pair(old="2.4.1", new="4.3.1", broker=OLD_BROKER, way="two", upgrade_from="2.4", wiped=True),
+    Pair(old="2.4.1", new="2.8.2", broker=OLD_BROKER, way="one", wiped=True),
+    Pair(old="2.3.1", new="4.3.1", broker=OLD_BROKER, way="one", wiped=True),
+)
+_HEAVIER: Final = (
+    Pair(old="2.8.2", new="3.9.1", broker=OLD_BROKER, way="two", upgrade_from="2.8"),
+    Pair(old="3.9.1", new="4.3.1", broker=OLD_BROKER, way="two", upgrade_from="3.9"),
+)
+"""More than is needed."""
 
 _BACK: Final = (
     ("4.3.1", "3.9.1", (False, True)),
@@ -118,7 +129,10 @@ _PROTOCOL: Final = tuple(
 
 def pairs() -> tuple[Pair, ...]:
     """Every pair once, the most important first."""
-    every = (*SHARE, *_table(), *_back(), *_kip(), *_stale(), *_WITH_NEW_BROKER, *_PROTOCOL)
+    every = (
+        *(*SHARE, *_table(), *_WIPED_BOUNCES, *_BRIDGES, *_back(), *_RETURNS, *_kip(), *_stale()),
+        *(*_WITH_NEW_BROKER, *_HEAVIER, *_PROTOCOL),
+    )
     return tuple(dict.fromkeys(every))
 
 
@@ -140,7 +154,6 @@ def _stale() -> Iterator[Pair]:
     for old, new in _WIPED:
         yield Pair(old=old, new=new, broker=OLD_BROKER, way="stale", wiped=True)
         yield Pair(old=old, new=new, broker=OLD_BROKER, way=_OFFLINE, wiped=True)
-    yield Pair(old="2.3.1", new="3.9.1", broker=OLD_BROKER, way="two", upgrade_from="2.3", wiped=True)
 
 
 def _back() -> Iterator[Pair]:

@@ -17,7 +17,7 @@ VARIES: Final = "varies"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """What is measured; `protocol` is the new release's `group.protocol`."""
+    """What is measured; `protocol` is the new release's `group.protocol`, `over` the release between the two."""
 
     old: str
     new: str
@@ -26,10 +26,12 @@ class Pair:
     upgrade_from: str | None = None
     wiped: bool = False
     protocol: str = "classic"
+    over: str | None = None
 
     def __str__(self) -> str:
         """As a line of the progress begins."""
         more = [f"upgrade.from={self.upgrade_from}"] if self.upgrade_from else []
+        more += [f"over {self.over}"] if self.over else []
         more += ["wiped"] if self.wiped else []
         more += [f"group.protocol={self.protocol}"] if self.protocol != "classic" else []
         return " ".join([f"{self.old} -> {self.new}", f"on {self.broker}:", self.way, *more])

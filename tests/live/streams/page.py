@@ -24,9 +24,11 @@ share.
 | one | one instance after the other gets the new release, each after a gate |
 | two | the same with `upgrade.from`, and then again without it |
 | turned | the first half of `two`, and then back to the old release |
+| late | `two` until one instance is left in the second half, then back over `upgrade.from` |
+| bridge | `two` to a release between them, and then `one` |
 | offline | all instances stop; when the group is empty, they start with the new release |
 | stale | offline, with an instance whose local state is older than the changelog, as after any move of a task |
-| …, wiped | each instance starts with an empty state directory when its line of releases changes |
+| …, wiped | each instance starts with an empty state directory when its line of releases changes; over a bridge the first time |
 
 *Versions* are those of the subscription that each member uses and supports: with the old release, between the two
 bounces, and after. *The operator* is what it does with these brokers; "stricter" has its reason [below](#stricter).
@@ -69,7 +71,8 @@ def page(measured: Measured) -> str:
 
 def _pair(row: Row) -> tuple[str, ...]:
     pair = row.pair
-    way = pair.way + (f" `{pair.upgrade_from}`" if pair.upgrade_from else "") + (", wiped" if pair.wiped else "")
+    over = f" over {pair.over}" if pair.over else ""
+    way = pair.way + over + (f" `{pair.upgrade_from}`" if pair.upgrade_from else "") + (", wiped" if pair.wiped else "")
     protocol = " (streams protocol)" if pair.protocol != "classic" else ""
     return f"{pair.old} → {pair.new}{protocol}", pair.broker, way, result(row), _versions(row), _operator(row)
 

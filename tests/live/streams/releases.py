@@ -58,10 +58,10 @@ class Streams:
 @functools.cache
 def ensure_streams(version: str) -> Streams:
     """Fetches the jars and compiles the application, unless that was done before (LiveError)."""
+    home = _fetch(version)
     java = shutil.which("java")
     if java is None or shutil.which("javac") is None:
         raise LiveError("Streams applications are compiled: install a JDK 17 (Debian: openjdk-17-jdk-headless)")
-    home = _fetch(version)
     return Streams(version=version, libs=home / "libs", classes=_compile(home, version), java=java)
 
 

@@ -47,6 +47,7 @@ class Brokers:
             way=pair.way,
             upgrade_from=pair.upgrade_from,
             wiped=pair.wiped,
+            over=ensure_streams(pair.over) if pair.over else None,
             config=config,
         )
         return measure(self.broker(pair.broker), case, f"case-{self.count}", self.directory)

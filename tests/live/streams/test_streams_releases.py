@@ -3,20 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.live.streams.matrix import RELEASES
+from tests.live.streams.matrix import RELEASES, SHARE_RELEASES
 from tests.live.streams.measured import Release, load
 from tests.live.streams.probing import subscription, upgrade_from_values
 from tests.live.streams.running import Brokers, brokers
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
-_SHARE = ("1.1.0", "4.1.2")
-"""One that ignores the setting, and one that accepts a value and fails later."""
-
 
 def _cases() -> list[object]:
-    full = (pytest.param(each, marks=pytest.mark.full) for each in RELEASES if each not in _SHARE)
-    return [*(pytest.param(each) for each in _SHARE), *full]
+    full = (pytest.param(each, marks=pytest.mark.full) for each in RELEASES if each not in SHARE_RELEASES)
+    return [*(pytest.param(each) for each in SHARE_RELEASES), *full]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from pathlib import Path
 from tests.live.streams.feed import compare
 from tests.live.streams.gate import telling_line
 from tests.live.streams.groups import UNKNOWN, _versions
-from tests.live.streams.matrix import pairs
 from tests.live.streams.measured import Measured, Pair, difference, load
 from tests.live.streams.releases import minor, parsed
 from tests.live.streams.ways import FAILS, WORKS, WRONG, Result
@@ -68,8 +67,3 @@ def test_a_fresh_result_is_compared_with_all_runs() -> None:
     assert "wrong counts" in difference(row, Result(outcome=WRONG, after=[[11, 11]]))
     assert "versions" in difference(row, Result(outcome=WORKS, after=[[4, 11]]))
     assert difference(None, Result(outcome=WORKS))
-
-
-def test_every_row_of_the_file_is_planned() -> None:
-    """A row that no run of the matrix would measure again is not evidence."""
-    assert {row.pair for row in load().pairs} <= set(pairs())

@@ -1,9 +1,11 @@
 """One release replaced by another, in one of the ways that people use, and what became of the counts.
 
 `one`: one instance after another gets the new release. `two`: the same with `upgrade.from`, and then again without.
-`turned`: the first bounce of `two`, and then one back to the old release. `offline`: all instances stop, and the new
-release starts when the group is empty. `stale`: offline, with an instance whose local state is older than the
-changelog. In each of them an instance's local state can be deleted before it first starts with another release.
+`turned`: the first bounce of `two`, and then one back to the old release. `late`: `two` until one instance is left in
+the second bounce, then back over `upgrade.from`. `bridge`: `two` to a release between them, and then one bounce.
+`offline`: all instances stop, and the new release starts when the group is empty. `stale`: offline, with an instance
+whose local state is older than the changelog. In each of them an instance's local state can be deleted before it first
+starts with another release; in `bridge` only before the release between them.
 """
 
 import contextlib
@@ -21,7 +23,7 @@ from tests.live.streams.releases import Streams
 from tests.live.streams.waiting import until
 from tests.live.waiting import NeverHappenedError
 
-WAYS: Final = ("one", "two", "turned", "offline", "stale")
+WAYS: Final = ("one", "two", "turned", "late", "bridge", "offline", "stale")
 WORKS: Final = "works"
 FAILS: Final = "fails"
 WRONG: Final = "wrong counts"
@@ -32,13 +34,14 @@ _BURST: Final = 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is measured; `wiped` deletes local state, `config` is of the new release only."""
+    """What is measured; `wiped` deletes local state, `config` is of the new release only, `over` of a bridge only."""
 
     old: Streams
     new: Streams
     way: str
     upgrade_from: str | None = None
     wiped: bool = False
+    over: Streams | None = None
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -97,9 +100,21 @@ def _change(application: Application, case: Case, result: Result) -> None:
             result.between = application.group().versions()
             _bounce(application, case, case.new)
         case "turned":
-            _bounce(application, case, case.new, upgrade_from=case.upgrade_from)
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from, wipe=case.wiped)
             result.between = application.group().versions()
             _bounce(application, case, case.old, wipe=case.wiped)
+        case "late":
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from, wipe=case.wiped)
+            _bounce(application, case, case.new, leave=1)
+            result.between = application.group().versions()
+            _bounce(application, case, case.new, upgrade_from=case.upgrade_from, leave=1)
+            _bounce(application, case, case.old, wipe=case.wiped)
+        case "bridge":
+            assert case.over is not None
+            _bounce(application, case, case.over, upgrade_from=case.upgrade_from, wipe=case.wiped)
+            _bounce(application, case, case.over)
+            result.between = application.group().versions()
+            _bounce(application, case, case.new)
         case "offline":
             _offline(application, case)
         case "stale":
@@ -109,10 +124,19 @@ def _change(application: Application, case: Case, result: Result) -> None:
 
 
 def _bounce(
-    application: Application, case: Case, release: Streams, *, upgrade_from: str | None = None, wipe: bool = False
+    application: Application,
+    case: Case,
+    release: Streams,
+    *,
+    upgrade_from: str | None = None,
+    wipe: bool = False,
+    leave: int = 0,
 ) -> None:
-    """One instance at a time, the last one first as a StatefulSet does, each behind a gate (GateFailedError)."""
-    for each in reversed(application.instances):
+    """One instance at a time, the last one first as a StatefulSet does, each behind a gate (GateFailedError).
+
+    The first `leave` instances are left as they are.
+    """
+    for each in reversed(application.instances[leave:]):
         old_ids = members_of(application, each)
         each.stop()
         if wipe:

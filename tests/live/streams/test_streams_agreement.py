@@ -1,0 +1,66 @@
+"""The operator's table of ways beside `measured.json`: it does nothing that was measured to fail or to lose counts."""
+
+from dataclasses import replace
+
+import pytest
+from tests.live.streams.agreement import STRICTER, contradicts, named, reasons, refused, running
+from tests.live.streams.matrix import pairs
+from tests.live.streams.measured import Measured, Pair, Row, load
+from tests.live.streams.page import FILE, page
+from tests.live.streams.ways import FAILS, WORKS, WRONG
+
+MEASURED = load()
+TWO = Pair(old="1.1.1", new="2.0.1", broker="3.9.2", way="two", upgrade_from="1.1")
+
+
+def _name(row: Row) -> str:
+    return str(row.pair)
+
+
+@pytest.mark.parametrize("row", MEASURED.pairs, ids=_name)
+def test_no_way_of_the_operator_was_measured_to_fail(row: Row) -> None:
+    """A row that failed, lost counts or varies is none of the operator's ways."""
+    assert contradicts(row) == ""
+
+
+@pytest.mark.parametrize("row", [row for row in MEASURED.pairs if refused(row)], ids=_name)
+def test_each_stricter_answer_has_its_reason(row: Row) -> None:
+    """What worked and is not done has exactly one of the reasons of the page."""
+    assert [rule.name for rule in reasons(row)] in [[rule.name] for rule in STRICTER], running(row.pair)
+
+
+def test_no_reason_is_without_a_pair() -> None:
+    """A reason that no measured pair has would be a guess."""
+    used = {rule.name for row in MEASURED.pairs if refused(row) for rule in reasons(row)}
+    assert used == {rule.name for rule in STRICTER}
+
+
+def test_a_failure_of_a_way_of_the_operator_is_noticed() -> None:
+    """One bad run among good ones is enough, and so is one lost count; another way may fail."""
+    assert named(TWO)
+    for runs in ({FAILS: 1}, {WORKS: 3, FAILS: 1}, {WRONG: 1}):
+        assert "the operator may do this" in contradicts(Row(pair=TWO, runs=runs))
+        assert contradicts(Row(pair=replace(TWO, way="one", upgrade_from=None), runs=runs)) == ""
+    assert contradicts(Row(pair=TWO, runs={WORKS: 1})) == ""
+
+
+def test_old_local_state_is_met_by_every_way() -> None:
+    """Counts that are lost by old local state disprove each way that keeps it, and none that empties it."""
+    stale = Pair(old="3.9.1", new="4.3.1", broker="3.9.2", way="stale")
+    assert contradicts(Row(pair=stale, runs={WRONG: 1}, lost=[1])) != ""
+    assert contradicts(Row(pair=replace(stale, wiped=True), runs={WRONG: 1}, lost=[1])) == ""
+
+
+def test_every_row_of_the_file_is_planned() -> None:
+    """A row that no run of the matrix would measure again is not evidence."""
+    assert {row.pair for row in MEASURED.pairs} <= set(pairs())
+
+
+def test_the_page_is_made_from_the_file() -> None:
+    """docs/streams-measured.md is what `python -m tests.live.streams.page` writes."""
+    assert FILE.read_text() == page(MEASURED)
+
+
+def test_an_unmeasured_matrix_makes_no_page_that_passes() -> None:
+    """The comparison with the page needs the rows."""
+    assert page(Measured()) != page(MEASURED)
