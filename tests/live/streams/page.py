@@ -28,7 +28,7 @@ share.
 | bridge | `two` to a release between them, and then `one` |
 | offline | all instances stop; when the group is empty, they start with the new release |
 | stale | offline, with an instance whose local state is older than the changelog, as after any move of a task |
-| …, wiped | each instance starts with an empty state directory when its line of releases changes; over a bridge the first time |
+| …, wiped | each instance starts with an empty state directory when its line of releases changes (of a bridge: first) |
 
 *Versions* are those of the subscription that each member uses and supports: with the old release, between the two
 bounces, and after. *The operator* is what it does with these brokers; "stricter" has its reason [below](#stricter).
