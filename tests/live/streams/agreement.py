@@ -14,6 +14,7 @@ from tests.live.streams.ways import WORKS
 
 from kafka_streams.model.release import StreamsRelease, parse_release
 from kafka_streams.model.way import Kind, Protocol, Way, WayFound
+from kafka_streams.plan import matrix
 from kafka_streams.plan.ways import Change, find_way
 
 _CAREFUL: Final = {"one": 1, "two": 2, "offline": 3}
@@ -41,15 +42,111 @@ class Stricter:
     name: str
     text: str
     source: str
-    holds: Callable[[Pair, Act | None], bool]
-    """Whether it is the reason: for the pair that worked, and what the operator does instead while instances run."""
+    holds: Callable[[Pair], bool]
+    """Whether it is the reason for a pair that worked."""
 
 
-def _steps(pair: Pair, act: Act | None) -> bool:
-    return act is not None and act.way == "two" and pair.way == "one"
+def _lines(pair: Pair) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return release(pair.old).line, release(pair.new).line
 
 
-STRICTER: Final[tuple[Stricter, ...]] = ()
+def _served(pair: Pair) -> bool:
+    """Whether the operator trusts these brokers with the target."""
+    found = answer(pair)
+    return isinstance(found, Way) or found.offline is not None
+
+
+def _forward(pair: Pair) -> bool:
+    old, new = _lines(pair)
+    return old < new and _served(pair) and pair.way not in _RETURNS
+
+
+def _old_brokers(pair: Pair) -> bool:
+    return not _served(pair) and pair.protocol == "classic"
+
+
+def _corrupting(pair: Pair) -> bool:
+    return not _served(pair) and pair.protocol != "classic"
+
+
+def _eager(pair: Pair) -> bool:
+    old, new = _lines(pair)
+    return (
+        _forward(pair) and old <= matrix.LAST_EAGER and new >= matrix.FIRST_WITHOUT_EAGER and pair.way in {"one", "two"}
+    )
+
+
+def _guide(pair: Pair) -> bool:
+    """Two bounces are asked for, one was enough."""
+    act, probing = running(pair), _lines(pair)[0] > matrix.LAST_EAGER
+    return _forward(pair) and probing and pair.way == "one" and act is not None and act.way == "two"
+
+
+def _leader(pair: Pair) -> bool:
+    act, eager = running(pair), _lines(pair)[0] <= matrix.LAST_EAGER
+    return _forward(pair) and eager and pair.way == "one" and act is not None and act.way == "two"
+
+
+def _wiped(pair: Pair) -> bool:
+    """The operator does the same with an empty state directory."""
+    acts = [act for act in (running(pair), offline(pair)) if act is not None]
+    same = any(pair.way in {act.way, "stale"} for act in acts)
+    return _forward(pair) and not pair.wiped and same and all(act.wiped for act in acts)
+
+
+def _back(pair: Pair) -> bool:
+    old, new = _lines(pair)
+    return _served(pair) and (new < old or pair.way in _RETURNS)
+
+
+STRICTER: Final[tuple[Stricter, ...]] = (
+    Stricter(
+        name="guide",
+        text="The instances find a common version. But since 3.3 foreign-key joins, and since 3.5 some repartition"
+        " topics, have another format, which `upgrade.from` holds back. The counting application has neither.",
+        source="Kafka Streams upgrade guide 3.3 and 3.5, KIP-904",
+        holds=_guide,
+    ),
+    Stricter(
+        name="leader",
+        text="It worked by chance: it fails if the leader of the group is an instance that does not know the other's"
+        " subscription; and up to 2.3 the instances rebalance by another protocol than from 2.4 on.",
+        source="KIP-268, KAFKA-8649, Kafka Streams upgrade guide 2.4, KIP-429",
+        holds=_leader,
+    ),
+    Stricter(
+        name="eager",
+        text="Releases from 4.0 on do not know the eager rebalance protocol, the only one of releases up to 2.3: two"
+        " instances may have one task at the same time.",
+        source="KAFKA-8179, Kafka Streams upgrade guide 4.0",
+        holds=_eager,
+    ),
+    Stricter(
+        name="checkpoints",
+        text="Nothing was lost here, as every instance had all of the changelog. The later release reads a checkpoint"
+        " differently, and skips a record of each store whose checkpoint is older than its changelog.",
+        source="the rows `stale` above",
+        holds=_wiped,
+    ),
+    Stricter(
+        name="back",
+        text="No release promises to open the stores of a later one, and some do not: every way back empties them.",
+        source="the rows 4.3.1 → 3.9.1 and 3.9.1 → 2.3.1 above",
+        holds=_back,
+    ),
+    Stricter(
+        name="brokers",
+        text="Brokers of 4.0 and later support clients from 2.1 on.",
+        source="KIP-896",
+        holds=_old_brokers,
+    ),
+    Stricter(
+        name="corrupting",
+        text="This broker corrupts a group that changes to the streams protocol, or has it as a preview only.",
+        source="KAFKA-20254, KIP-1071",
+        holds=_corrupting,
+    ),
+)
 
 
 def release(text: str) -> StreamsRelease:
@@ -131,7 +228,7 @@ def refused(row: Row) -> bool:
 
 def reasons(row: Row) -> list[Stricter]:
     """Why: the rules that hold for a refused row."""
-    return [rule for rule in STRICTER if rule.holds(row.pair, running(row.pair))]
+    return [rule for rule in STRICTER if rule.holds(row.pair)]
 
 
 def _act(way: Way) -> Act:

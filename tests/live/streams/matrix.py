@@ -13,7 +13,7 @@ CORRUPTING_BROKER: Final = "4.2.0"
 
 SHARE: Final = (
     Pair(old="1.1.1", new="2.0.1", broker=OLD_BROKER, way="two", upgrade_from="1.1"),
-    Pair(old="2.8.2", new="3.9.1", broker=OLD_BROKER, way="one"),
+    Pair(old="3.9.1", new="4.3.1", broker=OLD_BROKER, way="one"),
     Pair(old="2.3.1", new="4.3.1", broker=OLD_BROKER, way="stale"),
 )
 """What `make test` measures again: an upgrade with two bounces, one with probing, and the loss of counts."""

@@ -1,6 +1,7 @@
 """What a release of Kafka Streams does by itself: its subscription's version, and each value of `upgrade.from`."""
 
 import subprocess
+from pathlib import Path
 from typing import Final
 
 from tests.live.streams.application import Application
@@ -15,7 +16,7 @@ _PROBE_S: Final = 90.0
 
 def probe(brokers: Brokers, version: str) -> Release:
     """Runs one instance alone for the version, and a program without a broker for the values."""
-    results = upgrade_from_values(brokers, version)
+    results = upgrade_from_values(brokers.directory, version)
     return Release(
         version=version,
         subscription=subscription(brokers, version),
@@ -24,12 +25,12 @@ def probe(brokers: Brokers, version: str) -> Release:
     )
 
 
-def upgrade_from_values(brokers: Brokers, version: str) -> dict[str, tuple[str, str]]:
+def upgrade_from_values(directory: Path, version: str) -> dict[str, tuple[str, str]]:
     """For each value: ignored, refused, fails or accepted, and the error (AssertionError)."""
     release = ensure_streams(version)
-    brokers.directory.mkdir(parents=True, exist_ok=True)
-    path = brokers.directory / f"probe-{version}.properties"
-    state = brokers.directory / f"probe-{version}"
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"probe-{version}.properties"
+    state = directory / f"probe-{version}"
     path.write_text(f"application.id=probe\nbootstrap.servers=127.0.0.1:9\nstate.dir={state}\n")
     command = release.command("Probe", str(path), "upgrade.from", *UPGRADE_FROM)
     result = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_S, check=False)

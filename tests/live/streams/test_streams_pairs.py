@@ -1,18 +1,13 @@
-"""Upgrades of real Kafka Streams applications: each pair does what `measured.json` says, with real brokers."""
+"""Upgrades of real Kafka Streams applications: a share of `make streams-matrix`, with a real broker."""
 
 from collections.abc import Iterator
 
 import pytest
-from tests.live.streams.matrix import SHARE, pairs
+from tests.live.streams.matrix import SHARE
 from tests.live.streams.measured import Pair, difference, load
 from tests.live.streams.running import Brokers, brokers
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
-
-
-def _cases() -> list[object]:
-    full = (pytest.param(pair, id=str(pair), marks=pytest.mark.full) for pair in pairs() if pair not in SHARE)
-    return [*(pytest.param(pair, id=str(pair)) for pair in SHARE), *full]
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +17,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
         yield made
 
 
-@pytest.mark.parametrize("pair", _cases())
+@pytest.mark.parametrize("pair", SHARE, ids=str)
 def test_a_pair_does_what_was_measured(started: Brokers, pair: Pair) -> None:
     """The outcome, and the versions that the members use in the end, are those of the file."""
     result = started.measure(pair)
-    assert not difference(load().row(pair), result), (difference(load().row(pair), result), result)
+    found = difference(load().row(pair), result)
+    assert not found, (found, result)
