@@ -51,6 +51,23 @@ def test_old_local_state_is_met_by_every_way() -> None:
     assert contradicts(Row(pair=replace(stale, wiped=True), runs={WRONG: 1}, lost=[1])) == ""
 
 
+def test_a_bridge_is_the_one_that_the_operator_names() -> None:
+    """Over 3.9, with an empty state directory in the first half; no other release, and no local state that is kept."""
+    bridge = Pair(old="2.3.1", new="4.3.1", broker="3.9.2", way="bridge", upgrade_from="2.3", over="3.9.1", wiped=True)
+    assert named(bridge)
+    for other in ({"over": "3.8.1"}, {"wiped": False}, {"upgrade_from": "2.2"}, {"new": "3.9.1"}):
+        assert not named(replace(bridge, **other))
+
+
+@pytest.mark.parametrize("way", ["turned", "late"])
+def test_the_way_back_between_two_bounces_empties_local_state(way: str) -> None:
+    """It belongs to each change with two bounces, and only with an empty state directory."""
+    back = replace(TWO, way=way, wiped=True)
+    assert named(back)
+    assert not named(replace(back, wiped=False))
+    assert not named(replace(back, old="3.9.1", new="4.3.1", upgrade_from="3.9"))
+
+
 def test_every_row_of_the_file_is_planned() -> None:
     """A row that no run of the matrix would measure again is not evidence."""
     assert {row.pair for row in MEASURED.pairs} <= set(pairs())
