@@ -95,8 +95,15 @@ def _wiped(pair: Pair) -> bool:
 
 
 def _back(pair: Pair) -> bool:
+    """The operator goes the same way back with an empty state directory."""
     old, new = _lines(pair)
-    return _served(pair) and (new < old or pair.way in _RETURNS)
+    act = running(pair)
+    return _served(pair) and (pair.way in _RETURNS or (new < old and act is not None and act.way == pair.way))
+
+
+def _format_back(pair: Pair) -> bool:
+    old, new = _lines(pair)
+    return _served(pair) and new < old and pair.way == "one" and running(pair) is None
 
 
 STRICTER: Final[tuple[Stricter, ...]] = (
@@ -131,8 +138,15 @@ STRICTER: Final[tuple[Stricter, ...]] = (
     Stricter(
         name="back",
         text="No release promises to open the stores of a later one, and some do not: every way back empties them.",
-        source="the rows 4.3.1 → 3.9.1 and 3.9.1 → 2.3.1 above",
+        source="the rows 4.3.1 → 3.9.1, 4.3.1 → 4.2.0 and 3.9.1 → 2.8.2 above",
         holds=_back,
+    ),
+    Stricter(
+        name="format back",
+        text="It worked by chance, or because both releases probe. An instance of the earlier release fails if it leads"
+        " the group and gets a subscription that it does not know, and no `upgrade.from` names a later release.",
+        source="KIP-268",
+        holds=_format_back,
     ),
     Stricter(
         name="brokers",

@@ -62,6 +62,7 @@ def _short(line: str) -> str:
     """Without what differs between runs."""
     line = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,}", "UUID", line)
     line = re.sub(r"/\S*/(app-\d)", r"\1", line)
+    line = re.sub(r"\bcase-\d+\b", "case", line)
     return line.strip()[:300]
 
 

@@ -91,13 +91,15 @@ _HEAVIER: Final = (
 _BACK: Final = (
     ("4.3.1", "3.9.1", (False, True)),
     ("4.3.1", "4.2.0", (False, True)),
-    ("3.9.1", "2.8.2", (False,)),
-    ("3.9.1", "2.4.1", (False,)),
+    ("3.9.1", "2.8.2", (False, True)),
+    ("3.9.1", "2.4.1", (False, True)),
     ("3.9.1", "2.3.1", (False, True)),
-    ("2.8.2", "2.4.1", (False,)),
+    ("2.8.2", "2.4.1", (False, True)),
     ("2.4.1", "2.3.1", (False,)),
     ("2.0.1", "1.1.1", (False,)),
 )
+
+_BACK_OFFLINE: Final = (("3.9.1", "2.3.1"), ("2.4.1", "2.3.1"), ("2.0.1", "1.1.1"))
 
 _KIP: Final = (
     ("0.10.0.1", ("0.10.2.2", "0.11.0.3", "1.0.2")),
@@ -113,10 +115,10 @@ _WITH_NEW_BROKER: Final = (
     Pair(old="0.10.2.2", new="0.11.0.3", broker=NEW_BROKER, way="one"),
     Pair(old="0.11.0.3", new="1.1.1", broker=NEW_BROKER, way="one"),
     Pair(old="1.1.1", new="2.0.1", broker=NEW_BROKER, way="two", upgrade_from="1.1"),
-    Pair(old="2.3.1", new="3.9.1", broker=NEW_BROKER, way="two", upgrade_from="2.3"),
-    Pair(old="2.4.1", new="4.3.1", broker=NEW_BROKER, way="one"),
+    Pair(old="2.3.1", new="3.9.1", broker=NEW_BROKER, way="two", upgrade_from="2.3", wiped=True),
+    Pair(old="2.4.1", new="4.3.1", broker=NEW_BROKER, way="two", upgrade_from="2.4", wiped=True),
     Pair(old="3.9.1", new="4.3.1", broker=NEW_BROKER, way="one"),
-    Pair(old="2.3.1", new="4.3.1", broker=NEW_BROKER, way="stale"),
+    Pair(old="2.3.1", new="4.3.1", broker=NEW_BROKER, way=_OFFLINE, wiped=True),
 )
 
 _PROTOCOL: Final = tuple(
@@ -159,6 +161,8 @@ def _stale() -> Iterator[Pair]:
 def _back() -> Iterator[Pair]:
     for old, new, wipes in _BACK:
         yield from (Pair(old=old, new=new, broker=OLD_BROKER, way="one", wiped=wiped) for wiped in wipes)
+    for old, new in _BACK_OFFLINE:
+        yield Pair(old=old, new=new, broker=OLD_BROKER, way=_OFFLINE, wiped=True)
 
 
 def _kip() -> Iterator[Pair]:

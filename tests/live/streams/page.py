@@ -1,5 +1,6 @@
 """docs/streams-measured.md from `measured.json`: `python -m tests.live.streams.page`. A test compares them."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -95,7 +96,7 @@ def result(row: Row) -> str:
 
 def _plain(reason: str) -> str:
     """An exception without its package, cut, harmless in a table."""
-    name, colon, rest = reason.partition(": ")
+    name, colon, rest = re.sub(r"\bcase-\d+\b", "case", reason).partition(": ")
     short = (name.rpartition(".")[2] + colon + rest).replace("|", "/").replace("`", "'")
     return f"`{short if len(short) <= _REASON else short[: _REASON - 1] + '…'}`"
 

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.live.streams.agreement import STRICTER, contradicts, named, reasons, refused, running
+from tests.live.streams.agreement import STRICTER, contradicts, named, offline, reasons, refused, running
 from tests.live.streams.matrix import pairs
 from tests.live.streams.measured import Measured, Pair, Row, load
 from tests.live.streams.page import FILE, page
 from tests.live.streams.ways import FAILS, WORKS, WRONG
 
 MEASURED = load()
+BOUNCES = ("one", "two", "offline")
 TWO = Pair(old="1.1.1", new="2.0.1", broker="3.9.2", way="two", upgrade_from="1.1")
 
 
@@ -21,6 +22,17 @@ def _name(row: Row) -> str:
 def test_no_way_of_the_operator_was_measured_to_fail(row: Row) -> None:
     """A row that failed, lost counts or varies is none of the operator's ways."""
     assert contradicts(row) == ""
+
+
+@pytest.mark.parametrize("row", [row for row in MEASURED.pairs if row.pair.way in BOUNCES], ids=_name)
+def test_what_the_operator_does_between_two_measured_releases_was_measured(row: Row) -> None:
+    """Between the two releases, with this broker, the operator's own way was measured to work, and so was offline."""
+    pair = row.pair
+    for act in (running(pair), offline(pair)):
+        if act is not None:
+            own = MEASURED.row(replace(pair, way=act.way, upgrade_from=act.upgrade_from, wiped=act.wiped))
+            assert own is not None, act
+            assert own.outcome == WORKS
 
 
 @pytest.mark.parametrize("row", [row for row in MEASURED.pairs if refused(row)], ids=_name)
