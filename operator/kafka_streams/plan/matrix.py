@@ -15,7 +15,8 @@ Line = tuple[int, ...]
 class LineFacts:
     """One line of releases. `accepts` are the values that `upgrade.from` takes from the patch `since_patch` on.
 
-    Earlier patches of such a line, and lines that accept nothing, ignore `upgrade.from` without a word (measured).
+    Earlier patches of such a line, and lines that accept nothing, ignore `upgrade.from` without a word (measured). 4.0
+    and 4.1 accept a configuration with values up to `2.3`, and fail while the client is made (measured).
     """
 
     line: Line
@@ -65,8 +66,8 @@ LINES: Final[tuple[LineFacts, ...]] = (
     LineFacts(line=(3, 7), subscription_version=11, accepts=_up_to("3.6")),
     LineFacts(line=(3, 8), subscription_version=11, accepts=_up_to("3.7")),
     LineFacts(line=(3, 9), subscription_version=11, accepts=_up_to("3.8")),
-    LineFacts(line=(4, 0), subscription_version=11, accepts=_up_to("3.9")),
-    LineFacts(line=(4, 1), subscription_version=11, accepts=_up_to("4.0")),
+    LineFacts(line=(4, 0), subscription_version=11, accepts=_up_to("3.9", with_eager=False)),
+    LineFacts(line=(4, 1), subscription_version=11, accepts=_up_to("4.0", with_eager=False)),
     LineFacts(line=(4, 2), subscription_version=11, accepts=_up_to("4.1", with_eager=False)),
     LineFacts(line=(4, 3), subscription_version=11, accepts=_up_to("4.2", with_eager=False)),
 )

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from tests.live.streams.agreement import STRICTER, contradicts, named, offline, reasons, refused, running
+from tests.live.streams.agreement import STRICTER, contradicts, named, offline, reasons, refused, release, running
 from tests.live.streams.matrix import pairs
-from tests.live.streams.measured import Measured, Pair, Row, load
+from tests.live.streams.measured import Measured, Pair, Release, Row, load
 from tests.live.streams.page import FILE, page
 from tests.live.streams.ways import FAILS, WORKS, WRONG
+
+from kafka_streams.plan.matrix import LINES, accepted_values, facts_of
 
 MEASURED = load()
 BOUNCES = ("one", "two", "offline")
@@ -45,6 +47,21 @@ def test_no_reason_is_without_a_pair() -> None:
     """A reason that no measured pair has would be a guess."""
     used = {rule.name for row in MEASURED.pairs if refused(row) for rule in reasons(row)}
     assert used == {rule.name for rule in STRICTER}
+
+
+@pytest.mark.parametrize("known", MEASURED.releases, ids=lambda each: each.version)
+def test_the_operator_knows_each_release_as_measured(known: Release) -> None:
+    """The values of `upgrade.from` that a client starts with, and the version of the subscription that it sends."""
+    facts = facts_of(release(known.version))
+    assert facts is not None
+    assert facts.subscription_version == known.subscription
+    accepted = [value for value, said in known.upgrade_from.items() if said == "accepted"]
+    assert list(accepted_values(release(known.version))) == accepted
+
+
+def test_each_line_that_the_operator_knows_was_measured() -> None:
+    """No line of the table is only read about."""
+    assert {facts.line for facts in LINES} == {release(known.version).line for known in MEASURED.releases}
 
 
 def test_a_failure_of_a_way_of_the_operator_is_noticed() -> None:
