@@ -34,6 +34,19 @@ share.
 *Versions* are those of the subscription that each member uses and supports: with the old release, between the two
 bounces, and after. *The operator* is what it does with these brokers; "stricter" has its reason [below](#stricter).
 
+## Found here
+
+- **Counts are lost without a word between 2.5 and 2.6.** Up to 2.5 a store's checkpoint file has the next offset to
+  restore, and from 2.6 on the last one that is in the store. So a release from 2.6 on that reads a checkpoint of one
+  before begins one record too late. If that is beyond the changelog's end, it throws the store away and restores it; if
+  a rebalance comes at that moment, its stream thread ends. If it is not, one record of each store is skipped. With an
+  empty state directory no count was lost, in any pair. Kafka's upgrade guide does not say this.
+- The way back to a release with an older RocksDB fails on its files, and from 4.3 on the `offsets` column family.
+- 4.0 and 4.1 accept a configuration with `upgrade.from` up to `2.3`, and fail while the client is made.
+- The versions that members use and support do not show whether the second bounce is done: with `upgrade.from` from
+  `2.0` on they are those of the new release already.
+- An application of 0.10.0 begins at the end of its input unless `auto.offset.reset` says otherwise.
+
 ## Pairs
 
 | from → to | broker | way | result | versions | the operator |
