@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(slots=True, kw_only=True)
 class Release:
-    """What a release does by itself. `upgrade_from`: accepted, refused, fails or ignored, by value."""
+    """What a release does by itself. `upgrade_from`: accepted, refused, fails (`errors`) or ignored, by value."""
 
     version: str
     subscription: int

@@ -43,8 +43,8 @@ bounces, and after. *The operator* is what it does with these brokers; "stricter
   empty state directory no count was lost, in any pair. Kafka's upgrade guide does not say this.
 - The way back to a release with an older RocksDB fails on its files, and from 4.3 on the `offsets` column family.
 - 4.0 and 4.1 accept a configuration with `upgrade.from` up to `2.3`, and fail while the client is made.
-- The versions that members use and support do not show whether the second bounce is done: with `upgrade.from` from
-  `2.0` on they are those of the new release already.
+- The versions that members use and support do not show whether a second bounce is done: with `upgrade.from` of `2.3`
+  and later they are those of the new release already. Up to `1.1` they are those of the old one until then.
 - An application of 0.10.0 begins at the end of its input unless `auto.offset.reset` says otherwise.
 
 ## Pairs
