@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.live.jars import ensure_kafka
+from tests.live.streams.application import STREAMS
 from tests.live.streams.broker import Broker
 from tests.live.streams.measured import Pair
 from tests.live.streams.releases import ensure_streams
 from tests.live.streams.ways import Case, Result, measure
 
-_STREAMS: Final = "streams"
 _PROTOCOLS: Final = {"group.coordinator.rebalance.protocols": "classic,consumer,streams"}
 _SHORT: Final = {"group.streams.min.session.timeout.ms": "1000", "group.streams.session.timeout.ms": "3000"}
 _HEARTBEAT: Final = {"group.streams.min.heartbeat.interval.ms": "300", "group.streams.heartbeat.interval.ms": "500"}
@@ -40,7 +40,7 @@ class Brokers:
     def measure(self, pair: Pair) -> Result:
         """One run of a pair."""
         self.count += 1
-        config = {"group.protocol": pair.protocol} if pair.protocol == _STREAMS else {}
+        config = {"group.protocol": pair.protocol} if pair.protocol == STREAMS else {}
         case = Case(
             old=ensure_streams(pair.old),
             new=ensure_streams(pair.new),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.live.streams.application import PARTITIONS, Application, Instance
+from tests.live.streams.application import PARTITIONS, STREAMS, Application, Instance
 from tests.live.streams.broker import Broker
 from tests.live.streams.feed import Difference, compare, counts
 from tests.live.streams.gate import Failure, GateFailedError, deaths, members_of, pass_gate
@@ -165,6 +165,7 @@ def _empty(application: Application) -> None:
 def _offline(application: Application, case: Case) -> None:
     _stop_all(application.instances)
     _empty(application)
+    application.streams_protocol = case.config.get("group.protocol") == STREAMS
     for each in application.instances:
         if case.wiped:
             shutil.rmtree(each.state_dir)
