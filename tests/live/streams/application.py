@@ -174,7 +174,7 @@ class Application:
         instance.start(release, properties)
 
     def group(self) -> Group:
-        """As the coordinator shows it; a broker before 4.0 closes the connection when it is asked for a streams group."""
+        """As the coordinator shows it; a broker before 4.0 closes the connection if asked for a streams group."""
         if not self.streams_protocol:
             return describe(HOST, self.broker.port, self.name)
         try:
