@@ -129,11 +129,16 @@ mutation: setup ## mutmut over the planner: what its unit tests do not kill must
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback, of three releases
 	@for version in $(KAFKA_VERSION) $(OLDER_KAFKA_VERSIONS); do $(TESTBED) kafka-jars $$version > /dev/null; done
+	@PYTHONPATH=operator:. $(VENV)/python -m tests.live.streams fetch
 	$(PYTEST) -m "live and not bench and not full"
 
 .PHONY: test-live-full
 test-live-full: setup ## the same, and everything about brokers on four releases
 	$(PYTEST) -m "live and not bench"
+
+.PHONY: streams-matrix
+streams-matrix: setup ## every measured upgrade of a Kafka Streams application again, against measured.json; about an hour
+	PYTHONPATH=operator:. $(VENV)/python -m tests.live.streams
 
 .PHONY: test-e2e
 test-e2e: testbed ## the end-to-end scenarios that belong to `make test`

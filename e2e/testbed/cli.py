@@ -212,7 +212,11 @@ def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def streams_jars(paths: Paths, options: argparse.Namespace) -> int:
-    """Print a directory for each release of Kafka Streams, with its jars in libs/; works without docker."""
+    """Print a directory for each release of Kafka Streams, with its jars in libs/; works without docker.
+
+    An application of each release is compiled, so a JDK is installed too.
+    """
+    packages.ensure(paths, packages.JDK)
     for version in options.versions:
         print(streams.ensure_jars(paths, version))
     return 0

@@ -15,7 +15,8 @@ Line = tuple[int, ...]
 class LineFacts:
     """One line of releases. `accepts` are the values that `upgrade.from` takes from the patch `since_patch` on.
 
-    Earlier patches of such a line, and lines that accept nothing, ignore `upgrade.from` without a word (measured).
+    Earlier patches of such a line, and lines that accept nothing, ignore `upgrade.from` without a word (measured). 4.0
+    and 4.1 accept a configuration with values up to `2.3`, and fail while the client is made (measured).
     """
 
     line: Line
@@ -65,8 +66,8 @@ LINES: Final[tuple[LineFacts, ...]] = (
     LineFacts(line=(3, 7), subscription_version=11, accepts=_up_to("3.6")),
     LineFacts(line=(3, 8), subscription_version=11, accepts=_up_to("3.7")),
     LineFacts(line=(3, 9), subscription_version=11, accepts=_up_to("3.8")),
-    LineFacts(line=(4, 0), subscription_version=11, accepts=_up_to("3.9")),
-    LineFacts(line=(4, 1), subscription_version=11, accepts=_up_to("4.0")),
+    LineFacts(line=(4, 0), subscription_version=11, accepts=_up_to("3.9", with_eager=False)),
+    LineFacts(line=(4, 1), subscription_version=11, accepts=_up_to("4.0", with_eager=False)),
     LineFacts(line=(4, 2), subscription_version=11, accepts=_up_to("4.1", with_eager=False)),
     LineFacts(line=(4, 3), subscription_version=11, accepts=_up_to("4.2", with_eager=False)),
 )
@@ -79,8 +80,13 @@ LAST_BRIDGE: Final[Line] = (3, 9)
 """The newest line that instances of 2.3 and older can share a group with."""
 FIRST_PROBING: Final[Line] = (2, 4)
 """From this line on version probing works (measured); 2.0 → 2.1, which should probe too, failed 3 times of 3."""
-CHECKPOINTS_CHANGED: Final[tuple[Line, Line]] = ((2, 4), (2, 8))
-"""Between these lines the offset in a store's checkpoint file changed its meaning: records are missing afterwards."""
+CHECKPOINTS_CHANGED: Final[tuple[Line, Line]] = ((2, 5), (2, 6))
+"""Between these lines the offset in a store's checkpoint file changed its meaning (measured).
+
+Up to 2.5 it is the next one to restore, and from 2.6 on the last one that is in the store: a later release that reads
+an earlier checkpoint skips a record. If the checkpoint is the changelog's end, it restores from the start, or its
+stream thread ends.
+"""
 FIRST_STREAMS_PROTOCOL: Final[Line] = (4, 2)
 """`group.protocol=streams` (KIP-1071) is supported from this line on, in instances and brokers; 4.1 has a preview."""
 CORRUPTING_BROKERS: Final = frozenset({StreamsRelease((4, 2), 0)})

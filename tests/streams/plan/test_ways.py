@@ -134,6 +134,24 @@ def test_the_bridge_itself_needs_no_wipe_on_its_second_half() -> None:
     assert not way("3.9.1", "4.3.1").steps[0].wipe
 
 
+@pytest.mark.parametrize(
+    ("start", "target"), [("2.3.1", "2.6.3"), ("2.5.1", "2.6.0"), ("2.4.1", "2.8.2"), ("2.5.1", "3.9.1")]
+)
+def test_local_state_is_emptied_where_checkpoints_change_their_meaning(start: str, target: str) -> None:
+    """From 2.5 and older to 2.6 and later: in the first bounce, and only there."""
+    first, *others = way(start, target).steps
+    assert first.wipe
+    assert not any(step.wipe for step in others)
+
+
+@pytest.mark.parametrize(
+    ("start", "target"), [("2.3.1", "2.5.1"), ("2.4.1", "2.5.1"), ("2.6.3", "2.8.2"), ("2.6.0", "4.3.1")]
+)
+def test_local_state_is_kept_where_both_releases_read_checkpoints_alike(start: str, target: str) -> None:
+    """Both before 2.6, or both since."""
+    assert not any(step.wipe for step in way(start, target).steps)
+
+
 @pytest.mark.parametrize(("start", "target"), [("4.3.1", "3.9.1"), ("4.3.1", "4.2.0"), ("2.3.1", "2.1.1")])
 def test_the_way_back_empties_the_state(start: str, target: str) -> None:
     """An earlier release does not open the stores of a later one: each instance restores."""

@@ -17,6 +17,8 @@ public final class Probe {
         for (int i = 2; i < arguments.length; i++) {
             Properties config = Count.read(arguments[0]);
             config.setProperty(setting, arguments[i]);
+            // From 2.6 on a client locks its directory while it is made, and these are never closed.
+            config.setProperty("state.dir", config.getProperty("state.dir") + "-" + arguments[i]);
             System.out.println(arguments[i] + "\t" + result(config, setting));
         }
         System.out.flush();
