@@ -115,7 +115,7 @@ def chart(tmp_path: Path) -> Iterator[Chart]:
     for release in ("one", "two"):
         helm(chart, "uninstall", release, "--ignore-not-found")
     succeed("kubectl", "delete", "namespace", chart.namespace, "--wait=false")
-    succeed("kubectl", "delete", "crd", *chart.definitions, "--ignore-not-found", "--timeout=60s")
+    succeed("kubectl", "delete", "crd", *chart.definitions, "--ignore-not-found", "--wait=false")
 
 
 def test_the_definition_follows_upgrades_and_survives_an_uninstall(chart: Chart) -> None:

@@ -263,6 +263,7 @@ class LiveQuorum:
         """Waits until the leader shows this replica as an observer with everything up to the high watermark.
 
         A leader still shows a replica that has gone; `fetched_after_ms`, by the leader's clock, requires a later fetch.
+        The replica must also answer a request, because a controller that starts may fetch before it listens.
         """
         seen: QuorumAnswer | None = None
 
@@ -276,7 +277,10 @@ class LiveQuorum:
             rows = [row for row in answer.observers if row.key == key]
             if not rows or rows[0].last_fetch_ms <= fetched_after_ms:
                 return None
-            return answer if rows[0].log_end_offset >= answer.high_watermark - 2 else None
+            if rows[0].log_end_offset < answer.high_watermark - 2:
+                return None
+            await controllers.api_versions(self.nodes[key.node_id].endpoint)  # `wait_for` repeats after an error
+            return answer
 
         try:
             return await wait_for(f"{key} as a caught-up observer", caught_up, deadline_s=deadline_s)

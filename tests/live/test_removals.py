@@ -46,8 +46,8 @@ class World:
     async def whole(self) -> Cast:
         """Waits until all of them run, all three are committed voters and fetch, and the observer has caught up.
 
-        A leader whose followers were frozen may have a voter set in memory that is not the committed one, until it
-        starts again (`test_a_leader_that_lost_its_tail_misses_a_voter_change`).
+        All controllers restart if one of them was frozen: a leader whose followers were frozen may have an old voter
+        set in memory (`test_a_leader_that_lost_its_tail_misses_a_voter_change`).
         """
         if any(node.running.was_frozen for node in self.quorum.nodes.values()):
             for node in self.quorum.nodes.values():
@@ -290,11 +290,11 @@ async def test_a_leader_that_removes_itself_hands_over(world: World) -> None:
 
 
 async def test_a_leader_that_lost_its_tail_misses_a_voter_change(world: World) -> None:
-    """Voters that are committed below the end of a tail that it truncated are unknown to it, until it restarts.
+    """A leader that truncated its log shows a removed voter, although the removal is acknowledged and in its log.
 
-    Kafka reads voter sets from the log once per offset, also after a truncation. So such a leader shows a removed voter
-    again, although the removal was acknowledged. It is acknowledged again and again without effect, until the log is
-    longer than the tail was: the first removal after that corrects it.
+    Kafka reads each offset of the log for voter sets one time, and a truncation does not change that. So the leader
+    misses a voter set below the end of the truncated tail. It acknowledges further removals without effect until its
+    log is longer than that tail. The next removal has an effect.
     """
     cast = await world.whole()
     stale = cast.leader
@@ -314,7 +314,7 @@ async def test_a_leader_that_lost_its_tail_misses_a_voter_change(world: World) -
     other.running.kill()
     leader, answer = await world.quorum.leader(world.controllers)
     assert leader is stale
-    assert keys(answer) == keys(before), "the acknowledged removal, which is in its log, is unknown to it"
+    assert keys(answer) == keys(before), "it shows the acknowledged removal, which is in its log"
     world.quorum.start(other)
 
     async def corrected() -> bool | None:
@@ -322,7 +322,7 @@ async def test_a_leader_that_lost_its_tail_misses_a_voter_change(world: World) -
         answer = await world.controllers.describe_quorum(stale.endpoint)
         return keys(answer) == {stale.key, other.key} or None
 
-    await wait_for("the removal is known to the leader, too", corrected, pause_s=0.2)
+    await wait_for("a removal that has an effect", corrected, pause_s=0.2)
 
 
 async def test_a_leader_that_is_no_voter_stands_among_the_observers(world: World) -> None:
