@@ -27,10 +27,10 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
     return yes("no voter change is open")
 
 
-def unconfirmed(view: QuorumView) -> str:
+def unconfirmed(view: QuorumView, key: ReplicaKey) -> str:
     """Why a removal that this leader shows does not count yet: nothing else has shown it."""
     led = f"controller {view.answer.leader_id} has led for less than {view.tenure.sure_after_s:g} s"
-    return f"no answer has confirmed its removal from the voters, and {led}"
+    return f"no answer has confirmed that voter {key} is removed, and {led}"
 
 
 @guard(DropNode)
@@ -47,7 +47,7 @@ def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
         (
             (voter is not None, f"{waiting}: voter {voter} is not removed yet"),
             (not view.committed, f"{waiting}: its removal from the voters is not committed yet"),
-            (node.key in view.unsure and not view.tenure.sure, f"{waiting}: {unconfirmed(view)}"),
+            (node.key in view.unsure and not view.tenure.sure, f"{waiting}: {unconfirmed(view, node.key)}"),
             (is_open, f"{waiting}: the change of its voter is not complete yet"),
             (len(situation.record.nodes) == 1, f"Did not remove controller {node.node_id}: it is the last one"),
         ),

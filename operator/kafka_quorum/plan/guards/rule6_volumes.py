@@ -28,6 +28,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.votes.healthy), view.votes.majority
     stale = sorted(str(key) for key in view.voters if _may_hold(claim, key, record))
+    unsure = [unconfirmed(view, key) for key in sorted(view.unsure, key=str) if _may_hold(claim, key, record)]
     return unless(
         (
             (any(is_claim_of(claim, node) for node in record.nodes), f"{kept}: it is the disk of a controller"),
@@ -44,10 +45,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
             ),
             (bool(stale), f"{kept}: it may hold voter {', '.join(stale)}"),
             (not view.committed, f"{waiting}: the present voter set is not committed yet"),
-            (
-                any(_may_hold(claim, key, record) for key in view.unsure) and not view.tenure.sure,
-                f"{waiting}: {unconfirmed(view)}",
-            ),
+            (bool(unsure) and not view.tenure.sure, f"{waiting}: {'; '.join(unsure)}"),
             (
                 not view.votes.carries,
                 f"{waiting}: too few voters are caught up ({healthy} of the {majority} needed)",
