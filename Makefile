@@ -114,7 +114,7 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 .PHONY: soak
 soak: setup ## every scenario under every single fault, and 2000 storms of each kind; goes on where it was ended
 	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --rolling $(STORMS) --disks $(STORMS) \
-	  --pools $(STORMS) --rivals $(STORMS) --seed $(SEED) --keep $(SOAK)
+	  --pools $(STORMS) --rivals $(STORMS) --tails $(STORMS) --seed $(SEED) --keep $(SOAK)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation

@@ -10,7 +10,7 @@ from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.observed import QuorumView, Tenure
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer, RemoveVoter
 from kafka_quorum.observe.instances import FetchTimeout, FetchTimeouts
@@ -83,15 +83,15 @@ def test_tenure_begins_again(changed: dict[str, int]) -> None:
 
 
 def test_leaders_that_change_too_often_are_not_waited_for() -> None:
-    """If no leader leads for long, the wait ends after six times as long; after one that does it begins again."""
+    """If no leader leads for long, the wait ends a minute later; after one that does it begins again."""
     memory, settled = Memory(), []
-    for number in range(9):
+    for number in range(10):
         seen, memory = look(shows(*THREE, epoch=number), memory, 9.0 * number)
         settled.append(seen.tenure.settled)
-    assert settled == [False] * 7 + [True] * 2
-    seen, memory = look(shows(*THREE, epoch=8), memory, 82.0)
+    assert settled == [False] * 8 + [True] * 2
+    seen, memory = look(shows(*THREE, epoch=9), memory, 91.0)
     assert seen.tenure.settled
-    seen, memory = look(shows(*THREE, epoch=9), memory, 83.0)
+    seen, memory = look(shows(*THREE, epoch=10), memory, 92.0)
     assert not seen.tenure.settled
 
 
@@ -103,6 +103,13 @@ def test_settling_time() -> None:
         NodeID(3001): FetchTimeout(least_ms=2000, most_ms=2000),
     }
     assert settles_after_s(FetchTimeouts(by_node=by_node)) == 20.0
+
+
+@pytest.mark.parametrize(("settles_s", "sure_s"), [(10.0, 30.0), (50.0, 50.0)])
+def test_sure_after(settles_s: float, sure_s: float) -> None:
+    """A removal that no answer has confirmed counts after half a minute, and never before voters may change."""
+    for for_s, sure in ((sure_s - 0.1, False), (sure_s, True)):
+        assert Tenure(for_s=for_s, settles_after_s=settles_s).sure is sure
 
 
 # What the log may list

@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument(
         "--replay",
         metavar="NAME",
-        help="SCENARIO/FAULT, or KIND/SEED of a storm (storm, rolling, disks, pools, rivals), as failures print it",
+        help="SCENARIO/FAULT, or KIND/SEED of a storm (storm, rolling, disks, pools, rivals, tails), as in a failure",
     )
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--disks", type=int, default=0, metavar="N", help="so many storms with disks that hide besides")
     parser.add_argument("--pools", type=int, default=0, metavar="N", help="so many storms with pools besides")
     parser.add_argument("--rivals", type=int, default=0, metavar="N", help="the same, with two operators that both act")
+    parser.add_argument("--tails", type=int, default=0, metavar="N", help="so many storms of elections besides")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is done here, and go on from there")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
@@ -49,6 +50,7 @@ def main() -> int:
         disks=arguments.disks,
         pools=arguments.pools,
         rivals=arguments.rivals,
+        tails=arguments.tails,
         keep=arguments.keep,
         tell=tell,
     )

@@ -140,10 +140,10 @@ class RecordedStatus:
         return self.open if isinstance(self.open, FeatureOperation) else None
 
 
-_PATIENCE: Final = 6
-"""If no leader leads for long, the voters change after this number of settling times all the same."""
-_UNSURE: Final = 3
-"""After this number of settling times a removal that no answer has confirmed counts."""
+_PATIENCE_S: Final = 60.0
+"""If no leader leads for long, the voters change so much later all the same."""
+_UNSURE_S: Final = 30.0
+"""A leader must have led at least for so long before a removal counts that no answer has confirmed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +162,12 @@ class Tenure:
     @property
     def settled(self) -> bool:
         """Whether no process misses a voter change that is written now; or leaders change too often to wait for it."""
-        return self.for_s >= self.settles_after_s or self.unsettled_s >= _PATIENCE * self.settles_after_s
+        return self.for_s >= self.settles_after_s or self.unsettled_s >= self.settles_after_s + _PATIENCE_S
 
     @property
     def sure_after_s(self) -> float:
         """For how long a leader must have led before a removal counts that no answer has confirmed."""
-        return _UNSURE * self.settles_after_s
+        return max(_UNSURE_S, self.settles_after_s)
 
     @property
     def sure(self) -> bool:

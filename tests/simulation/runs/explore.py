@@ -30,6 +30,7 @@ from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
 from tests.simulation.runs.storm import Storm
+from tests.simulation.runs.tail_storm import TailStorm
 from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
 
@@ -37,7 +38,7 @@ _FAULTS_AT_ONCE: Final = 300
 """The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
-_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm, RivalStorm)}
+_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm, PoolStorm, RivalStorm, TailStorm)}
 
 
 def scenario(name: str) -> Scenario:
@@ -107,6 +108,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     disks: int = 0,
     pools: int = 0,
     rivals: int = 0,
+    tails: int = 0,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
@@ -115,7 +117,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
     the progress whenever some shares are done.
     """
-    names, counts = list(names), (storms, rolling, disks, pools, rivals)
+    names, counts = list(names), (storms, rolling, disks, pools, rivals, tails)
 
     def draw() -> list[list[str]]:
         texts = runs_of(names, one_in=one_in, seed=seed)
