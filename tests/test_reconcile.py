@@ -10,7 +10,7 @@ from tests.act.test_age import SlowKube
 from tests.clocks import MovingClock
 from tests.golden.facts import mentions
 from tests.kit.kube.recording import Call, RecordingKube
-from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, SETTLED, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
 from tests.observe.test_belonging import REPLICA_SET
 from tests.observe.test_gather import api_server, healthy, refused_with
@@ -250,6 +250,7 @@ async def at_rest() -> Bench:
         bench.clock.seconds += 1
     assert result.plan is not None
     assert (result.plan.actions, result.plan.waits) == ((), ())
+    bench.clock.seconds += SETTLED.settles_after_s
     bench.kube.calls.clear()
     return bench
 

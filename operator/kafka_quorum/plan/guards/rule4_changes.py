@@ -23,7 +23,7 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
     tenure = view.tenure
     if not tenure.settled:
         led = f"controller {view.answer.leader_id} has led for less than {tenure.settles_after_s:g} s"
-        return no(f"Waiting to change voter {target}: {led}, and an earlier one could miss a change that comes so soon")
+        return no(f"Waiting to change voter {target}: {led}, and an earlier leader could miss a change so soon")
     return yes("no voter change is open")
 
 
