@@ -402,7 +402,8 @@ def test_delete_volume_unconfirmed(annotated: str | None) -> None:
     of = replace(CLAIM, directory_id=annotated)
     says(delete(doubted(gone(), key(3002)), of=of), "alpha-3002-g1", key(3002), 3000, 30, allowed=False)
     says(delete(doubted(gone(), key(3002), for_s=30.0), of=of), "alpha-3002-g1", 2, allowed=True)
-    for other in (key(3001), key(3002, 9)):
+    of_another = ReplicaKey(node_id=NodeID(3001), directory_id=key(3002).directory_id)
+    for other in (key(3001), key(3002, 9), of_another):
         says(delete(doubted(gone(), other), of=of), "alpha-3002-g1", 2, allowed=True)
 
 
