@@ -10,12 +10,13 @@ from tests.act.test_age import SlowKube
 from tests.clocks import MovingClock
 from tests.golden.facts import mentions
 from tests.kit.kube.recording import Call, RecordingKube
-from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, SETTLED, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
 from tests.observe.test_belonging import REPLICA_SET
 from tests.observe.test_gather import api_server, healthy, refused_with
 from tests.wire.answering import AnsweringControllers
 
+from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import NodeID
@@ -24,7 +25,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
-from kit.errors import KubeConflict, KubeHeld, KubeUnavailable
+from kit.errors import Fault, KubeConflict, KubeHeld, KubeUnavailable
 from kit.key import ObjectKey
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.report.report import PassReport, Subscriber, Subscribers
@@ -250,6 +251,7 @@ async def at_rest() -> Bench:
         bench.clock.seconds += 1
     assert result.plan is not None
     assert (result.plan.actions, result.plan.waits) == ((), ())
+    bench.clock.seconds += SETTLED.settles_after_s
     bench.kube.calls.clear()
     return bench
 
@@ -268,6 +270,30 @@ async def test_status_ceases_to_say_ready_before_a_voter_change_begins() -> None
         assert bench.kube.objects[QUORUMS.plural, NAME]["status"].get("operation") is None
     await bench.run()
     assert bench.kube.objects[QUORUMS.plural, NAME]["status"]["operation"]["type"] == "RemoveVoter"
+
+
+@pytest.mark.parametrize("acknowledged", [True, False])
+async def test_after_an_acknowledged_removal_a_new_leader_is_believed(*, acknowledged: bool) -> None:
+    """After an acknowledged removal a new leader is believed at once; without an answer, only after a while."""
+    bench = await at_rest()
+    bench.resource({**SPEC, "controllers": {"replicas": 2}})
+    if not acknowledged:
+        text = "no answer"
+        bench.controllers.refusal = KafkaUnreachable(text, fault=Fault.PATH, retry_safe=False, outcome_unknown=True)
+    for _ in range(9):
+        bench.reconciler.changed(KEY)
+        await bench.run()
+        if bench.controllers.removed:
+            break
+    assert len(bench.controllers.removed) == 1
+    bench.controllers.quorums = {3001: answer([key(3001), key(3000)], leader_epoch=6)}
+    bench.controllers.clusters = {3001: ClusterAnswer(cluster_id=CLUSTER, controller_ids=IDS)}
+    for _ in range(6):
+        bench.clock.seconds += 1
+        bench.reconciler.changed(KEY)
+        await bench.run()
+    record = bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"]["data"]["record.json"]
+    assert ([one["node_id"] for one in json.loads(record)["nodes"]] == [3000, 3001]) is acknowledged
 
 
 async def test_nothing_is_written_at_rest() -> None:

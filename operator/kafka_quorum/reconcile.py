@@ -26,7 +26,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.observe import disks, gather, nodes
+from kafka_quorum.observe import disks, gather, nodes, quorum
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.running import runs_since
@@ -272,6 +272,7 @@ class Reconciler:
         if any(isinstance(action, TakeToken) for action in planned.actions):  # its answer may be lost: read it again
             self._memories[key] = replace(self._memories.get(key, Memory()), holder=None)
         outcomes = await self._executor.execute(planned, context)
+        self._memories[key] = quorum.acknowledged(self._memories[key], outcomes)
         if any(isinstance(outcome.action, GiveBackNodes) for outcome in outcomes):  # whatever its answer: read again
             self._keepers.outdated(key)
         if outcomes:

@@ -63,7 +63,7 @@ async def test_stamp_outlives_its_process(quorum: LiveQuorum, controllers: Kafka
         nonlocal memory
         said = await controllers.describe_quorum(leader.endpoint)
         seen = Instances(own=frozenset(quorum.nodes), running=instances)
-        found, memory = view(said, memory, live_within_ms=_TIMEOUT_MS, taken_at_s=0.0, instances=seen)
+        found, memory = view(said, memory, live_within_ms=_TIMEOUT_MS, taken_at_s=0.0, settles_s=0.0, instances=seen)
         by_timeout = now_ms(said) - row_of(said, node.key).last_caught_up_ms <= _TIMEOUT_MS
         return said, by_timeout, node.key in found.caught_up
 

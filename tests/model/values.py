@@ -48,6 +48,7 @@ from kafka_quorum.model.observed import (
     RecordedStatus,
     Revision,
     SupportObject,
+    Tenure,
 )
 from kafka_quorum.model.operation import FeatureOperation, VoterAddition, VoterChange, VoterOperation
 from kafka_quorum.model.permit import Guard, Permit
@@ -65,6 +66,8 @@ GIBIBYTE: Final = 1024**3
 NOW_S: Final = 1_767_225_600.0
 LOOKED_S: Final = 50.0
 """The time of a leader's answer, in monotonic seconds."""
+SETTLED: Final = Tenure(for_s=30.0, settles_after_s=10.0)
+"""The present leader has led for long, with the default fetch timeout."""
 LEADER_NOW_MS: Final = 1_767_225_600_000
 IDS: Final = (NodeID(3000), NodeID(3001), NodeID(3002))
 SILENT: Final = Unknown(reason="no controller runs yet")
@@ -349,6 +352,8 @@ def view(
     *,
     behind: Iterable[ReplicaKey] = (),
     committed: bool = True,
+    tenure: Tenure = SETTLED,
+    unsure: Iterable[ReplicaKey] = (),
 ) -> QuorumView:
     """A judged answer: all except `behind` are live and caught up."""
     said = answer(voters, observers)
@@ -361,6 +366,8 @@ def view(
         committed=committed,
         committed_voters=own if committed else None,
         taken_at_s=LOOKED_S,
+        tenure=tenure,
+        unsure=frozenset(unsure),
     )
 
 

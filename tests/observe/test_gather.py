@@ -36,12 +36,14 @@ from kafka_quorum.model.ids import Member, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import KubeNode
+from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe import snapshot as snapshot_
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.snapshot import PODS_MAX, Snapshot
 from kafka_quorum.resources import objects
+from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.stored import record_object, revision_object
 from kit.clock import Clock
 from kit.errors import Fault, KubeError, KubeRefused, KubeUnavailable
@@ -257,6 +259,21 @@ async def test_look() -> None:
     assert looked.quorum.value.taken_at_s == 77.0
     assert looked.versions == tuple((node_id, Known(value=VERSIONS)) for node_id in IDS)
     assert looked.memory.looks(key(3001)) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "remembered"), [(VoterAddition, True), (VoterReplacement, True), (VoterRemoval, False)]
+)
+async def test_a_replica_that_is_asked_for_may_vote(change: type[VoterChange], *, remembered: bool) -> None:
+    """While an operation is open that makes a replica a voter, the log may list this one; a removal adds nobody."""
+    kube = api_server()
+    status = {
+        "clusterID": CLUSTER,
+        "operation": operation_row(change(target=key(3003)), id_="1", holder="a", started_at=""),
+    }
+    kube.put(QUORUMS, {"metadata": k8s.metadata(NAME), "spec": {}, "status": status})
+    looked = await look(await snapshot(kube), healthy())
+    assert looked.memory.may_vote == frozenset(THREE) | ({key(3003)} if remembered else set())
 
 
 async def test_memory_goes_on() -> None:

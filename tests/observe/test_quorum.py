@@ -25,6 +25,7 @@ from kafka_quorum.observe.quorum import (
 )
 
 TIMEOUT_MS = DEFAULT_FETCH_TIMEOUT_MS
+SETTLES_S = 10.0
 THREE = (key(3000), key(3001), key(3002))
 NEW = key(3003)
 
@@ -42,7 +43,9 @@ def with_rows(*voters: Replica, observers: tuple[Replica, ...] = (), **changes: 
 
 def judged(said: QuorumAnswer, memory: Memory | None = None, *, static: bool = False) -> tuple[QuorumView, Memory]:
     """The view of an answer, and the memory after it."""
-    return view(said, memory or long_seen(said), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, static=static)
+    return view(
+        said, memory or long_seen(said), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, settles_s=SETTLES_S, static=static
+    )
 
 
 def long_seen(said: QuorumAnswer) -> Memory:
@@ -160,8 +163,8 @@ def test_longer_fetch_timeout() -> None:
 def test_operators_clock_decides_nothing() -> None:
     """The judgement does not depend on the operator's clock."""
     said = answer(THREE)
-    early, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=0.0)
-    late, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=10.0**9)
+    early, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=0.0, settles_s=SETTLES_S)
+    late, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=10.0**9, settles_s=SETTLES_S)
     assert (early.live, early.caught_up, early.committed) == (late.live, late.caught_up, late.committed)
 
 
@@ -216,7 +219,9 @@ def seen_in(*looks: tuple[QuorumAnswer, Instances], memory: Memory | None = None
     """The views of these looks, one after the other."""
     remembered, views = memory or Memory(), []
     for said, instances in looks:
-        found, remembered = view(said, remembered, live_within_ms=30_000, taken_at_s=1.0, instances=instances)
+        found, remembered = view(
+            said, remembered, live_within_ms=30_000, taken_at_s=1.0, settles_s=SETTLES_S, instances=instances
+        )
         views.append(found)
     return views
 
@@ -457,9 +462,11 @@ def test_static_by_the_voters() -> None:
 def test_view_of_a_static_quorum() -> None:
     """The view is static if the caller sets this."""
     for static in (True, False):
-        seen, _ = view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, static=static)
+        seen, _ = view(
+            answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, settles_s=SETTLES_S, static=static
+        )
         assert seen.static is static
-    assert not view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0)[0].static
+    assert not view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, settles_s=SETTLES_S)[0].static
 
 
 def test_stopped_controllers_are_not_caught_up() -> None:

@@ -52,7 +52,11 @@ def passed(observers: int, voters: int = 3) -> None:
         chosen = quorum.leader_of({said.leader_id: Known(value=moved)}, FetchTimeouts())
         assert isinstance(chosen, Known)
         view, memory = quorum.view(
-            chosen.value, memory, live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=float(number)
+            chosen.value,
+            memory,
+            live_within_ms=DEFAULT_FETCH_TIMEOUT_MS,
+            taken_at_s=float(number),
+            settles_s=quorum.settles_after_s(FetchTimeouts()),
         )
         seen = replace(seen, quorum=Known(value=view), memory=memory)
     judged(seen)

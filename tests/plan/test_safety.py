@@ -47,7 +47,7 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import initial_nodes
-from kafka_quorum.model.observed import Observed, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView, Tenure
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
@@ -459,6 +459,21 @@ def test_one_change(committed: bool, open_target: ReplicaKey | None, *, allowed:
     """Only one voter change at a time, and none on an uncommitted set, not even the same one again."""
     seen = view([key(3000), key(3001), key(3002)], [key(3003)], committed=committed)
     assert may_change_voters(seen, key(3003), open_target).allowed is allowed
+
+
+@pytest.mark.parametrize(
+    ("for_s", "unsettled_s", "allowed"),
+    [(0.0, 0.0, False), (9.9, 69.9, False), (10.0, 0.0, True), (0.0, 70.0, True)],
+    ids=["just elected", "not yet", "has led for long", "leaders change too often to wait"],
+)
+def test_no_change_soon_after_an_election(for_s: float, unsettled_s: float, *, allowed: bool) -> None:
+    """No voter changes until the leader has led for long, unless none has for a minute more than that."""
+    tenure = Tenure(for_s=for_s, settles_after_s=10.0, unsettled_s=unsettled_s)
+    seen = view([key(3000), key(3001), key(3002)], [key(3003)], tenure=tenure)
+    verdict = may_change_voters(seen, key(3003), None)
+    assert verdict.allowed is allowed
+    if not allowed:
+        assert facts(verdict.reason) == facts(key(3003), 3000, 10)
 
 
 # Rule 3: may_add_voter

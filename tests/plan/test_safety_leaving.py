@@ -32,7 +32,7 @@ from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nod
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode
-from kafka_quorum.model.observed import Claim, KubeNode, Observed
+from kafka_quorum.model.observed import Claim, KubeNode, Observed, Tenure
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import Pod
 from kafka_quorum.plan.guards.rule1_formats import may_format_newcomer
@@ -305,6 +305,21 @@ def test_drop_node_yes(status: Any) -> None:  # noqa: ANN401 - a column
     says(asked, 3002, allowed=True)
 
 
+def doubted(look: Observed, unsure: ReplicaKey, *, for_s: float = 29.9) -> Observed:
+    """The leader has led for so long, and does not show a replica that its log may list."""
+    assert isinstance(look.quorum, Known)
+    tenure = Tenure(for_s=for_s, settles_after_s=10.0)
+    return replace(look, quorum=Known(value=replace(look.quorum.value, unsure=frozenset({unsure}), tenure=tenure)))
+
+
+def test_drop_node_unconfirmed() -> None:
+    """A removal that only a new leader shows does not count before this one has led for long."""
+    look = quorum(VOTERS[:2], status=mirrored(RECORD))
+    says(drop(doubted(look, key(3002))), 3002, key(3002), 3000, 30, allowed=False)
+    says(drop(doubted(look, key(3002), for_s=30.0)), 3002, allowed=True)
+    says(drop(doubted(look, key(3001))), 3002, allowed=True)
+
+
 # 6-delete-volume
 
 CLAIM = claim(RECORD, OF)
@@ -379,6 +394,17 @@ def test_delete_volume_no(asked: Asked, named: tuple[object, ...]) -> None:
 def test_delete_volume_yes(asked: Asked) -> None:
     """A volume of a retired or never formatted replica is deleted while others have the data."""
     says(asked, "alpha-3002-g1", 2, allowed=True)
+
+
+@pytest.mark.parametrize("annotated", [directory(3002), None], ids=["of this replica", "never formatted"])
+def test_delete_volume_unconfirmed(annotated: str | None) -> None:
+    """A volume stays while only a new leader shows that its replica is no voter."""
+    of = replace(CLAIM, directory_id=annotated)
+    says(delete(doubted(gone(), key(3002)), of=of), "alpha-3002-g1", key(3002), 3000, 30, allowed=False)
+    says(delete(doubted(gone(), key(3002), for_s=30.0), of=of), "alpha-3002-g1", 2, allowed=True)
+    of_another = ReplicaKey(node_id=NodeID(3001), directory_id=key(3002).directory_id)
+    for other in (key(3001), key(3002, 9), of_another):
+        says(delete(doubted(gone(), other), of=of), "alpha-3002-g1", 2, allowed=True)
 
 
 # 1-format-newcomer: node ids in use elsewhere

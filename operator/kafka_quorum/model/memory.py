@@ -95,7 +95,8 @@ class Announced:
 class VoterSetLook:
     """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch.
 
-    `static` says that it was the configured set then, which no log record holds.
+    `static` says that it was the configured set then, which no log record holds. `changed` says that the same leader
+    showed another set before, in the same epoch: so it has read the newest set of its log.
     """
 
     voters: frozenset[ReplicaKey]
@@ -103,6 +104,7 @@ class VoterSetLook:
     log_end_offset: int
     committed: bool
     static: bool = False
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,12 @@ class Memory:
     caught_up_looks: tuple[tuple[ReplicaKey, int], ...] = ()
     leader_now_ms: int = -1
     leader: tuple[NodeID, int] | None = None
+    led_since_s: float = math.inf
+    """The first look that showed this leader in this epoch (monotonic)."""
+    unsettled_since_s: float = math.inf
+    """The first look since which no leader has led for long; infinite while one has (monotonic)."""
+    may_vote: frozenset[ReplicaKey] = frozenset()
+    """Every replica that the log may list as a voter: what was shown or asked for, and nothing showed its removal."""
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
     blank_disks: tuple[BlankDisk, ...] = ()

@@ -6,6 +6,7 @@ contrast, is often Unknown, and there are plans for that case.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.contract import StoredContract
@@ -139,6 +140,41 @@ class RecordedStatus:
         return self.open if isinstance(self.open, FeatureOperation) else None
 
 
+_PATIENCE_S: Final = 60.0
+"""If no leader leads for long, the voters change so much later all the same."""
+_UNSURE_S: Final = 30.0
+"""A leader must have led at least for so long before a removal counts that no answer has confirmed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenure:
+    """For how long the present leader has been seen to lead in this epoch, in seconds."""
+
+    for_s: float
+    settles_after_s: float
+    """For how long a leader has led when its log is longer than the lost tail of any earlier leader.
+
+    See `observe.quorum.SETTLING_TIMEOUTS`.
+    """
+    unsettled_s: float = 0.0
+    """For how long no leader has led for long enough."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no process misses a voter change that is written now; or leaders change too often to wait for it."""
+        return self.for_s >= self.settles_after_s or self.unsettled_s >= self.settles_after_s + _PATIENCE_S
+
+    @property
+    def sure_after_s(self) -> float:
+        """For how long a leader must have led before a removal counts that no answer has confirmed."""
+        return max(_UNSURE_S, self.settles_after_s)
+
+    @property
+    def sure(self) -> bool:
+        """Whether it has led for so long."""
+        return self.for_s >= self.sure_after_s
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumView:
     """A judged answer: the leader's, with a live majority behind it, of the expected cluster."""
@@ -151,6 +187,13 @@ class QuorumView:
     """The last voter set known to be committed; None before any is."""
     taken_at_s: float
     """Monotonic seconds of the operator's clock: only for the age of the look."""
+    tenure: Tenure
+    unsure: frozenset[ReplicaKey] = frozenset()
+    """Replicas that this leader does not show as voters, and that its log may list all the same.
+
+    They were voters, or were asked to become voters, under another leader, and no answer has confirmed a removal. A
+    leader that lost a tail of its log may not have read the newest voter set.
+    """
     unproven: frozenset[ReplicaKey] = frozenset()
     """Replicas that their stamps show as caught up, while no look can decide yet whether the present container was.
 

@@ -12,12 +12,13 @@ from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.observed import Claim, KubeNode, Observed, QuorumView
+from kafka_quorum.model.operation import VoterRemoval
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import (
     ClusterAnswer,
@@ -108,6 +109,8 @@ async def look(
         memory,
         live_within_ms=timeouts.of(chosen.value.leader_id).most_ms,
         taken_at_s=taken_at_s,
+        settles_s=quorum.settles_after_s(timeouts),
+        asked=_asked(taken),
         static=quorum.is_static(chosen.value),
         instances=instances_of(taken.pods, taken.record),
     )
@@ -119,6 +122,12 @@ async def look(
         leader=endpoints.get(chosen.value.leader_id),
         taken_at_s=taken_at_s,
     )
+
+
+def _asked(taken: Snapshot) -> ReplicaKey | None:
+    """The replica that an open operation makes a voter: the request may have been sent."""
+    operation = status_from(taken.resource).operation
+    return None if operation is None or isinstance(operation.change, VoterRemoval) else operation.target
 
 
 def _stopped(taken: Snapshot) -> set[NodeID]:

@@ -44,6 +44,11 @@ class FetchTimeouts:
         """The fetch timeout that this controller runs with."""
         return self.by_node.get(node_id, self.otherwise)
 
+    @property
+    def longest_ms(self) -> int:
+        """The longest one with which any controller may run."""
+        return max((one.most_ms for one in self.by_node.values()), default=self.otherwise.most_ms)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instances:

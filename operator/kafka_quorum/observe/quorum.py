@@ -5,14 +5,17 @@ nothing. A leader counts only with a majority of live voters behind it. A voter 
 has passed the log end of the first look that showed it, in the same epoch.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kafka_quorum.model.actions import RemoveRaftVoter
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import FirstSeen, Memory, VoterSetLook
-from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.observed import QuorumView, Tenure
+from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.observe.instances import NOBODY, FetchTimeouts, Instances
@@ -22,6 +25,15 @@ CAUGHT_UP_WITHIN_MS: Final = 2000
 
 A follower asks again at most 0.5 s after the last answer, and each answer at the log's end moves the stamp. Measured on
 4.4.0, on a machine with twenty times the load that it has cores (tests/live/test_catching_up.py): at most 0.74 s old.
+"""
+
+SETTLING_TIMEOUTS: Final = 5
+"""For this number of fetch timeouts a leader must have led before the voters change.
+
+A leader writes on for 1.5 fetch timeouts after its followers have left it, and that tail of its log is lost. Kafka
+reads voter sets from each offset once, also after a truncation: a process that had this tail misses every voter change
+which comes to lie below its end (tests/live/test_removals.py). In five timeouts the next leader writes more, unless
+the earlier one wrote more than three times as fast. No request shows where such a tail ended.
 """
 
 _Stamp = Callable[[Replica], int]
@@ -46,6 +58,11 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
         f"{node_id}: {answer.reason}" for node_id, answer in answers.items() if isinstance(answer, Unknown)
     )
     return Unknown(reason=f"no controller answers as the leader ({said})")
+
+
+def settles_after_s(timeouts: FetchTimeouts) -> float:
+    """For how many seconds a leader must have led before the voters change: any controller may be an earlier leader."""
+    return SETTLING_TIMEOUTS * timeouts.longest_ms / 1000
 
 
 def live_voters(answer: QuorumAnswer, within_ms: int) -> frozenset[ReplicaKey]:
@@ -92,12 +109,16 @@ def view(
     *,
     live_within_ms: int,
     taken_at_s: float,
+    settles_s: float,
+    asked: ReplicaKey | None = None,
     static: bool = False,
     instances: Instances = NOBODY,
 ) -> tuple[QuorumView, Memory]:
     """The judged view, and what to remember of it for the next look. `answer` has keys for all voters (`keyed`).
 
     `live_within_ms` is the leader's fetch timeout, `instances` are the containers that the pods of this look show.
+    `settles_s` is for how many seconds a leader must have led before the voters change. `asked` is the replica that an
+    open operation makes a voter.
     """
     rows = (*answer.voters, *answer.observers)
     live = frozenset(_recent(answer, rows, live_within_ms, lambda row: row.last_fetch_ms))
@@ -105,6 +126,10 @@ def view(
     caught_up, unproven = _caught_up(answer, instances, first_seen)
     look = _voter_set_look(answer, memory.voter_set, static=static)
     committed_voters = look.voters if look.committed else memory.committed_voters
+    led_since_s = min(memory.led_since_s, taken_at_s) if _same_leader(answer, memory) else taken_at_s
+    settled = taken_at_s - led_since_s >= settles_s
+    unsettled_since_s = math.inf if settled else min(memory.unsettled_since_s, taken_at_s)
+    may_vote = _may_vote(look, memory, asked)
     judged = QuorumView(
         answer=answer,
         live=live,
@@ -112,6 +137,12 @@ def view(
         committed=look.committed,
         committed_voters=committed_voters,
         taken_at_s=taken_at_s,
+        tenure=Tenure(
+            for_s=taken_at_s - led_since_s,
+            settles_after_s=settles_s,
+            unsettled_s=max(0.0, taken_at_s - unsettled_since_s),
+        ),
+        unsure=may_vote - look.voters,
         unproven=unproven & live,
         static=static,
     )
@@ -122,6 +153,9 @@ def view(
         caught_up_looks=_counted(answer, memory, judged.caught_up),
         leader_now_ms=_leader_now_ms(answer),
         leader=(answer.leader_id, answer.leader_epoch),
+        led_since_s=led_since_s,
+        unsettled_since_s=unsettled_since_s,
+        may_vote=may_vote,
         unknown_looks=0,
         first_seen=first_seen,
     )
@@ -192,9 +226,29 @@ def _voter_set_look(answer: QuorumAnswer, earlier: VoterSetLook | None, *, stati
     voters, epoch = frozenset(row.key for row in answer.voters), answer.leader_epoch
     if earlier is None or (earlier.voters, earlier.epoch, earlier.static) != (voters, epoch, static):
         end = max((row.log_end_offset for row in answer.voters), default=0)
-        earlier = VoterSetLook(voters=voters, epoch=epoch, log_end_offset=end, committed=False, static=static)
+        changed = earlier is not None and earlier.epoch == epoch and (earlier.voters != voters or earlier.changed)
+        earlier = VoterSetLook(
+            voters=voters, epoch=epoch, log_end_offset=end, committed=False, static=static, changed=changed
+        )
     reached = answer.high_watermark >= 0 and answer.high_watermark >= earlier.log_end_offset
     return replace(earlier, committed=earlier.committed or reached)
+
+
+def _may_vote(look: VoterSetLook, memory: Memory, asked: ReplicaKey | None) -> frozenset[ReplicaKey]:
+    """Every replica that the log may list as a voter.
+
+    A leader whose voter set changes has read that set, which is the newest one of its log. Any other leader may miss
+    what an earlier one wrote. So what that one showed, or was asked for, may be in the log too.
+    """
+    shown = look.voters if asked is None else look.voters | {asked}
+    return shown if look.changed and look.committed else memory.may_vote | shown
+
+
+def acknowledged(memory: Memory, outcomes: Iterable[Outcome]) -> Memory:
+    """The memory after these acts: a removal that a leader has acknowledged is committed, whatever it shows."""
+    done = (outcome.action for outcome in outcomes if outcome.done)
+    gone = frozenset(action.request.voter for action in done if isinstance(action, RemoveRaftVoter))
+    return replace(memory, may_vote=memory.may_vote - gone) if gone else memory
 
 
 def _same_leader(answer: QuorumAnswer, memory: Memory) -> bool:

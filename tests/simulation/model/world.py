@@ -101,7 +101,14 @@ class World:
             for uid, volume in sorted(self.volumes.by_claim.items())
         )
         processes = tuple(
-            (one.key, one.leads, one.high_watermark >= 0, one.disk.voter_set, self.kraft.uncommitted_change(one))
+            (
+                one.key,
+                one.leads,
+                one.high_watermark >= 0,
+                one.voters,
+                one.history.next_offset > one.disk.end,
+                self.kraft.uncommitted_change(one),
+            )
             for one in self.kraft.processes
         )
         features = tuple((one.release, one.disk.image.levels) for one in self.kraft.processes)

@@ -296,6 +296,19 @@ MUTANTS: Final = (
         ("may_delete_claim", "view.voters | (view.committed_voters or view.voters)", "view.live"),
         ("may_delete_claim", "bool(stale)", "False"),
     ),
+    mutant(
+        "voters-change-soon-after-an-election",
+        "6",
+        ("lost-tail-and-one-fewer",),
+        ("may_change_voters", "not tenure.settled", "False"),
+    ),
+    mutant(
+        "every-leader-shows-the-newest-voters",
+        "6",
+        ("long-lost-tail-and-another",),
+        ("may_drop_node", "node.key in view.unsure and not view.tenure.sure", "False"),
+        ("may_delete_claim", "bool(unsure) and not view.tenure.sure", "False"),
+    ),
     # 7: no older image
     # 8: unknown is not empty
     mutant(

@@ -49,6 +49,7 @@ _STORMS: Final = {
         StreamsStorm,
         StreamsRivalStorm,
         StreamsRoughStorm,
+        TailStorm,
     )
 }
 
@@ -123,6 +124,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     streams: int = 0,
     streams_rivals: int = 0,
     streams_rough: int = 0,
+    tails: int = 0,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
@@ -131,7 +133,8 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
     the progress whenever some shares are done.
     """
-    names, counts = list(names), (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough)
+    names = list(names)
+    counts = (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough, tails)
 
     def draw() -> list[list[str]]:
         texts = runs_of(names, one_in=one_in, seed=seed)

@@ -9,6 +9,7 @@ from tests.simulation.runs.driver import QUIET_STEPS
 from tests.simulation.runs.scenarios.scenes import applies
 from tests.simulation.runs.storm import Storm
 
+from kafka_quorum.observe.quorum import SETTLING_TIMEOUTS
 from kit.kube.protocol import Json
 
 _RELEASES = ("4.2.1", "4.3.1", "4.4.0")
@@ -20,8 +21,8 @@ class RollingStorm(Storm):
     """One storm with rolls."""
 
     kind = "rolling"
-    quiet_steps = QUIET_STEPS + int(2 * max(_TIMEOUTS_MS) / 1000 / STEP_S)
-    """Longer than a leader leads without any fetch, and longer than its followers wait for it."""
+    quiet_steps = QUIET_STEPS + int(SETTLING_TIMEOUTS * max(_TIMEOUTS_MS) / 1000 / STEP_S)
+    """Longer than a leader leads before the voters may change."""
 
     def first_spec(self) -> Json:
         """An old release, with levels that every later release supports."""

@@ -26,13 +26,16 @@ DISKS = 80
 ROLLING = 160
 """Storms in which releases and levels also change."""
 
+TAILS = 30
+"""Storms of elections beside voter changes."""
+
 _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 
 
 @pytest.fixture(scope="module")
 def tally(request: pytest.FixtureRequest) -> Tally:
     """Every run, counted once."""
-    found = explore([one.name for one in ALL], one_in=ONE_IN, storms=STORMS, rolling=ROLLING, disks=DISKS)
+    found = explore([one.name for one in ALL], one_in=ONE_IN, storms=STORMS, rolling=ROLLING, disks=DISKS, tails=TAILS)
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         sys.stdout.write(f"\n{found.report()}\n")

@@ -11,12 +11,26 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 @guard(OneChange)
 def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Answer:
-    """Rule 4: one voter change at a time, and none while another is uncommitted."""
+    """Rule 4: one voter change at a time, none while another is uncommitted, and none soon after an election.
+
+    A process that lost a tail of its log does not read a change that is written below the end of that tail. Should it
+    lead later, it would show the old voters, and count majorities by them.
+    """
     if open_target is not None and open_target != target:
         return no(f"Waiting to change voter {target}: the change of voter {open_target} is not complete yet")
     if not view.committed:
         return no(f"Waiting to change voter {target}: the present voter set is not committed yet")
+    tenure = view.tenure
+    if not tenure.settled:
+        led = f"controller {view.answer.leader_id} has led for less than {tenure.settles_after_s:g} s"
+        return no(f"Waiting to change voter {target}: {led}, and an earlier leader could miss a change so soon")
     return yes("no voter change is open")
+
+
+def unconfirmed(view: QuorumView, key: ReplicaKey) -> str:
+    """Why a removal that this leader shows does not count yet: nothing else has shown it."""
+    led = f"controller {view.answer.leader_id} has led for less than {view.tenure.sure_after_s:g} s"
+    return f"no answer has confirmed that voter {key} is removed, and {led}"
 
 
 @guard(DropNode)
@@ -33,6 +47,7 @@ def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
         (
             (voter is not None, f"{waiting}: voter {voter} is not removed yet"),
             (not view.committed, f"{waiting}: its removal from the voters is not committed yet"),
+            (node.key in view.unsure and not view.tenure.sure, f"{waiting}: {unconfirmed(view, node.key)}"),
             (is_open, f"{waiting}: the change of its voter is not complete yet"),
             (len(situation.record.nodes) == 1, f"Did not remove controller {node.node_id}: it is the last one"),
         ),

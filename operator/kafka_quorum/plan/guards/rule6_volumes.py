@@ -1,5 +1,7 @@
 """Rule 6: no volume is deleted that holds a voter, or the only caught-up copy."""
 
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.nodes import is_former_claim
@@ -8,6 +10,7 @@ from kafka_quorum.model.permit import DeleteVolume
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.claims import is_claim_of
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
+from kafka_quorum.plan.guards.rule4_changes import unconfirmed
 
 
 @guard(DeleteVolume)
@@ -24,11 +27,8 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.votes.healthy), view.votes.majority
-    # An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held
-    # before.
-    stale = sorted(
-        str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
-    )
+    stale = sorted(str(key) for key in view.voters if _may_hold(claim, key, record))
+    unsure = [unconfirmed(view, key) for key in sorted(view.unsure, key=str) if _may_hold(claim, key, record)]
     return unless(
         (
             (any(is_claim_of(claim, node) for node in record.nodes), f"{kept}: it is the disk of a controller"),
@@ -45,6 +45,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
             ),
             (bool(stale), f"{kept}: it may hold voter {', '.join(stale)}"),
             (not view.committed, f"{waiting}: the present voter set is not committed yet"),
+            (bool(unsure) and not view.tenure.sure, f"{waiting}: {'; '.join(unsure)}"),
             (
                 not view.votes.carries,
                 f"{waiting}: too few voters are caught up ({healthy} of the {majority} needed)",
@@ -52,6 +53,14 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
         ),
         f"claim {claim.name} holds no voter, and {healthy} voters have its data",
     )
+
+
+def _may_hold(claim: Claim, key: ReplicaKey, record: IdentityRecord) -> bool:
+    """Whether a claim may hold this replica.
+
+    An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held.
+    """
+    return key.node_id == claim.node_id and key.directory_id in record.retired
 
 
 def _of_ended(situation: Situation, claim: Claim) -> Answer:

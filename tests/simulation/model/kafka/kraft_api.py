@@ -112,11 +112,11 @@ class ModelControllers:
         listener = next((one for one in request.listeners if one.name == leader.listener), None)
         if listener is None or directory is None or not any(uuid_to_bytes(directory)):
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.invalid_request)
-        if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
+        if leader.high_watermark < 0 or self._kraft.knows_of_change(leader):
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
         if leader.is_static:
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.unsupported_version)
-        if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
+        if any(voter.node_id == request.voter.node_id for voter in leader.voters):
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
         if newcomer is None or not self._kraft.is_up(newcomer) or not self._kraft.finds(leader, newcomer):
@@ -124,7 +124,7 @@ class ModelControllers:
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
         before_append()
-        if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
+        if not self._kraft.append_voters(leader, leader.voters | {request.voter}):
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
 
     def remove(
@@ -140,12 +140,12 @@ class ModelControllers:
         directory = request.voter.directory_id
         if directory is None or not any(uuid_to_bytes(directory)):
             self._refuse(endpoint, api, ErrorCode.invalid_request)
-        if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
+        if leader.high_watermark < 0 or self._kraft.knows_of_change(leader):
             self._refuse(endpoint, api, ErrorCode.request_timed_out)
         if leader.is_static:
             self._refuse(endpoint, api, ErrorCode.unsupported_version)
-        remaining = leader.disk.voter_set - {request.voter}
-        if request.voter not in leader.disk.voter_set or not remaining:
+        remaining = leader.voters - {request.voter}
+        if request.voter not in leader.voters or not remaining:
             self._refuse(endpoint, api, ErrorCode.voter_not_found)
         before_append()
         if not self._kraft.append_voters(leader, remaining):

@@ -2,9 +2,10 @@
 
 A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, a controller with
 the best log is elected, all others fetch, high watermarks move, and leaders write a record. So the lag rarely reads 0.
-The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Without any, at
-kraft.version 0, the node ids of the configuration count, on any disk. Every leader stamps with its own clock, which may
-jump. `kraft_api.py` and `features_api.py` have Kafka's order of checks and its error codes.
+The log of a replica is on its disk. The newest voter set that a process has read from it counts, committed or not
+(`voter_history.py`). Without any, at kraft.version 0, the node ids of the configuration count, on any disk. Every
+leader stamps with its own clock, which may jump. `kraft_api.py` and `features_api.py` have Kafka's order of checks and
+its error codes.
 """
 
 from dataclasses import replace
@@ -95,6 +96,8 @@ class KraftModel:
             fetch_timeout_s=as_.fetch_timeout_s,
             leaderless_since_s=now_s + pace.startup_s,
         )
+        if why := process.history.read(disk.log):
+            raise CannotStartError(why)
         disk.ran = True
         self.ever_ran.add(process.cluster_id)
         self.processes.append(process)
@@ -230,7 +233,7 @@ class KraftModel:
 
     def _is_removed(self, leader: Process) -> bool:
         """A leader that is no longer a voter leads only until its removal is committed."""
-        return leader.known(leader.key) not in leader.voters and not self.uncommitted_change(leader)
+        return leader.known(leader.key) not in leader.voters and not self.knows_of_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
         """Check-quorum: a majority has fetched within the timeout, or the leader was elected within it."""
@@ -290,7 +293,7 @@ class KraftModel:
 
     def _fetch(self, follower: Process, leader: Process) -> None:
         disk, source = follower.disk, leader.disk
-        if disk.epoch > source.epoch:
+        if disk.epoch > source.epoch or follower.failed:
             return
         if follower.leads:
             follower.leads, follower.high_watermark = False, -1
@@ -300,6 +303,7 @@ class KraftModel:
         while common and disk.log[common - 1].epoch != source.log[common - 1].epoch:
             common -= 1
         del disk.log[common:]
+        follower.history.truncated(common)
         row, now_ms = leader.row(follower.key), self.stamp_ms(leader, now_s)
         if disk.end >= source.end:
             row.caught_up_s, row.caught_up_ms = now_s, now_ms
@@ -309,6 +313,9 @@ class KraftModel:
         row.directory = follower.meta.directory_id
         if not follower.slow:
             disk.log.extend(source.log[common : common + follower.records])
+            follower.failed = follower.history.read(disk.log)
+            if follower.failed:
+                self.stop(follower)
 
     def _advance(self, leader: Process) -> None:
         voters, own = leader.voters, leader.known(leader.key)
@@ -316,9 +323,13 @@ class KraftModel:
         reached = ends[len(voters) // 2] if ends else -1
         if reached > leader.epoch_start and reached > leader.high_watermark:
             leader.high_watermark = reached
-            done = self.committed.get(leader.cluster_id, [])
-            if reached > len(done):
-                self.committed[leader.cluster_id] = leader.disk.log[:reached]
+            done, log = self.committed.get(leader.cluster_id, []), leader.disk.log[:reached]
+            if log[: len(done)] != done[:reached]:
+                self.broken.append(
+                    f"{leader.key} commits other records of cluster {leader.cluster_id} than another did"
+                )
+            elif reached > len(done):
+                self.committed[leader.cluster_id] = log
 
     # The leader's data
 
@@ -338,8 +349,12 @@ class KraftModel:
         skew_ms = 61_000 * (1 + leader.meta.node_id % 5) - self.jumped_ms.get(leader.meta.node_id, 0)
         return self._clock.now_ms() - int((self._clock.elapsed_s - at_s) * 1000) - skew_ms
 
+    def knows_of_change(self, leader: Process) -> bool:
+        """Whether a leader has read a voter change that is not committed yet."""
+        return leader.history.changed_at >= max(leader.high_watermark, 0)
+
     def uncommitted_change(self, leader: Process) -> bool:
-        """Whether a voter change is not committed yet."""
+        """Whether its log has a voter change that is not committed yet."""
         beyond = leader.disk.log[max(leader.high_watermark, 0) :]
         return any(entry.voters is not None for entry in beyond)
 
@@ -373,6 +388,7 @@ class KraftModel:
         if keeper is not None:
             image = replace(image, keeper=keeper)
         log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
+        leader.history.read(log)  # a leader changes the voter set in its memory by one voter: it never ends by this
 
     def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:
         """Write a VotersRecord and replicate it; returns whether it was committed at once."""

@@ -6,6 +6,7 @@ from typing import Final
 from tests.simulation.model.kafka.disk import NOTHING, Disk, Image, Meta
 from tests.simulation.model.kafka.releases import NEWEST, Levels
 from tests.simulation.model.kafka.startup import INSTANT, UNBOUNDED, Pace
+from tests.simulation.model.kafka.voter_history import VoterHistory
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 
@@ -93,6 +94,8 @@ class Process:
     epoch_start: int = 0
     elected_s: float = 0.0
     rows: dict[ReplicaKey, Row] = field(default_factory=dict)
+    history: VoterHistory = field(default_factory=VoterHistory)
+    """The voter sets that it has read from the log."""
 
     @property
     def key(self) -> ReplicaKey:
@@ -107,12 +110,17 @@ class Process:
     @property
     def is_static(self) -> bool:
         """Whether its voters are those of its configuration: it has no voter set with directory ids."""
-        return bool(self.static) and not self.disk.voter_set
+        return bool(self.static) and not self._dynamic
 
     @property
     def voters(self) -> frozenset[ReplicaKey]:
-        """The voter set as this process has it."""
-        return self.disk.voter_set or self.static
+        """The voter set in its memory: it decides in elections and about majorities, also if the log has another."""
+        return self._dynamic or self.static
+
+    @property
+    def _dynamic(self) -> frozenset[ReplicaKey]:
+        newest = self.history.newest
+        return self.disk.voters if newest is None else newest
 
     def known(self, key: ReplicaKey) -> ReplicaKey:
         """A replica as in the voter set of this process: a static voter is its node id, on any disk."""

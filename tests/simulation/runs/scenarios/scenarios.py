@@ -64,6 +64,7 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 from tests.simulation.runs.scenarios.standing_scenarios import STANDING
 from tests.simulation.runs.scenarios.status_scenarios import STATUS_SCENARIOS
+from tests.simulation.runs.scenarios.tail_scenarios import TAILS
 from tests.simulation.runs.scenarios.time_scenarios import TIMES
 from tests.simulation.runs.scenarios.token_scenarios import TOKENS
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE
@@ -530,6 +531,7 @@ ALL: Final = (
     *RELEASES,
     *MIGRATIONS,
     *TIMES,
+    *TAILS,
     *TOKENS,
     *LOOKS,
     *REFUSED,
