@@ -133,7 +133,7 @@ async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) ->
             answer = await controllers.describe_quorum(endpoint)
         except KafkaError:
             return None
-        judged, _ = view(answer, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0)
+        judged, _ = view(answer, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0, settles_s=0.0)
         return endpoint, judged
 
     found = [answer for answer in await asyncio.gather(*map(one, endpoints)) if answer is not None]

@@ -104,5 +104,5 @@ async def _done(controllers: KafkaControllers, endpoints: list[Endpoint]) -> boo
     leader = leader_of(answers, FetchTimeouts())
     if isinstance(leader, Unknown):
         return False
-    judged, _ = view(leader.value, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0)
+    judged, _ = view(leader.value, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0, settles_s=0.0)
     return len(judged.voters & judged.shown) == _CONTROLLERS

@@ -19,6 +19,7 @@ SECRET_NAME = Rule(
     message="this must be the name of a Secret, or empty: correct it",
     holds=lambda text: re.fullmatch(_NAME_FORM, text) is not None,
 )
+# The API server also judges the default {} by these rules, before the fields have their own defaults.
 TLS_MATCHES = Rule(
     expression="!has(self.protocol) || (self.protocol in ['SSL', 'SASL_SSL']) == (self.tls.caSecretName != '')",
     message=(
@@ -33,7 +34,9 @@ CERTIFICATE_MATCHES = Rule(
     holds=lambda one: one.protocol in _WITH_TLS or not one.tls.certificate_secret_name,
 )
 SASL_MATCHES = Rule(
-    expression="!has(self.protocol) || (self.protocol in ['SASL_PLAINTEXT', 'SASL_SSL']) == (self.sasl.secretName != '')",
+    expression=(
+        "!has(self.protocol) || (self.protocol in ['SASL_PLAINTEXT', 'SASL_SSL']) == (self.sasl.secretName != '')"
+    ),
     message=(
         "security.sasl.secretName names the Secret with the user and the password: set it for SASL_SSL and "
         "SASL_PLAINTEXT, and leave it out for the other protocols"

@@ -31,6 +31,7 @@ from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
 from tests.simulation.runs.storm import Storm
 from tests.simulation.runs.streams_storm import StreamsRivalStorm, StreamsRoughStorm, StreamsStorm
+from tests.simulation.runs.tail_storm import TailStorm
 from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
 
