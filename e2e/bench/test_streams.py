@@ -4,7 +4,6 @@ Both count the same feed with the same pods, three instances with their state on
 bounce is enough. That each count is exact is asserted.
 """
 
-import json
 import time
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from harness import streams
 from harness.idle import Idle, append_times, idle
 from harness.pool import Pool
 from harness.quorum import Quorum
-from harness.shell import Json, kubectl
+from harness.shell import kubectl
 from harness.streams import CHANGE_TIMEOUT_S, ONE_BROKER, PARTITIONS, Application, image
 
 pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(3600)]
@@ -51,43 +50,13 @@ def owned(application: Application) -> Callable[[], None]:
 
 def plain(application: Application) -> Callable[[], None]:
     """Applies a StatefulSet with the same pods; the result gives it the other image."""
-    body = application.body(_OLD)["spec"]
-    pod: Json = body["template"]["spec"]
-    (container,) = pod["containers"]
-    container |= {"image": body["image"], "volumeMounts": [{"name": "state", "mountPath": body["state"]["path"]}]}
-    confined = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-    container["securityContext"] = confined
-    pod["securityContext"] = {
-        "runAsNonRoot": True,
-        "runAsUser": 10001,
-        "fsGroup": 10001,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": body["state"]["size"]}}}
-    labels = {"app": application.name}
-    spec = {
-        "serviceName": application.name,
-        "replicas": body["replicas"],
-        "podManagementPolicy": "Parallel",
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-        "volumeClaimTemplates": [{"metadata": {"name": "state"}, "spec": claim}],
-    }
-    metadata = {"name": application.name, "namespace": application.namespace}
-    made = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
-    kubectl("apply", "-f", "-", stdin=json.dumps(made))
-    where = ("-n", application.namespace)
-
-    def rolled() -> None:
-        seconds = f"{CHANGE_TIMEOUT_S:.0f}"
-        wait = ("rollout", "status", f"statefulset/{application.name}", f"--timeout={seconds}s")
-        kubectl(*where, *wait, timeout_s=CHANGE_TIMEOUT_S + 30)
+    application.apply_plain(_OLD)
 
     def upgrade() -> None:
+        where = ("-n", application.namespace)
         kubectl(*where, "set", "image", f"statefulset/{application.name}", f"app={image(_NEW)}")
-        rolled()
+        application.wait_rolled()
 
-    rolled()
     return upgrade
 
 

@@ -112,6 +112,42 @@ class Application:
             "spec": merged(small, spec or {}),
         }
 
+    def plain_body(self, version: str) -> Json:
+        """A StatefulSet with the same pods and claims, as a person would write it."""
+        body = self.body(version)["spec"]
+        pod: Json = body["template"]["spec"]
+        (container,) = pod["containers"]
+        container |= {"image": body["image"], "volumeMounts": [{"name": "state", "mountPath": body["state"]["path"]}]}
+        container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        pod["securityContext"] = {
+            "runAsNonRoot": True,
+            "runAsUser": 10001,
+            "fsGroup": 10001,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": body["state"]["size"]}}}
+        labels = {"app": self.name}
+        spec = {
+            "serviceName": self.name,
+            "replicas": body["replicas"],
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+            "volumeClaimTemplates": [{"metadata": {"name": "state"}, "spec": claim}],
+        }
+        metadata = {"name": self.name, "namespace": self.namespace}
+        return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+
+    def apply_plain(self, version: str) -> None:
+        """Apply that StatefulSet, and wait until it is rolled out."""
+        kubectl("apply", "-f", "-", stdin=json.dumps(self.plain_body(version)))
+        self.wait_rolled()
+
+    def wait_rolled(self) -> None:
+        """Wait until the StatefulSet is rolled out."""
+        wait = ("rollout", "status", f"statefulset/{self.name}", f"--timeout={CHANGE_TIMEOUT_S:.0f}s")
+        kubectl("-n", self.namespace, *wait, timeout_s=CHANGE_TIMEOUT_S + 30)
+
     def apply(self, version: str, spec: Json | None = None) -> None:
         """Apply three instances of a release, with `spec` merged into it."""
         kubectl("apply", "-f", "-", stdin=json.dumps(self.body(version, spec)))

@@ -10,8 +10,8 @@ import pytest
 from harness import operator, streams
 from harness.broker import NEWEST
 from harness.pool import Pool
-from harness.quorum import Quorum
-from harness.shell import holds_for, wait_until
+from harness.quorum import GROUP, Quorum
+from harness.shell import get, holds_for, items, kubectl, wait_until
 from harness.streams import CHANGE_TIMEOUT_S, ONE_BROKER, Application, image
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -208,6 +208,33 @@ def test_to_the_streams_protocol(application: Application) -> None:
             CHANGE_TIMEOUT_S,
         )
         application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
+@pytest.mark.full
+def test_a_stateful_set_is_adopted(application: Application) -> None:
+    """Its pods become the instances without a restart, on their claims; then they are upgraded; each count is exact."""
+    streams.load_images("3.9.1", "4.3.1")
+    application.apply_plain("3.9.1")
+    space = application.namespace
+    before = {item["metadata"]["uid"] for item in items(space, "pods", "-l", "app=counting")}
+    claims = {item["metadata"]["name"] for item in items(space, "pvc")}
+    with application.fed():
+        application.wait_counting()
+        application.apply("3.9.1", {"adopt": {"kind": "StatefulSet", "name": application.name}})
+        application.wait_told("kafkaquorum.io/adopt")
+        assert get(space, "statefulset", application.name)
+        kubectl("-n", space, "annotate", "statefulset", application.name, f"{GROUP}/adopt={application.name}")
+        application.wait_ready("3.9.1")
+        assert set(application.uids().values()) == before
+        assert not get(space, "statefulset", application.name)
+        assert application.status()["adoption"]["stage"] == "Adopted"
+        application.upgrade("4.3.1")
+        application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
+        assert not set(application.uids().values()) & before
+        assert {item["metadata"]["name"] for item in items(space, "pvc")} == claims
         found = application.difference()
     print(found, *application.events(), sep="\n")
     assert found.exact

@@ -152,9 +152,16 @@ def policy() -> tuple[Json, dict[str, Any]]:
 
 
 def said(
-    operation: str, resource: str, old: Json | None, new: Json | None, *, user: str = ACCOUNT, sub: str = ""
+    operation: str,
+    resource: str,
+    old: Json | None,
+    new: Json | None,
+    *,
+    user: str = ACCOUNT,
+    sub: str = "",
+    marks: Json | None = None,
 ) -> list[str]:
-    """The messages of the validations that refuse a request; none if it is allowed."""
+    """The messages of the validations that refuse a request in a namespace with these annotations; none if allowed."""
     spec, programs = policy()
     request = {
         "operation": operation,
@@ -162,7 +169,8 @@ def said(
         "subResource": sub,
         "userInfo": {"username": user},
     }
-    context = {"request": request, "object": new, "oldObject": old}
+    space = {"metadata": {"name": "apps"} | ({"annotations": marks} if marks is not None else {})}
+    context = {"request": request, "object": new, "oldObject": old, "namespaceObject": space}
     given = {name: json_to_cel(value) for name, value in context.items()}
     if not all(programs[row["expression"]].evaluate(given) for row in spec["matchConditions"]):
         return []
@@ -344,6 +352,23 @@ def test_an_object_neither_joins_nor_leaves_an_application(key: str) -> None:
     for other in (labelled(item), labelled(item, **{"streams-application": "other"}), labelled(item, pool=APP)):
         assert said("UPDATE", resource, item, other)
         assert said("UPDATE", resource, other, item) or item is APPLICATION_RECORD
+
+
+@pytest.mark.parametrize(("resource", "name"), [("pods", "app-0"), ("persistentvolumeclaims", "data-app-0")])
+def test_an_application_adopts_pods_and_claims_in_a_namespace_that_a_person_marks(resource: str, name: str) -> None:
+    """Elsewhere nothing joins under its own name; with the mark pods and claims do that nobody else of ours has."""
+    before, after = named(name, app="x"), named(name, **{"app": "x", "streams-application": APP})
+    marked: Json = {"marks": {"kafkaquorum.io/adopt": "yes"}}
+    for old, new, operation in ((before, after, "UPDATE"), (after, after, "UPDATE"), (after, None, "DELETE")):
+        assert said(operation, resource, old, new, **marked) == []
+        for marks in (None, {}, {"other": "yes"}):
+            assert said(operation, resource, old, new, marks=marks)
+    assert said("CREATE", resource, None, after, **marked)
+    assert said("DELETE", resource, before, None, **marked)
+    assert said("UPDATE", resource, after, before, **marked)
+    for other in ({"quorum": "q"}, {"pool": "p"}, {"streams-application": "b"}):
+        assert said("UPDATE", resource, named(name, **other), after, **marked)
+    assert said("UPDATE", "configmaps", before, after, **marked)
 
 
 def test_an_object_of_a_quorum_or_pool_is_no_applications() -> None:

@@ -30,8 +30,19 @@ def policy() -> tuple[Json, dict[str, Any]]:
     return spec, {row["expression"]: env.program(env.compile(row["expression"])) for row in rows}
 
 
-def said(resource: str, old: Json, *, options: Json, operation: str = "DELETE", user: str = ACCOUNT) -> list[str]:
-    """The messages of the validations that refuse a request; none if it is allowed."""
+MARKED: Json = {"metadata": {"name": "apps", "annotations": {names.ADOPT: "yes"}}}
+
+
+def said(
+    resource: str,
+    old: Json,
+    *,
+    options: Json,
+    operation: str = "DELETE",
+    user: str = ACCOUNT,
+    space: Json = MARKED,
+) -> list[str]:
+    """The messages of the validations that refuse a request in this namespace; none if it is allowed."""
     spec, programs = policy()
     request = {
         "operation": operation,
@@ -39,7 +50,8 @@ def said(resource: str, old: Json, *, options: Json, operation: str = "DELETE", 
         "userInfo": {"username": user},
         "options": options,
     }
-    given = {name: json_to_cel(value) for name, value in {"request": request, "oldObject": old}.items()}
+    context = {"request": request, "oldObject": old, "namespaceObject": space}
+    given = {name: json_to_cel(value) for name, value in context.items()}
     if not all(programs[row["expression"]].evaluate(given) for row in spec["matchConditions"]):
         return []
     return [row["message"] for row in spec["validations"] if not programs[row["expression"]].evaluate(given)]
@@ -74,3 +86,10 @@ def test_a_replicaset_goes_after_its_deployment() -> None:
 def test_no_other_account_is_judged() -> None:
     """Everybody else may delete what they may."""
     assert said("deployments", LEFT, options={}, user="system:serviceaccount:a:b") == []
+
+
+@pytest.mark.parametrize("metadata", [{"name": "apps"}, {"name": "apps", "annotations": {"a": "b"}}])
+def test_a_namespace_without_the_mark_keeps_everything(metadata: Json) -> None:
+    """There the pods could not be adopted afterwards, so nothing is deleted in the first place."""
+    (message,) = said("deployments", GIVEN, options=ORPHAN, space={"metadata": metadata})
+    assert "namespace has no annotation kafkaquorum.io/adopt" in message

@@ -4,6 +4,7 @@ It applies the plans' actions one by one, loses operators between them, and chec
 every step. What a group does when two releases do not understand each other is that of KIP-268: it fails.
 """
 
+import math
 import random
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from kafka_streams.model.plan import Plan
 from kafka_streams.model.record import Record, Stage
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Protocol
+from kafka_streams.observe.view import remembered
 from kafka_streams.plan.matrix import CHECKPOINTS_CHANGED, FIRST_WITHOUT_EAGER, LAST_EAGER, facts_of
 from kafka_streams.plan.planner import plan
 
@@ -97,14 +99,7 @@ class World:
     def look(self) -> Observed:
         """One look, with what earlier looks remember."""
         group = self.group()
-        if isinstance(group, Known):
-            ids = frozenset(member.member_id for member in group.value.members)
-            stable = group.value.state is GroupState.STABLE
-            same = stable and self.memory.stable_since_s is not None and ids == self.memory.members
-            since = self.memory.stable_since_s if same else self.now_s if stable else None
-            self.memory = Memory(members=ids, stable_since_s=since)
-        else:
-            self.memory = Memory()
+        self.memory = remembered(group, self.memory, self.now_s, math.inf)
         return Observed(
             record=self.record,
             pods=tuple(self._pod(live) for live in self.pods.values()),

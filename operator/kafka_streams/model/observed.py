@@ -71,12 +71,14 @@ class Memory:
     """The few facts that need several looks. If they are lost, they are gathered again.
 
     `stable_since_s` is when the group was first seen stable with just these members, in every look since then
-    (monotonic seconds); None if it is not.
+    (monotonic seconds); None if it is not. `offsets` are what was committed then, and the end of the log, of each
+    partition; None if that was not known in any look since then.
     """
 
     members: frozenset[str] = frozenset()
     stable_since_s: float | None = None
     looked_s: float = 0.0
+    offsets: Mapping[tuple[str, int], tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

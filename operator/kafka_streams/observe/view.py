@@ -6,6 +6,7 @@ from typing import Final
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.groups import GroupState as State
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.resources.podstatus import address
 from kafka_streams.model.group import GroupKind, GroupSeen, MemberSeen, StreamsVersions
 from kafka_streams.model.membership import Group, GroupState, Member
 from kafka_streams.model.observed import Memory
@@ -50,10 +51,16 @@ def _member(member: MemberSeen) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id or "",
-        host=member.host.removeprefix("/"),
+        host=_host(member.host),
         used_version=None if versions is None else versions.used,
         supported_version=None if versions is None else versions.supported,
     )
+
+
+def _host(text: str) -> str:
+    """An address as Kubernetes writes it: Kafka has a slash before it, and writes all groups of one of IPv6."""
+    plain = text.removeprefix("/").partition("%")[0]
+    return address(plain) or plain
 
 
 def _committed(seen: GroupSeen) -> Knowable[dict[tuple[str, int], int]]:
@@ -82,4 +89,13 @@ def remembered(group: Knowable[Group], before: Memory, looked_at_s: float, longe
     same = before.stable_since_s is not None and members == before.members
     kept = same and looked_at_s - before.looked_s <= longest_s
     since_s = before.stable_since_s if kept else looked_at_s
-    return Memory(members=members, stable_since_s=since_s, looked_s=looked_at_s)
+    offsets = before.offsets if kept and before.offsets is not None else _offsets(group.value)
+    return Memory(members=members, stable_since_s=since_s, looked_s=looked_at_s, offsets=offsets)
+
+
+def _offsets(group: Group) -> dict[tuple[str, int], tuple[int, int]] | None:
+    """What is committed, and the end, of each partition; None while that is not known."""
+    if isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
+        return None
+    ends = group.ends.value
+    return {at: (offset, ends[at]) for at, offset in group.committed.value.items() if at in ends}

@@ -86,6 +86,20 @@ class Situation:
         done = group.committed.value
         return sum(max(end - done.get(at, 0), 0) for at, end in group.ends.value.items())
 
+    @property
+    def stuck(self) -> tuple[tuple[str, int], ...]:
+        """Partitions that got records since the group is stable with these members, and of which none was committed.
+
+        Others may work while one instance processes nothing. A partition without new records proves nothing: with
+        transactions its end may be behind the last record for ever.
+        """
+        group, then = self.group, self.observed.memory.offsets
+        if group is None or then is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
+            return ()
+        done, ends = group.committed.value, group.ends.value
+        found = (at for at, (offset, end) in then.items() if ends.get(at, end) > end and done.get(at, offset) <= offset)
+        return tuple(sorted(found))
+
     def stable_for_s(self) -> float:
         """For how long the group has been stable with just these members, as far as looks showed it."""
         since = self.observed.memory.stable_since_s

@@ -67,6 +67,10 @@ def processes(situation: Situation, slot: Slot) -> Iterator[str]:
         return
     if slot.marks is not None and committed <= slot.marks and lag > 0:
         yield f"the group has committed nothing since instance {slot.index} was stopped, and {lag} records wait"
+    stuck = next(iter(situation.stuck), None)
+    if stuck is not None:
+        topic, index = stuck
+        yield f"partition {topic}-{index} gets records, and nothing of it has been committed since the group is stable"
     most = situation.desired.gates.max_lag
     if most is not None and lag > most:
         yield f"{lag} records wait, and gate.maxLag is {most}"

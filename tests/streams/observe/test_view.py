@@ -1,5 +1,8 @@
 """Committed offsets count only if the brokers show every topic that the group itself names."""
 
+from dataclasses import replace
+
+import pytest
 from tests.streams.answering import AnsweringGroups, broker
 
 from kafka_quorum.model.brokers import MetadataAnswer, Partition, RegisteredBroker, TopicPartition
@@ -69,3 +72,26 @@ async def test_a_group_that_is_not_stable() -> None:
     """Its assignments do not count, so they hide nothing; nothing is decided by its offsets then."""
     group = await group_of(brokers(IN, committed=(IN,), state=GroupState.PREPARING))
     assert group.committed == Known(value={("in", 0): 7})
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("/10.0.0.1", "10.0.0.1"),
+        ("/fd00:0:0:0:0:0:0:5", "fd00::5"),
+        ("/fe80:0:0:0:0:0:0:1%eth0", "fe80::1"),
+        ("a.b", "a.b"),
+    ],
+)
+async def test_an_address_is_written_as_kubernetes_writes_it(said: str, expected: str) -> None:
+    """Kafka has a slash before an address, and no abbreviation in one of IPv6; a name stays a name."""
+    groups = brokers(IN, TOO, committed=(IN,), state=GroupState.STABLE)
+    (row,) = (await groups.classic_group(broker(1), "app")).members
+    group = ClassicGroup(
+        state=GroupState.STABLE,
+        protocol_type="consumer",
+        protocol="range",
+        members=(replace(row, client_host=said),),
+    )
+    (member,) = (await group_of(groups.say("classic", group))).members
+    assert member.host == expected
