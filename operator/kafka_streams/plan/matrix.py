@@ -53,7 +53,7 @@ LINES: Final[tuple[LineFacts, ...]] = (
     LineFacts(line=(2, 3), subscription_version=4, accepts=_BEFORE_2_0),
     LineFacts(line=(2, 4), subscription_version=5, accepts=_BEFORE_2_4),
     LineFacts(line=(2, 5), subscription_version=6, accepts=_BEFORE_2_4),
-    LineFacts(line=(2, 6), subscription_version=6, accepts=_BEFORE_2_4),
+    LineFacts(line=(2, 6), subscription_version=8, accepts=_BEFORE_2_4),
     LineFacts(line=(2, 7), subscription_version=8, accepts=_BEFORE_2_4),
     LineFacts(line=(2, 8), subscription_version=9, accepts=_BEFORE_2_4),
     LineFacts(line=(3, 0), subscription_version=10, accepts=_BEFORE_2_4),

@@ -9,18 +9,22 @@ import struct
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from kio.schema.describe_groups.v5 import DescribeGroupsRequest, DescribeGroupsResponse
 from kio.schema.response_header.v1 import ResponseHeader
 from kio.schema.streams_group_describe.v0 import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 from kio.schema.types import GroupId
 from kio.serial import entity_reader
 from kio.static.protocol import RequestPayload, ResponsePayload
+from tests.live.streams.waiting import until
 
 from kafka_quorum.wire.codec import encode_request
 
 A = TypeVar("A", bound=ResponsePayload)
 _TIMEOUT_S: Final = 15.0
+_NO_COORDINATOR_YET: Final = frozenset(
+    {KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR}
+)
 _FIRST_WITH_SUPPORTED: Final = 3
 UNKNOWN: Final = 0
 """A version that the member did not send."""
@@ -121,8 +125,20 @@ class Offsets:
         self._rows = [TopicPartition(topic, index) for index in range(partitions)]
 
     def committed(self) -> list[int]:
-        """By partition; nothing committed counts as 0 (KafkaException)."""
-        return [max(row.offset, 0) for row in self._consumer.committed(self._rows, timeout=_TIMEOUT_S)]
+        """By partition; nothing committed counts as 0 (KafkaException, NeverHappenedError).
+
+        A fresh broker has no coordinator at first.
+        """
+
+        def answered() -> list[int] | None:
+            try:
+                return [max(row.offset, 0) for row in self._consumer.committed(self._rows, timeout=_TIMEOUT_S)]
+            except KafkaException as error:
+                if error.args[0].code() in _NO_COORDINATOR_YET:
+                    return None
+                raise
+
+        return until("committed offsets", answered, deadline_s=_TIMEOUT_S)
 
     def ends(self) -> list[int]:
         """By partition (KafkaException)."""

@@ -13,10 +13,10 @@ CORRUPTING_BROKER: Final = "4.2.0"
 
 SHARE: Final = (
     Pair(old="1.1.1", new="2.0.1", broker=OLD_BROKER, way="two", upgrade_from="1.1"),
-    Pair(old="3.9.1", new="4.3.1", broker=OLD_BROKER, way="one"),
+    Pair(old="4.3.1", new="3.9.1", broker=OLD_BROKER, way="one"),
     Pair(old="2.3.1", new="4.3.1", broker=OLD_BROKER, way="stale"),
 )
-"""What `make test` measures again: an upgrade with two bounces, one with probing, and the loss of counts."""
+"""What `make test` measures again: an upgrade with two bounces, a way back that fails, and the loss of counts."""
 
 SHARE_RELEASES: Final = ("1.1.0", "4.1.2")
 """One that ignores `upgrade.from`, and one that accepts a value and fails later."""
