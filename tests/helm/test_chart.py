@@ -476,12 +476,17 @@ def test_a_network_policy_for_controllers() -> None:
 
 
 def test_an_admission_policy_for_the_operators_account() -> None:
-    """It is off by default; with it, every kind that the operator may write is judged, only for its account."""
+    """It is off by default; with it, every kind that the operator may write is judged, only for its account.
+
+    A policy of its own judges what it adopts.
+    """
     items = rendered("--set", "admissionPolicy.enabled=true")
     policy = only(items, "ValidatingAdmissionPolicy")["spec"]
+    adoption = only(items, "ValidatingAdmissionPolicy", "kafka-quorum-operator-adoption")["spec"]
     judged = {
         f"{group}/{resource}"
-        for rule in policy["matchConstraints"]["resourceRules"]
+        for spec in (policy, adoption)
+        for rule in spec["matchConstraints"]["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
@@ -489,6 +494,7 @@ def test_an_admission_policy_for_the_operators_account() -> None:
     statuses = {resource for resource in written if resource.startswith("kafkaquorum.io/")}
     assert judged == written - statuses - {"/events"}
     account = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
-    assert account in policy["matchConditions"][0]["expression"]
-    assert only(items, "ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]
+    for name, spec in (("kafka-quorum-operator", policy), ("kafka-quorum-operator-adoption", adoption)):
+        assert account in spec["matchConditions"][0]["expression"]
+        assert only(items, "ValidatingAdmissionPolicyBinding", name)["spec"]["validationActions"] == ["Deny"]
     assert not {item["kind"] for item in rendered()} & {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
