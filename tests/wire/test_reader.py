@@ -290,6 +290,7 @@ def _value(kind: Any, declared: object, pick: random.Random) -> Any:  # noqa: AN
         "uuid": lambda: pick.choice([None, uuid.UUID(int=pick.randrange(1, 2**128))]),
         "error_code": lambda: pick.choice(list(ErrorCode)),
         "timedelta_i32": lambda: timedelta(milliseconds=pick.randrange(-(2**31), 2**31)),
+        "timedelta_i64": lambda: timedelta(milliseconds=pick.randrange(-(2**31), 2**40)),
     }
     return others[declared]()
 

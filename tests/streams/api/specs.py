@@ -153,7 +153,7 @@ REFUSED: tuple[Refused, ...] = (
         name="the operator's volume",
         patch=_pod(volumes=[{"name": "kafka-streams-state", "emptyDir": {}}]),
         field="spec.template.spec.volumes[0].name",
-        words="belongs to the operator",
+        words="to the operator",
         by_server=False,
     ),
     Refused(
@@ -193,7 +193,7 @@ REFUSED: tuple[Refused, ...] = (
             }
         },
         field="spec.template.metadata.labels",
-        words="belongs to the operator",
+        words="to the operator",
     ),
 )
 
