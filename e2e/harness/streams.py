@@ -38,6 +38,7 @@ READY_TIMEOUT_S: Final = 180.0
 CHANGE_TIMEOUT_S: Final = 420.0
 _LOAD_TIMEOUT_S: Final = 600.0
 _REPORT: Final = "/tmp/report"  # noqa: S108 - in the container
+_AS_USER: Final = {"runAsUser": 10001, "runAsGroup": 10001, "fsGroup": 10001}
 _TEMPLATE: Final[Json] = {
     "spec": {
         "terminationGracePeriodSeconds": 20,
@@ -119,12 +120,7 @@ class Application:
         (container,) = pod["containers"]
         container |= {"image": body["image"], "volumeMounts": [{"name": "state", "mountPath": body["state"]["path"]}]}
         container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-        pod["securityContext"] = {
-            "runAsNonRoot": True,
-            "runAsUser": 10001,
-            "fsGroup": 10001,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }
+        pod["securityContext"] = {**_AS_USER, "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": body["state"]["size"]}}}
         labels = {"app": self.name}
         spec = {
@@ -137,6 +133,12 @@ class Application:
         }
         metadata = {"name": self.name, "namespace": self.namespace}
         return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+
+    def adopting(self, version: str) -> Json:
+        """What a person adds to the spec to adopt that StatefulSet: its name, and the user of its pods."""
+        template: Json = self.body(version)["spec"]["template"]
+        template["spec"]["securityContext"] = dict(_AS_USER)
+        return {"adopt": {"kind": "StatefulSet", "name": self.name}, "template": template}
 
     def apply_plain(self, version: str) -> None:
         """Apply that StatefulSet, and wait until it is rolled out."""

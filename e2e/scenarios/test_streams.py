@@ -223,8 +223,11 @@ def test_a_stateful_set_is_adopted(application: Application) -> None:
     claims = {item["metadata"]["name"] for item in items(space, "pvc")}
     with application.fed():
         application.wait_counting()
-        application.apply("3.9.1", {"adopt": {"kind": "StatefulSet", "name": application.name}})
-        application.wait_told("kafkaquorum.io/adopt")
+        spec = application.adopting("3.9.1")
+        told = spec["template"]["spec"].pop("securityContext")
+        application.apply("3.9.1", spec)
+        application.wait_told("kafkaquorum.io/adopt", f"runs as user {told['runAsUser']}")
+        application.apply("3.9.1", application.adopting("3.9.1"))
         assert get(space, "statefulset", application.name)
         kubectl("-n", space, "annotate", "statefulset", application.name, f"{GROUP}/adopt={application.name}")
         application.wait_ready("3.9.1")

@@ -34,7 +34,10 @@ def stateful_set(image: str, *, replicas: int = 3) -> Json:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": LABELS},
-            "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [mounted]}},
+            "template": {
+                "metadata": {"labels": LABELS},
+                "spec": {"securityContext": {"runAsUser": 1000}, "containers": [mounted]},
+            },
             "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
         },
     }

@@ -307,6 +307,19 @@ REFUSED: dict[str, tuple[str, Callable[[Json], None], Json, str]] = {
     "another path": (STATEFUL, _nothing, {"state": {"type": "VolumeClaim", "path": "/s"}}, "mounted at /s"),
     "ephemeral in the spec": (STATEFUL, _nothing, {"state": {"type": "Ephemeral"}}, "spec.state is Ephemeral"),
     "a part of the volume": (STATEFUL, _of(f"{_CONTAINER}/volumeMounts/0/subPath", "s"), {}, "(subPath)"),
+    "the image's user": (STATEFUL, _of("spec/template/spec/securityContext", {}), {}, "runs as the user of its image"),
+    "a user of the pod": (
+        STATEFUL,
+        _of("spec/template/spec/securityContext/runAsUser", 10001),
+        {},
+        "runs as user 10001, and instances would run as user 1000",
+    ),
+    "a user of the container": (
+        STATEFUL,
+        _of(f"{_CONTAINER}/securityContext", {"runAsUser": 10001}),
+        {},
+        "runs as user 10001, and instances would run as user 1000",
+    ),
     "no claims": ("Deployment", _nothing, {"state": {"type": "VolumeClaim", "path": "/s"}}, "no claim of their own"),
     "an unknown release": (
         STATEFUL,

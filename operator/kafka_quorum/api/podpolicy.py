@@ -36,6 +36,12 @@ def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
     return own | {name: value for name, value in template.items() if value is not None}
 
 
+def user_of(pod: Mapping[str, Any], container: Mapping[str, Any]) -> int | None:
+    """The user that a container runs as, by its own security context and its pod's; None for that of its image."""
+    found = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
+    return found if isinstance(found, int) else None
+
+
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec requests and the policy does not allow. Values of another type are not checked here."""
     if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:

@@ -96,6 +96,7 @@ class Candidate:
 
     `claim` is the name of the claim that it mounts where the spec has the state, `claims` those of all that it mounts.
     `upgrade_from` is the value of the variable; None if it cannot be read. `missing`: it has no container of this name.
+    `user` is what its application runs as; None for the user of the image.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Candidate:
     sub_path: bool = False
     claims: tuple[str, ...] = ()
     subdomain: str = ""
+    user: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafka_quorum.api.podpolicy import user_of
 from kafka_quorum.resources.podstatus import FINISHED, address, condition, object_of, status_of
 from kafka_streams.model import names
 from kafka_streams.model.adoption import Candidate, KeptClaim, OwnedSet, Source, Workload, WorkloadKind
@@ -158,6 +159,7 @@ def candidate_from(item: Json, application: str, spec: Json) -> Candidate:
         sub_path=sub_path,
         claims=tuple(sorted(_claims(body).values())),
         subdomain=str(body.get("subdomain") or ""),
+        user=user_of(object_of(body.get("securityContext")), object_of((row or {}).get("securityContext"))),
     )
 
 

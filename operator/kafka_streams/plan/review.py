@@ -1,9 +1,11 @@
 """What speaks against an adoption, and what a person must know before it. Pure."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from kafka_quorum.api.podpolicy import pod_security, user_of
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import digest
 from kafka_streams.model import names
@@ -137,6 +139,24 @@ def _against_state(desired: Desired, source: Source, workload: Workload) -> Iter
     else:
         for pod in live:
             yield from _against_claim(desired, source, workload, pod)
+        yield from _against_user(desired, live)
+
+
+def _against_user(desired: Desired, live: tuple[Candidate, ...]) -> Iterator[str]:
+    """The files of the state belong to the user of the pods: another user may not write them."""
+    template = json.loads(desired.runtime.template_spec)
+    own: dict[str, object] = {}
+    for one in template.get("containers") or ():
+        if one.get("name") == desired.runtime.container:
+            own = one.get("securityContext") or {}
+    user = user_of(pod_security(template.get("securityContext") or {}), own)
+    other = next((pod for pod in live if pod.user != user), None)
+    if other is not None:
+        runs = "the user of its image" if other.user is None else f"user {other.user}"
+        yield (
+            f"pod {other.name} runs as {runs}, and instances would run as user {user}, which may not write the state:"
+            " set template.spec.securityContext.runAsUser (and runAsGroup, fsGroup) to that of the pods"
+        )
 
 
 def _against_claim(desired: Desired, source: Source, workload: Workload, pod: Candidate) -> Iterator[str]:
