@@ -186,7 +186,7 @@ class Cluster:
         facts = facts_of(self._release(pod))
         assert facts is not None
         version = facts.subscription_version
-        if value := self._started[pod["metadata"]["uid"]]:
+        if value := self._started.get(pod["metadata"]["uid"], ""):
             old = facts_of(parse_release(f"{value}.0") or StreamsRelease((0, 10, 0), 0))
             assert old is not None
             version = min(version, old.subscription_version)
