@@ -8,7 +8,7 @@ from kafka_streams.model.plan import Part, Severity, Wait, waiting
 from kafka_streams.model.record import Change, Slot, Stage, with_slots, with_state
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Step
-from kafka_streams.plan.facts import Situation, astray, bouncing
+from kafka_streams.plan.facts import Situation, astray, bouncing, differs
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_step, may_stop
 from kafka_streams.plan.matrix import CHECKPOINTS_CHANGED
@@ -100,10 +100,7 @@ def strays(situation: Situation) -> Part:
         release = situation.release_of(slot)
         if change is None and (made is None or made.runtime.release != release):
             runs = "an unknown release" if made is None else str(made.runtime.release)
-            text = (
-                f"Did not touch pod {pod.name}: it runs {runs}, and the record says {release}. Restore the latest"
-                " record, or delete the pods of the application"
-            )
+            text = f"Did not touch it: {differs(situation, pod, runs, release)}"
             return waiting(Severity.HELD, "RecordDiffers", text, slot.index)
         verdict = may_stop(situation, slot)
         if not isinstance(verdict, Permit):

@@ -144,6 +144,35 @@ def astray(situation: Situation, slot: Slot) -> bool:
     return takes_part and (pod.revision, pod.generation) != (slot.revision, slot.generation)
 
 
+def contradicted(situation: Situation) -> str | None:
+    """Why the record is no copy of what runs: no change is open, and every pod runs a release that it does not have.
+
+    An instance that is made from it would run beside them.
+    """
+    live = [pod for pod in situation.observed.pods if not pod.finished]
+    slots = situation.record.slots
+    if situation.change is not None or not live or not slots:
+        return None
+    known = {slot.revision for slot in slots}
+    releases = {situation.release_of(slot) for slot in slots}
+    for pod in live:
+        made = situation.observed.revision(pod.revision)
+        if pod.revision in known or (made is not None and made.runtime.release in releases):
+            return None
+    made = situation.observed.revision(live[0].revision)
+    runs = "an unknown release" if made is None else str(made.runtime.release)
+    return differs(situation, live[0], runs, situation.record.release)
+
+
+def differs(situation: Situation, pod: Pod, runs: str, said: StreamsRelease | None) -> str:
+    """That a pod runs another release than the record says, and what a person does."""
+    state = " and claims" if situation.desired.runtime.state_path else ""
+    return (
+        f"pod {pod.name} runs {runs}, and the record says {said}. Restore the latest record, or delete the pods{state}"
+        " of the application"
+    )
+
+
 def bouncing(situation: Situation) -> Change | None:
     """The open change, if its instances restart one after the other."""
     change = situation.change

@@ -20,7 +20,7 @@ from kafka_streams.model.actions import (
 from kafka_streams.model.observed import Observed, Pod, Revision
 from kafka_streams.model.plan import Part, Severity, Wait
 from kafka_streams.model.record import Slot, Stage, with_slots, with_state
-from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.facts import Situation, contradicted
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_drop
 
@@ -105,9 +105,13 @@ def pods(situation: Situation) -> Part:
         return Part()
     actions: list[Action] = []
     waits: list[Wait] = []
+    said = contradicted(situation)
     for slot in situation.record.slots:
         pod = situation.observed.pod(slot)
-        if pod is None:
+        if said is not None and (pod is None or (pod.revision != slot.revision and not pod.serves)):
+            text = f"Did not create or replace the pod of instance {slot.index}: {said}"
+            waits.append(Wait(severity=Severity.HELD, reason="RecordDiffers", message=text, index=slot.index))
+        elif pod is None:
             made = _created(situation, slot)
             actions.extend([made] if made is not None else [])
             waits.append(_starts(slot.index, f"Instance {slot.index} starts"))
