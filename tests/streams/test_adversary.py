@@ -144,3 +144,35 @@ def test_nothing_is_made_from_an_old_record_beside_what_runs(seed: int, happens:
     assert any("the record says 2.3.1. Restore the latest record" in text for text in one.told)
     one.record = replace(new, resource_version=record_of(one).resource_version)
     until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("way", ["one by one", "offline"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_empty_state_is_empty_after_an_old_record_was_restored(seed: int, way: str) -> None:
+    """A claim that the record of before does not know has the state of a later release."""
+    one = world("4.3.1", seed)
+    old = record_of(one)
+    assert {slot.generation for slot in old.slots} == {1}
+    one.record = replace(old, resource_version=record_of(one).resource_version)
+    for index in range(3):
+        one.claims[index, 2] = release("4.4.0")
+    target = "3.9.1" if way == "one by one" else "2.3.1"
+    one.desired = replace(one.desired, offline_to=target)
+    ask(one, target)
+    until(one, lambda: settled(one))
+    assert {generation for _, generation in one.claims} == {3}
+
+
+def test_a_revision_that_is_gone_is_told() -> None:
+    """No pod can be made from it: that the instance starts would be no answer."""
+    one = world("2.3.1", 1)
+    ask(one, "3.9.1")
+    one.desired = replace(one.desired, approve=Approve.MANUAL)
+    one.step()
+    one.step()
+    one.revisions = [made for made in one.revisions if made.runtime.release != release("2.3.1")]
+    one.kill(1)
+    planned = [one.step() for _ in range(10)][-1]
+    told = {wait.reason: wait.message for wait in planned.waits}
+    assert "Starting" not in told
+    assert told["RevisionGone"].startswith("Did not create the pod of instance 1: its revision app-streams-")

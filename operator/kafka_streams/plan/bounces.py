@@ -74,7 +74,7 @@ def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
         return _refused(slot, verdict)
     wipes = wiped(situation, slot, change.present)
     stopped = replace(
-        with_state(slot, wiped=wipes),
+        with_state(slot, wiped=wipes, highest=situation.highest(slot)),
         revision=name,
         away=True,
         left=tuple(sorted({*slot.left, *situation.members_of(slot)})),

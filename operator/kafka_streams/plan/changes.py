@@ -235,7 +235,7 @@ def _stopping(situation: Situation, name: str) -> Part:
 
 
 def _restarted(situation: Situation, slot: Slot, change: Change, name: str) -> Slot:
-    kept = with_state(slot, wiped=wiped(situation, slot, change.present))
+    kept = with_state(slot, wiped=wiped(situation, slot, change.present), highest=situation.highest(slot))
     return replace(kept, revision=name, away=True, left=(), marks=situation.committed)
 
 

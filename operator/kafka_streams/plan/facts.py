@@ -62,6 +62,10 @@ class Situation:
         made = self.observed.revision(slot.revision)
         return made.runtime.release if made is not None else None
 
+    def highest(self, slot: Slot) -> int:
+        """The highest generation of an instance's claims; 0 without any."""
+        return max((one.generation for one in self.observed.claims if one.index == slot.index), default=0)
+
     def members_of(self, slot: Slot) -> tuple[str, ...]:
         """The member ids at the address of an instance's pod; none if it has no pod, or the group is not known."""
         pod = self.observed.pod(slot)

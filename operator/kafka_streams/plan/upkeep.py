@@ -92,7 +92,7 @@ def states(situation: Situation) -> Part:
     for slot in situation.record.slots:
         if not slot.claim or situation.observed.pod(slot) is not None or situation.observed.claim(slot) is not None:
             continue
-        record = with_slots(situation.record, with_state(slot, wiped=True))
+        record = with_slots(situation.record, with_state(slot, wiped=True, highest=situation.highest(slot)))
         text = f"claim {slot.claim} is gone: instance {slot.index} restores its state into a new one"
         return Part(exclusive=WriteRecord(record=record, change=RecordChange.STATE_LOST, message=text))
     return Part()
@@ -108,7 +108,10 @@ def pods(situation: Situation) -> Part:
     said = contradicted(situation)
     for slot in situation.record.slots:
         pod = situation.observed.pod(slot)
-        if said is not None and (pod is None or (pod.revision != slot.revision and not pod.serves)):
+        if pod is None and situation.observed.revision(slot.revision) is None:
+            text = f"Did not create the pod of instance {slot.index}: its revision {slot.revision} is gone"
+            waits.append(Wait(severity=Severity.HELD, reason="RevisionGone", message=text, index=slot.index))
+        elif said is not None and (pod is None or (pod.revision != slot.revision and not pod.serves)):
             text = f"Did not create or replace the pod of instance {slot.index}: {said}"
             waits.append(Wait(severity=Severity.HELD, reason="RecordDiffers", message=text, index=slot.index))
         elif pod is None:
