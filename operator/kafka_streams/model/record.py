@@ -95,7 +95,7 @@ class Record:
 def with_state(slot: Slot, *, wiped: bool, highest: int) -> Slot:
     """The instance with its state, or with none: its next generation has a claim of its own.
 
-    `highest` is that of all claims of the instance. After a record of before was restored, it is higher than the slot's.
+    `highest` is that of all claims of the instance: after an old record was restored, it is higher than the slot's.
     """
     return replace(slot, generation=max(slot.generation, highest) + 1, claim="") if wiped else slot
 

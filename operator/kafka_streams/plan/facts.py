@@ -95,14 +95,14 @@ class Situation:
         """Partitions that got records since the group is stable with these members, and of which none was committed.
 
         Others may work while one instance processes nothing. A partition without new records proves nothing: with
-        transactions its end may be behind the last record for ever.
+        transactions its end may be behind the last record for ever. A topic that no member reads is nobody's.
         """
         group, then = self.group, self.observed.memory.offsets
         if group is None or then is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
             return ()
         done, ends = group.committed.value, group.ends.value
         found = (at for at, (offset, end) in then.items() if ends.get(at, end) > end and done.get(at, offset) <= offset)
-        return tuple(sorted(found))
+        return tuple(sorted(at for at in found if group.topics is None or at[0] in group.topics))
 
     def stable_for_s(self) -> float:
         """For how long the group has been stable with just these members, as far as looks showed it."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.streams.answering import AnsweringGroups, broker
+from tests.streams.subscriptions import subscription
 
 from kafka_quorum.model.brokers import MetadataAnswer, Partition, RegisteredBroker, TopicPartition
 from kafka_quorum.model.groups import ClassicGroup, ClassicMember, Committed, GroupState
@@ -28,7 +29,7 @@ def brokers(*shown: TopicPartition, committed: tuple[TopicPartition, ...], state
         instance_id=None,
         client_id="one",
         client_host="/10.0.0.1",
-        metadata=b"",
+        metadata=subscription(None, topics=("in", "too")),
         assignment=assignment("in", "too"),
     )
     group = ClassicGroup(state=state, protocol_type="consumer", protocol="range", members=(member,))
@@ -66,6 +67,14 @@ async def test_a_topic_that_is_hidden() -> None:
             assert isinstance(known, Unknown)
             assert "grant Describe" in known.reason
             assert f"partition {TOO if shown else IN}" in known.reason
+
+
+async def test_the_topics_that_are_read() -> None:
+    """Those of the subscriptions, not all with committed offsets; while the group is not stable they are not known."""
+    old = TopicPartition(topic="old", index=0)
+    every = (IN, TOO, old)
+    assert (await group_of(brokers(*every, committed=every, state=GroupState.STABLE))).topics == {"in", "too"}
+    assert (await group_of(brokers(*every, committed=every, state=GroupState.PREPARING))).topics is None
 
 
 async def test_a_group_that_is_not_stable() -> None:
