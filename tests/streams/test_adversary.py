@@ -22,6 +22,11 @@ def running(one: World) -> set[str]:
     return {str(live.revision.runtime.release) for live in one.working()}
 
 
+def text_of(one: World, revision: str) -> str:
+    """The release of a revision."""
+    return next(str(made.runtime.release) for made in one.revisions if made.name == revision)
+
+
 def stage(one: World) -> Stage | None:
     """Where the open change is."""
     change = record_of(one).change
@@ -176,3 +181,19 @@ def test_a_revision_that_is_gone_is_told() -> None:
     told = {wait.reason: wait.message for wait in planned.waits}
     assert "Starting" not in told
     assert told["RevisionGone"].startswith("Did not create the pod of instance 1: its revision app-streams-")
+
+
+@pytest.mark.parametrize("reached", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_of_a_late_request_does_not_hold_an_open_change_for_ever(seed: int, *, reached: bool) -> None:
+    """It serves, and the record says another revision: it stops first, whether the change has reached it or not."""
+    one = world("3.9.1", seed)
+    ask(one, "4.3.1")
+    until(one, lambda: any(not slot.away and text_of(one, slot.revision) == "4.3.1" for slot in record_of(one).slots))
+    index = 2 if reached else 0
+    live = next(live for live in one.working() if live.index == index)
+    here = live.revision.runtime
+    other = replace(live.revision, name="app-streams-0123456789", number=0, runtime=replace(here, image="app:late"))
+    one.revisions.append(other)
+    live.revision = other
+    until(one, lambda: settled(one))

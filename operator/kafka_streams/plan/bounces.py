@@ -27,20 +27,30 @@ def bounces(situation: Situation) -> Part:
     begun = _begun(situation)
     if begun is not None:
         return begun
-    for slot in _order(situation, name):
-        if slot.revision != name:
-            return _stop(situation, change, slot, name)
-    return _next(situation, change, name)
+    slot = next(iter(_order(situation, name)), None)
+    return _stop(situation, change, slot, name) if slot is not None else _next(situation, change, name)
 
 
 def _order(situation: Situation, name: str) -> list[Slot]:
-    """First an instance that is away, then those that do not take part, then by place, the highest first."""
+    """First an instance that is away, then those that do not take part as they shall, then by place, the highest first.
+
+    A pod that is not what the record says, as one of a late request, would keep all other instances from being stopped.
+    """
 
     def rank(slot: Slot) -> tuple[bool, bool, int]:
         pod = situation.observed.pod(slot)
-        return (not slot.away, pod is not None and pod.serves, -slot.index)
+        return (not slot.away, pod is not None and pod.serves and not _differs(situation, slot), -slot.index)
 
-    return sorted((slot for slot in situation.record.slots if slot.revision != name), key=rank)
+    asked = (slot for slot in situation.record.slots if slot.revision != name or _differs(situation, slot))
+    return sorted(asked, key=rank)
+
+
+def _differs(situation: Situation, slot: Slot) -> bool:
+    """Whether an instance that is not being restarted has a pod that the record does not say."""
+    pod = situation.observed.pod(slot)
+    if pod is None or pod.deleting or slot.away:
+        return False
+    return (pod.revision, pod.generation) != (slot.revision, slot.generation)
 
 
 def _begun(situation: Situation) -> Part | None:
