@@ -97,7 +97,9 @@ async def test_the_topics_that_are_read() -> None:
     """Those of the subscriptions, not all with committed offsets; while the group is not stable they are not known."""
     old = TopicPartition(topic="old", index=0)
     every = (IN, TOO, old)
-    assert (await group_of(brokers(*every, committed=every, state=GroupState.STABLE))).topics == {"in", "too"}
+    assert (await group_of(brokers(*every, committed=every, state=GroupState.STABLE))).topics == frozenset(
+        {"in", "too"}
+    )
     assert (await group_of(brokers(*every, committed=every, state=GroupState.PREPARING))).topics is None
 
 
