@@ -67,7 +67,8 @@ MemberMetadata: TypeAlias = StreamsVersions | NoMetadata | NotStreams | NotProbe
 class MemberSeen:
     """One member: for Streams one thread. `host` is the address that the broker saw, with a slash before it.
 
-    A classic member has `partitions`, a member of a streams group has `tasks`; the other one is Unknown.
+    A classic member has `partitions`, a member of a streams group has `tasks`; the other one is Unknown. `subscribed`
+    are the topics that a classic member reads, whoever has their partitions; None if they are not known.
     """
 
     member_id: str
@@ -79,6 +80,7 @@ class MemberSeen:
     partitions: Knowable[tuple[TopicPartition, ...]]
     tasks: Knowable[Tasks]
     target: Knowable[Tasks]
+    subscribed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,13 +37,18 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The group as its coordinator describes it. `committed` and `ends` are offsets, by partition of its topics."""
+    """The group as its coordinator describes it. `committed` and `ends` are offsets, by partition of its topics.
+
+    `topics` are those that members read; None while that is not known. A topic that the application does not read any
+    more has committed offsets for days.
+    """
 
     protocol: Protocol | None
     state: GroupState
     members: tuple[Member, ...]
     committed: Knowable[dict[TopicPartition, int]]
     ends: Knowable[dict[TopicPartition, int]]
+    topics: frozenset[str] | None = None
 
     @property
     def empty(self) -> bool:

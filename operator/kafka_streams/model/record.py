@@ -92,9 +92,12 @@ class Record:
         return next((slot for slot in self.slots if slot.index == index), None)
 
 
-def with_state(slot: Slot, *, wiped: bool) -> Slot:
-    """The instance with its state, or with none: its next generation has a claim of its own."""
-    return replace(slot, generation=slot.generation + 1, claim="") if wiped else slot
+def with_state(slot: Slot, *, wiped: bool, highest: int) -> Slot:
+    """The instance with its state, or with none: its next generation has a claim of its own.
+
+    `highest` is that of all claims of the instance: after an old record was restored, it is higher than the slot's.
+    """
+    return replace(slot, generation=max(slot.generation, highest) + 1, claim="") if wiped else slot
 
 
 def with_slots(record: Record, *slots: Slot) -> Record:

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.brokers import MetadataAnswer, TopicPartition
 from kafka_quorum.model.groups import LogEnd
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -16,7 +17,7 @@ from kafka_streams.model.membership import Group
 from kafka_streams.model.observed import Memory, Observed
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.observe.ends import log_ends
-from kafka_streams.observe.group import look
+from kafka_streams.observe.group import SOURCES, look
 from kafka_streams.observe.snapshot import Snapshot
 from kafka_streams.observe.view import assigned_to, group_from, remembered
 from kit.clock import Clock
@@ -104,7 +105,11 @@ async def _group(groups: Groups, endpoints: tuple[Endpoint, ...], group_id: str)
         return seen
     committed = seen.value.committed
     partitions = set() if isinstance(committed, Unknown) else {row.at for row in committed.value}
-    ends = await log_ends(groups, endpoints[0], partitions | assigned_to(seen.value), LogEnd.LATEST)
+    ends: dict[TopicPartition, Knowable[int]] = {}
+    for endpoint in endpoints[:SOURCES]:
+        ends = await log_ends(groups, endpoint, partitions | assigned_to(seen.value), LogEnd.LATEST)
+        if not ends or any(isinstance(end, Known) for end in ends.values()):
+            break
     return Known(value=group_from(seen.value, ends))
 
 
@@ -115,7 +120,7 @@ async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[f
     """
     found: set[StreamsRelease] = set()
     try:
-        metadata = await edges.groups.metadata(endpoints[0], partitions=False)
+        metadata = await _metadata(edges.groups, endpoints)
         for row in metadata.brokers:
             at = replace(endpoints[0], node_id=row.node_id, host=row.host, port=row.port)
             answer = await edges.versions.api_versions(at)
@@ -128,6 +133,17 @@ async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[f
     except KafkaError as error:
         return Unknown(reason=f"the releases of the brokers are not known: {error}")
     return Known(value=frozenset(found)) if found else Unknown(reason="no broker is listed")
+
+
+async def _metadata(groups: Groups, endpoints: tuple[Endpoint, ...]) -> MetadataAnswer:
+    """What the first broker that answers says of all; the error of the last one if none does."""
+    *others, last = endpoints[:SOURCES]
+    for endpoint in others:
+        try:
+            return await groups.metadata(endpoint, partitions=False)
+        except KafkaError:
+            continue
+    return await groups.metadata(last, partitions=False)
 
 
 def _line(level: int) -> tuple[int, int] | None:

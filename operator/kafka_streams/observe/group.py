@@ -19,7 +19,7 @@ from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.groups import Groups
 from kafka_quorum.wire.reader import ReadError
 from kafka_streams.model.group import Epochs, GroupKind, GroupSeen, MemberSeen, NotProbed, StreamsVersions
-from kafka_streams.observe.subscription import CONSUMER, assigned, member_metadata
+from kafka_streams.observe.subscription import CONSUMER, assigned, member_metadata, subscribed
 
 A = TypeVar("A")
 LOOK_S: Final = 20.0
@@ -166,7 +166,17 @@ def _classic(group: ClassicGroup, member: ClassicMember) -> MemberSeen:
         partitions=_partitions(group, member),
         tasks=no_tasks,
         target=no_tasks,
+        subscribed=_subscribed(group, member),
     )
+
+
+def _subscribed(group: ClassicGroup, member: ClassicMember) -> frozenset[str] | None:
+    if not member.metadata or group.state is not GroupState.STABLE or group.protocol_type != CONSUMER:
+        return None
+    try:
+        return subscribed(member.metadata)
+    except ReadError:
+        return None
 
 
 def _partitions(group: ClassicGroup, member: ClassicMember) -> Knowable[tuple[TopicPartition, ...]]:

@@ -62,13 +62,23 @@ def member_metadata(protocol_type: str, protocol: str, metadata: bytes) -> Membe
         return Unknown(reason=f"the metadata of the member cannot be read: {error}")
 
 
+def subscribed(metadata: bytes) -> frozenset[str]:
+    """The topics of a consumer's subscription (ReadError)."""
+    cursor = Cursor(metadata)
+    with _located("the subscription", cursor):
+        return _topics(cursor)
+
+
+def _topics(cursor: Cursor) -> frozenset[str]:
+    _version(cursor)
+    return frozenset(_topic(cursor) for _ in range(_count(cursor, "topics", MAX_TOPICS, least_bytes=2)))
+
+
 def user_data(metadata: bytes) -> bytes:
     """The user data of a consumer's subscription, empty if it has none (ReadError)."""
     cursor = Cursor(metadata)
     with _located("the subscription", cursor):
-        _version(cursor)
-        for _ in range(_count(cursor, "topics", MAX_TOPICS, least_bytes=2)):
-            _topic(cursor)
+        _topics(cursor)
         return _bytes(cursor, "user data", MAX_BLOB_BYTES, optional=True)
 
 

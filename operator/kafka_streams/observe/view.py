@@ -27,7 +27,14 @@ def group_from(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) ->
         members=tuple(map(_member, seen.members)),
         committed=_hidden(seen, ends) or _committed(seen),
         ends=_hidden(seen, ends) or _ends(seen, ends),
+        topics=_topics(seen),
     )
+
+
+def _topics(seen: GroupSeen) -> frozenset[str] | None:
+    """The topics that members read; None if what one of them reads is not known."""
+    known = [member.subscribed for member in seen.members if member.subscribed is not None]
+    return frozenset[str]().union(*known) if known and len(known) == len(seen.members) else None
 
 
 def assigned_to(seen: GroupSeen) -> frozenset[TopicPartition]:

@@ -8,7 +8,7 @@ from kafka_streams.model.plan import Part, Severity, Wait, waiting
 from kafka_streams.model.record import Change, Slot, Stage, with_slots, with_state
 from kafka_streams.model.release import StreamsRelease
 from kafka_streams.model.way import Step
-from kafka_streams.plan.facts import Situation, astray, bouncing
+from kafka_streams.plan.facts import Situation, astray, bouncing, differs
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_step, may_stop
 from kafka_streams.plan.matrix import CHECKPOINTS_CHANGED
@@ -27,20 +27,30 @@ def bounces(situation: Situation) -> Part:
     begun = _begun(situation)
     if begun is not None:
         return begun
-    for slot in _order(situation, name):
-        if slot.revision != name:
-            return _stop(situation, change, slot, name)
-    return _next(situation, change, name)
+    slot = next(iter(_order(situation, name)), None)
+    return _stop(situation, change, slot, name) if slot is not None else _next(situation, change, name)
 
 
 def _order(situation: Situation, name: str) -> list[Slot]:
-    """First an instance that is away, then those that do not take part, then by place, the highest first."""
+    """First an instance that is away, then those that do not take part as they shall, then by place, the highest first.
+
+    A pod that is not what the record says, as one of a late request, would keep all other instances from being stopped.
+    """
 
     def rank(slot: Slot) -> tuple[bool, bool, int]:
         pod = situation.observed.pod(slot)
-        return (not slot.away, pod is not None and pod.serves, -slot.index)
+        return (not slot.away, pod is not None and pod.serves and not _differs(situation, slot), -slot.index)
 
-    return sorted((slot for slot in situation.record.slots if slot.revision != name), key=rank)
+    asked = (slot for slot in situation.record.slots if slot.revision != name or _differs(situation, slot))
+    return sorted(asked, key=rank)
+
+
+def _differs(situation: Situation, slot: Slot) -> bool:
+    """Whether an instance that is not being restarted has a pod that the record does not say."""
+    pod = situation.observed.pod(slot)
+    if pod is None or pod.deleting or slot.away:
+        return False
+    return (pod.revision, pod.generation) != (slot.revision, slot.generation)
 
 
 def _begun(situation: Situation) -> Part | None:
@@ -74,7 +84,7 @@ def _stop(situation: Situation, change: Change, slot: Slot, name: str) -> Part:
         return _refused(slot, verdict)
     wipes = wiped(situation, slot, change.present)
     stopped = replace(
-        with_state(slot, wiped=wipes),
+        with_state(slot, wiped=wipes, highest=situation.highest(slot)),
         revision=name,
         away=True,
         left=tuple(sorted({*slot.left, *situation.members_of(slot)})),
@@ -100,10 +110,7 @@ def strays(situation: Situation) -> Part:
         release = situation.release_of(slot)
         if change is None and (made is None or made.runtime.release != release):
             runs = "an unknown release" if made is None else str(made.runtime.release)
-            text = (
-                f"Did not touch pod {pod.name}: it runs {runs}, and the record says {release}. Restore the latest"
-                " record, or delete the pods of the application"
-            )
+            text = f"Did not touch it: {differs(situation, pod, runs, release)}"
             return waiting(Severity.HELD, "RecordDiffers", text, slot.index)
         verdict = may_stop(situation, slot)
         if not isinstance(verdict, Permit):

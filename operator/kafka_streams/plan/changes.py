@@ -129,7 +129,7 @@ def _offline(situation: Situation, way: NoWay) -> Part:
 
 def turns(situation: Situation) -> Part:
     """An open change, and a spec that asks for another release than its target: it goes back, or waits for a person."""
-    change, runtime = situation.change, situation.desired.runtime
+    record, change, runtime = situation.record, situation.change, situation.desired.runtime
     if change is None or (runtime.release, runtime.protocol) == (change.target, change.target_protocol):
         return Part()
     verdict = may_turn_round(situation, change)
@@ -140,17 +140,41 @@ def turns(situation: Situation) -> Part:
             verdicts=(verdict,),
         )
     if change.stage is Stage.STOPPING:
-        new = replace(situation.record, change=None)
+        same = (record.release, record.protocol) == (change.start, change.start_protocol)
+        new = replace(record, change=None if same else _resumed(change))
         text = f"the application starts again with {change.start}: {verdict.reason}"
     else:
-        new = replace(situation.record, change=turned(change))
+        new = replace(record, change=turned(change, plain=_plain(situation, change)))
         text = f"the change goes back from {change.target} to {change.start}: {verdict.reason}"
     action = WriteRecord(record=new, change=RecordChange.TURNED, message=text, permit=verdict)
     return Part(exclusive=action, verdicts=(verdict,))
 
 
-def turned(change: Change) -> Change:
-    """The change back, or forward again. From a second bounce it leads back over `upgrade.from`.
+def _resumed(change: Change) -> Change:
+    """An offline change that was turned back and is not to be any more: the instances are made from its target."""
+    step = Step(release=change.start, protocol=change.start_protocol, together=True)
+    return replace(
+        change,
+        start=change.target,
+        target=change.start,
+        start_protocol=change.target_protocol,
+        target_protocol=change.start_protocol,
+        steps=(step,),
+        stage=Stage.STARTING,
+        step=0,
+        forward=(),
+    )
+
+
+def _plain(situation: Situation, change: Change) -> bool:
+    """Whether an instance runs the target without `upgrade.from` already: also in a first bounce, if it was resumed."""
+    pods = {pod.revision for pod in situation.observed.pods if not pod.finished}
+    made = (situation.observed.revision(name) for name in pods | {slot.revision for slot in situation.record.slots})
+    return any(one is not None and one.runtime.release == change.target and not one.upgrade_from for one in made)
+
+
+def turned(change: Change, *, plain: bool) -> Change:
+    """The change back, or forward again. If an instance is `plain` already, it leads back over `upgrade.from`.
 
     An instance that has not been reached yet runs what the last step asks for already, and is not touched.
     """
@@ -168,7 +192,7 @@ def turned(change: Change) -> Change:
     if change.kind is Kind.OFFLINE:
         steps = change.forward or (replace(last, together=True),)
         return replace(reverse, steps=steps, stage=Stage.STOPPING)
-    marked = change.steps[: change.step]  # what every instance has had: upgrade.from, before it is left
+    marked = change.steps[: -1 if plain else change.step]  # upgrade.from, before the target is left
     steps = change.forward or (*reversed(marked), last)
     return replace(reverse, kind=Kind.TWO_BOUNCES if len(steps) > 1 else Kind.ONE_BOUNCE, steps=steps)
 
@@ -211,7 +235,7 @@ def _stopping(situation: Situation, name: str) -> Part:
 
 
 def _restarted(situation: Situation, slot: Slot, change: Change, name: str) -> Slot:
-    kept = with_state(slot, wiped=wiped(situation, slot, change.present))
+    kept = with_state(slot, wiped=wiped(situation, slot, change.present), highest=situation.highest(slot))
     return replace(kept, revision=name, away=True, left=(), marks=situation.committed)
 
 

@@ -62,6 +62,10 @@ class Situation:
         made = self.observed.revision(slot.revision)
         return made.runtime.release if made is not None else None
 
+    def highest(self, slot: Slot) -> int:
+        """The highest generation of an instance's claims; 0 without any."""
+        return max((one.generation for one in self.observed.claims if one.index == slot.index), default=0)
+
     def members_of(self, slot: Slot) -> tuple[str, ...]:
         """The member ids at the address of an instance's pod; none if it has no pod, or the group is not known."""
         pod = self.observed.pod(slot)
@@ -91,14 +95,14 @@ class Situation:
         """Partitions that got records since the group is stable with these members, and of which none was committed.
 
         Others may work while one instance processes nothing. A partition without new records proves nothing: with
-        transactions its end may be behind the last record for ever.
+        transactions its end may be behind the last record for ever. A topic that no member reads is nobody's.
         """
         group, then = self.group, self.observed.memory.offsets
         if group is None or then is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
             return ()
         done, ends = group.committed.value, group.ends.value
         found = (at for at, (offset, end) in then.items() if ends.get(at, end) > end and done.get(at, offset) <= offset)
-        return tuple(sorted(found))
+        return tuple(sorted(at for at in found if group.topics is None or at[0] in group.topics))
 
     def stable_for_s(self) -> float:
         """For how long the group has been stable with just these members, as far as looks showed it."""
@@ -142,6 +146,35 @@ def astray(situation: Situation, slot: Slot) -> bool:
         return False
     takes_part = pod.serves or bool(situation.members_of(slot))
     return takes_part and (pod.revision, pod.generation) != (slot.revision, slot.generation)
+
+
+def contradicted(situation: Situation) -> str | None:
+    """Why the record is no copy of what runs: no change is open, and every pod runs a release that it does not have.
+
+    An instance that is made from it would run beside them.
+    """
+    live = [pod for pod in situation.observed.pods if not pod.finished]
+    slots = situation.record.slots
+    if situation.change is not None or not live or not slots:
+        return None
+    known = {slot.revision for slot in slots}
+    releases = {situation.release_of(slot) for slot in slots}
+    for pod in live:
+        made = situation.observed.revision(pod.revision)
+        if pod.revision in known or (made is not None and made.runtime.release in releases):
+            return None
+    made = situation.observed.revision(live[0].revision)
+    runs = "an unknown release" if made is None else str(made.runtime.release)
+    return differs(situation, live[0], runs, situation.record.release)
+
+
+def differs(situation: Situation, pod: Pod, runs: str, said: StreamsRelease | None) -> str:
+    """That a pod runs another release than the record says, and what a person does."""
+    state = " and claims" if situation.desired.runtime.state_path else ""
+    return (
+        f"pod {pod.name} runs {runs}, and the record says {said}. Restore the latest record, or delete the pods{state}"
+        " of the application"
+    )
 
 
 def bouncing(situation: Situation) -> Change | None:

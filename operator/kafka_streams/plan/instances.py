@@ -6,12 +6,13 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.permit import Permit
 from kafka_streams.model import names
 from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
-from kafka_streams.model.application import Desired
+from kafka_streams.model.application import Approve, Desired
 from kafka_streams.model.observed import Observed, Revision
 from kafka_streams.model.plan import Part, Severity, Wait, waiting
 from kafka_streams.model.record import Record, Slot, with_slots
-from kafka_streams.plan.facts import Situation
-from kafka_streams.plan.guards.rule12_instances import may_remove
+from kafka_streams.model.way import NoWay, Way
+from kafka_streams.plan.facts import Situation, asked_way, contradicted
+from kafka_streams.plan.guards.rule12_instances import may_remove, may_start_over
 from kafka_streams.plan.upkeep import new_revision
 
 
@@ -62,11 +63,42 @@ def scaled(situation: Situation) -> Part:
     if record.change is not None:
         text = f"{wanted} instances are requested: their number changes when the open change is done"
         return waiting(Severity.PROGRESS, "ChangeOpen", text)
-    return _more(situation) if len(record.slots) < wanted else _fewer(situation)
+    if len(record.slots) > wanted:
+        return _fewer(situation)
+    if (said := contradicted(situation)) is not None:
+        return waiting(Severity.HELD, "RecordDiffers", f"Did not add instances: {said}")
+    return _more(situation) if record.slots else _anew(situation) or _more(situation)
+
+
+def _anew(situation: Situation) -> Part | None:
+    """What speaks against instances of the spec's release after there were none: what ran before may still be there."""
+    record, runtime = situation.record, situation.desired.runtime
+    if (runtime.release, runtime.protocol) == (record.release, record.protocol):
+        return None
+    way = asked_way(situation)
+    if isinstance(way, Unknown):
+        text = f"The way to {runtime.release} is not known yet: {way.reason}"
+        return waiting(Severity.PROGRESS, "BrokersUnknown", text)
+    if isinstance(way, NoWay) and way.offline is None:
+        why = " ".join(reason.text for reason in way.reasons)
+        return waiting(Severity.HELD, "NoWay", f"Did not make instances of {runtime.release}. {why}")
+    approval = names.way_hash(way, str(record.release)) if isinstance(way, Way) else ""
+    if approval and situation.desired.approve is Approve.MANUAL and situation.desired.approved != approval:
+        text = f"The way to {runtime.release} waits for approval: set spec.approved to {approval}"
+        return waiting(Severity.HELD, "ApprovalNeeded", text)
+    left = next((f"pod {pod.name} is not gone yet" for pod in situation.observed.pods), None)
+    verdict = may_start_over(situation)
+    if left is None and isinstance(verdict, Permit):
+        return None
+    text = f"Did not make instances of {runtime.release} yet: {left or verdict.reason}"
+    return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Stopped", message=text),), verdicts=(verdict,))
 
 
 def _more(situation: Situation) -> Part:
     record, wanted = situation.record, situation.desired.replicas
+    if not record.slots:  # nothing runs: what comes is of the spec's release, whatever ran before
+        runtime = situation.desired.runtime
+        record = replace(record, release=runtime.release, protocol=runtime.protocol)
     revision = record.slots[0].revision if record.slots else situation.wanted
     if situation.observed.revision(revision) is None:
         return Part()

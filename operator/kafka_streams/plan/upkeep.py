@@ -20,7 +20,7 @@ from kafka_streams.model.actions import (
 from kafka_streams.model.observed import Observed, Pod, Revision
 from kafka_streams.model.plan import Part, Severity, Wait
 from kafka_streams.model.record import Slot, Stage, with_slots, with_state
-from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.facts import Situation, contradicted
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_drop
 
@@ -92,7 +92,7 @@ def states(situation: Situation) -> Part:
     for slot in situation.record.slots:
         if not slot.claim or situation.observed.pod(slot) is not None or situation.observed.claim(slot) is not None:
             continue
-        record = with_slots(situation.record, with_state(slot, wiped=True))
+        record = with_slots(situation.record, with_state(slot, wiped=True, highest=situation.highest(slot)))
         text = f"claim {slot.claim} is gone: instance {slot.index} restores its state into a new one"
         return Part(exclusive=WriteRecord(record=record, change=RecordChange.STATE_LOST, message=text))
     return Part()
@@ -105,9 +105,16 @@ def pods(situation: Situation) -> Part:
         return Part()
     actions: list[Action] = []
     waits: list[Wait] = []
+    said = contradicted(situation)
     for slot in situation.record.slots:
         pod = situation.observed.pod(slot)
-        if pod is None:
+        if pod is None and situation.observed.revision(slot.revision) is None:
+            text = f"Did not create the pod of instance {slot.index}: its revision {slot.revision} is gone"
+            waits.append(Wait(severity=Severity.HELD, reason="RevisionGone", message=text, index=slot.index))
+        elif said is not None and (pod is None or (pod.revision != slot.revision and not pod.serves)):
+            text = f"Did not create or replace the pod of instance {slot.index}: {said}"
+            waits.append(Wait(severity=Severity.HELD, reason="RecordDiffers", message=text, index=slot.index))
+        elif pod is None:
             made = _created(situation, slot)
             actions.extend([made] if made is not None else [])
             waits.append(_starts(slot.index, f"Instance {slot.index} starts"))

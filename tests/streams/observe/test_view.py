@@ -3,16 +3,30 @@
 from dataclasses import replace
 
 import pytest
-from tests.streams.answering import AnsweringGroups, broker
+from tests.streams.answering import AnsweringGroups, broker, unreachable
+from tests.streams.subscriptions import subscription
 
+from kafka_quorum.api.features import METADATA
 from kafka_quorum.model.brokers import MetadataAnswer, Partition, RegisteredBroker, TopicPartition
 from kafka_quorum.model.groups import ClassicGroup, ClassicMember, Committed, GroupState
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.quorum import Endpoint, FeatureRange, NodeVersions
 from kafka_streams.model.membership import Group
-from kafka_streams.observe.gather import _group
+from kafka_streams.model.release import StreamsRelease
+from kafka_streams.observe.gather import Edges, _group, _releases
 
 IN, TOO = TopicPartition(topic="in", index=0), TopicPartition(topic="too", index=0)
+
+
+class Saying:
+    """A broker that says that it runs 4.0."""
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """Its highest metadata.version."""
+        del endpoint
+        level = FeatureRange(name=METADATA, min_level=7, max_level=25)
+        return NodeVersions(supported=(level,), finalized=(), finalized_epoch=0)
 
 
 def assignment(*topics: str) -> bytes:
@@ -28,7 +42,7 @@ def brokers(*shown: TopicPartition, committed: tuple[TopicPartition, ...], state
         instance_id=None,
         client_id="one",
         client_host="/10.0.0.1",
-        metadata=b"",
+        metadata=subscription(None, topics=("in", "too")),
         assignment=assignment("in", "too"),
     )
     group = ClassicGroup(state=state, protocol_type="consumer", protocol="range", members=(member,))
@@ -66,6 +80,27 @@ async def test_a_topic_that_is_hidden() -> None:
             assert isinstance(known, Unknown)
             assert "grant Describe" in known.reason
             assert f"partition {TOO if shown else IN}" in known.reason
+
+
+async def test_a_broker_of_the_bootstrap_list_that_is_away() -> None:
+    """The next one says who leads the partitions, and what all brokers run."""
+    groups = brokers(IN, TOO, committed=(IN,), state=GroupState.STABLE)
+    groups.say("coordinator", unreachable(), by=2).say("metadata", unreachable(), by=2)
+    found = await _group(groups, (broker(2), broker(1)), "app")
+    assert isinstance(found, Known)
+    assert found.value.ends == Known(value={("in", 0): 9})
+    edges = Edges(groups=groups, versions=Saying())
+    assert await _releases(edges, (broker(2), broker(1))) == Known(value=frozenset({StreamsRelease((4, 0), 0)}))
+
+
+async def test_the_topics_that_are_read() -> None:
+    """Those of the subscriptions, not all with committed offsets; while the group is not stable they are not known."""
+    old = TopicPartition(topic="old", index=0)
+    every = (IN, TOO, old)
+    assert (await group_of(brokers(*every, committed=every, state=GroupState.STABLE))).topics == frozenset(
+        {"in", "too"}
+    )
+    assert (await group_of(brokers(*every, committed=every, state=GroupState.PREPARING))).topics is None
 
 
 async def test_a_group_that_is_not_stable() -> None:

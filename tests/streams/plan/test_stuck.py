@@ -52,6 +52,16 @@ def test_what_is_committed_or_gets_nothing_is_not_stuck(committed: Offsets, ends
     assert seen(group({A: 5, B: 5}, {A: 5, B: 6}), group(committed, ends)).stuck == ()
 
 
+def test_a_topic_that_is_not_read_any_more_is_nobodys() -> None:
+    """Its committed offsets stay for days, and others write to it; a partition of a topic that is read counts."""
+    first, last = (
+        group({A: 5, ("old", 0): 5}, {A: 5, ("old", 0): 5}),
+        group({A: 5, ("old", 0): 5}, {A: 9, ("old", 0): 9}),
+    )
+    assert seen(first, replace(last, topics=frozenset({"words"}))).stuck == (A,)
+    assert seen(first, last).stuck == (("old", 0), A)
+
+
 def test_it_counts_from_when_the_group_is_stable_with_the_same_members() -> None:
     """A rebalance, another member, or offsets that were not known begin anew."""
     first, last = group({A: 5}, {A: 5}), group({A: 5}, {A: 9})
