@@ -20,7 +20,7 @@ from kafka_brokers.observe.snapshot import Snapshot, snapshot
 from kafka_brokers.plan.facts import requested_ids, target_name
 from kafka_brokers.plan.order import key_of
 from kafka_brokers.plan.planner import plan
-from kafka_brokers.report import PoolDraft, Reporter, narrate, no_effect, standing
+from kafka_brokers.report import PoolDraft, Reporter, narrate
 from kafka_brokers.resources.stored import accepted_text
 from kafka_brokers.status.finding import Pass
 from kafka_quorum.model.known import Known, Unknown
@@ -36,6 +36,7 @@ from kit.repeats import FREE, Repeated, Repeats
 from kit.report.events import Events
 from kit.report.log import Log
 from kit.report.report import Draft, Subscriber, Subscribers
+from kit.report.told import no_effect, standing
 
 _FAILED_REQUEUE_S: Final = 1.0
 _NO_EFFECT_AT: Final = 3

@@ -1,28 +1,24 @@
 """What a pass over a pool reports: its status is written here; log lines and events go into the report of the pass."""
 
-import logging
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from kafka_brokers.act.narrate import notices
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.plan import Outcome
 from kafka_brokers.status.build import build
-from kafka_brokers.status.cannot_look import REASON as CANNOT_LOOK
 from kafka_brokers.status.cannot_look import blinded
 from kafka_brokers.status.finding import Pass
-from kafka_brokers.status.news import news
-from kafka_quorum.model.permit import Verdict
 from kit import stamps
 from kit.clock import Clock
+from kit.conditions.whole import CANNOT_LOOK
 from kit.conditions.writer import StatusWriter
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.report.notice import Notice
-from kit.report.report import Draft, Line
-
-NO_EFFECT: Final = "NoEffect"
+from kit.report.report import Draft
+from kit.report.told import lines, news
 
 PoolDraft: TypeAlias = Draft[Observed]
 
@@ -66,26 +62,7 @@ class Reporter:
         return draft
 
 
-def standing(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """The answers of the guards, one line each."""
-    return tuple(
-        f"guard {verdict.rule} {'allows' if verdict.allowed else 'refuses'}: {verdict.reason}" for verdict in verdicts
-    )
-
-
 def narrate(draft: PoolDraft, outcomes: tuple[Outcome, ...]) -> None:
     """Put every outcome into the log, and their events into the report."""
-    draft.lines += tuple(
-        Line(text=one.message, level=logging.INFO if one.done or one.held else logging.WARNING) for one in outcomes
-    )
+    draft.lines += lines(outcomes)
     draft.notices += notices(outcomes)
-
-
-def no_effect(draft: PoolDraft, message: str, times: int) -> None:
-    """Report that an action was done again and again, and is still to do."""
-    note = (
-        f"The same action is needed again and again: {message}. Another program may undo it, or the API server may "
-        "store another value. The operator repeats it with growing pauses"
-    )
-    draft.lines += (Line(text=f"{note} (done {times} times)", level=logging.WARNING),)
-    draft.notices += (Notice(reason=NO_EFFECT, message=note, warning=True),)

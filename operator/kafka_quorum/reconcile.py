@@ -37,7 +37,7 @@ from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.releases.wants import announced, depends_on_brokers, questions
-from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
+from kafka_quorum.report import QuorumDraft, Reporter, narrate
 from kafka_quorum.resources.agent import PORT as METRICS_PORT
 from kafka_quorum.resources.stored import accepted_text
 from kafka_quorum.settings import Settings
@@ -53,6 +53,7 @@ from kit.repeats import FREE, Repeated, Repeats
 from kit.report.events import Events
 from kit.report.log import Log
 from kit.report.report import Draft, Subscriber, Subscribers
+from kit.report.told import no_effect, standing
 
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4

@@ -3,16 +3,14 @@
 The subscribers decide what becomes of the report (`kit.report`).
 """
 
-import logging
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from kafka_quorum.act.narrate import notices
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.status.build import build
@@ -28,9 +26,8 @@ from kit.conditions.writer import StatusWriter, Written
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.report.notice import Notice
-from kit.report.report import Draft, Line
-
-NO_EFFECT: Final = "NoEffect"
+from kit.report.report import Draft
+from kit.report.told import lines
 
 QuorumDraft: TypeAlias = Draft[Observed]
 
@@ -99,29 +96,10 @@ class Reporter:
         return stamps.second(self._clock.now())
 
 
-def standing(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """The answers of the guards, one line each."""
-    return tuple(
-        f"guard {verdict.rule} {'allows' if verdict.allowed else 'refuses'}: {verdict.reason}" for verdict in verdicts
-    )
-
-
 def narrate(draft: QuorumDraft, outcomes: tuple[Outcome, ...]) -> None:
     """Put every outcome into the log, and their events into the report."""
-    draft.lines += tuple(
-        Line(text=one.message, level=logging.INFO if one.done or one.held else logging.WARNING) for one in outcomes
-    )
+    draft.lines += lines(outcomes)
     draft.notices += notices(outcomes)
-
-
-def no_effect(draft: QuorumDraft, message: str, times: int) -> None:
-    """Report that an action was done again and again, and is still to do."""
-    note = (
-        f"The same action is needed again and again: {message}. Another program may undo it, or the API server may "
-        "store another value. The operator repeats it with growing pauses"
-    )
-    draft.lines += (Line(text=f"{note} (done {times} times)", level=logging.WARNING),)
-    draft.notices += (Notice(reason=NO_EFFECT, message=note, warning=True),)
 
 
 def _told(draft: QuorumDraft, old: Json, written: Written) -> Json:

@@ -21,7 +21,7 @@ from kafka_streams.model.plan import Plan
 from kafka_streams.observe.gather import Edges, observe
 from kafka_streams.observe.snapshot import Snapshot, snapshot
 from kafka_streams.plan.planner import plan
-from kafka_streams.report import ApplicationDraft, Reporter, narrate, no_effect, standing
+from kafka_streams.report import ApplicationDraft, Reporter, narrate
 from kafka_streams.resources.stored import accepted_text
 from kafka_streams.status.conditions import Pass
 from kit.clock import Clock
@@ -33,6 +33,7 @@ from kit.repeats import FREE, Repeated, Repeats
 from kit.report.events import Events
 from kit.report.log import Log
 from kit.report.report import Draft, Subscriber, Subscribers
+from kit.report.told import no_effect, standing
 
 _FAILED_REQUEUE_S: Final = 1.0
 _NO_EFFECT_AT: Final = 3

@@ -1,24 +1,22 @@
 """What a pass over an application reports: its status is written here; lines and events go into the pass's report."""
 
-import logging
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-from kafka_quorum.model.permit import Verdict
 from kafka_streams.act.narrate import Outcome, notices
 from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model.observed import Observed
-from kafka_streams.status.build import CANNOT_LOOK, blinded, build, news
+from kafka_streams.status.build import blinded, build
 from kafka_streams.status.conditions import Pass
 from kit import stamps
 from kit.clock import Clock
+from kit.conditions.whole import CANNOT_LOOK
 from kit.conditions.writer import StatusWriter
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.report.notice import Notice
-from kit.report.report import Draft, Line
-
-NO_EFFECT: Final = "NoEffect"
+from kit.report.report import Draft
+from kit.report.told import lines, news
 
 ApplicationDraft: TypeAlias = Draft[Observed]
 
@@ -61,26 +59,7 @@ class Reporter:
         return draft
 
 
-def standing(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """The answers of the guards, one line each."""
-    return tuple(
-        f"guard {verdict.rule} {'allows' if verdict.allowed else 'refuses'}: {verdict.reason}" for verdict in verdicts
-    )
-
-
 def narrate(draft: ApplicationDraft, outcomes: tuple[Outcome, ...]) -> None:
     """Put every outcome into the log, and their events into the report."""
-    draft.lines += tuple(
-        Line(text=one.message, level=logging.INFO if one.done or one.held else logging.WARNING) for one in outcomes
-    )
+    draft.lines += lines(outcomes)
     draft.notices += notices(outcomes)
-
-
-def no_effect(draft: ApplicationDraft, message: str, times: int) -> None:
-    """Report that an action was done again and again, and is still to do."""
-    note = (
-        f"The same action is needed again and again: {message}. Another program may undo it, or the API server may "
-        "store another value. The operator repeats it with growing pauses"
-    )
-    draft.lines += (Line(text=f"{note} (done {times} times)", level=logging.WARNING),)
-    draft.notices += (Notice(reason=NO_EFFECT, message=note, warning=True),)

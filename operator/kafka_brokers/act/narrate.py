@@ -1,25 +1,18 @@
 """An action in words: the reason and the note of its event. Pure."""
 
-import re
 from collections.abc import Iterable
 
 from kafka_brokers.model import actions
 from kafka_brokers.model.actions import Action
 from kafka_brokers.model.plan import Outcome
 from kafka_brokers.plan.guards.availability import counted
+from kit.report import told
 from kit.report.notice import Notice
 
 
 def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
-    """The events of these outcomes, in order. A postponed action is no event; repeated failures are counted."""
-    found = []
-    for outcome in outcomes:
-        if outcome.done:
-            found.append(Notice(reason=narrate(outcome.action)[0], message=outcome.message))
-        elif not outcome.held:
-            subject = re.sub(r"\d+(\.\d+)?", "#", outcome.message)
-            found.append(Notice(reason="ActionFailed", message=outcome.message, warning=True, subject=subject))
-    return tuple(found)
+    """The events of these outcomes, in order."""
+    return told.notices(outcomes, lambda outcome: narrate(outcome.action)[0])
 
 
 def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 - one case per action, nothing else

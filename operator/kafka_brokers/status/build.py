@@ -1,38 +1,37 @@
 """The whole status of a pool from one pass. Numbers that change with every look stay out of it."""
 
-from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity
-from kafka_brokers.model.plan import Severity, Wait
+from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import External
 from kafka_brokers.status.conditions import findings
-from kafka_brokers.status.finding import Pass, sentence
+from kafka_brokers.status.finding import Pass
 from kafka_quorum.model.known import Known, Unknown
-from kit.conditions.finding import Finding, Truth
 from kit.conditions.merge import merged, shortened
+from kit.conditions.whole import cut, doing, waits_of, without_empty
 from kit.text import cleaned
 
 Json: TypeAlias = dict[str, Any]
-_LISTED_MAX: Final = 100
 _EXAMPLES: Final = 5
-_GRAVITY: Final = (Severity.PROGRESS, Severity.HELD, Severity.DEGRADED)
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     """The status to write. `old` gives the transition times and what this pass does not know."""
     found = findings(done)
-    doing = _doing(found)
+    first = doing(found)
     status: Json = {
         "observedGeneration": generation,
         "selector": f"{names.LABEL_POOL}={done.name},{names.LABEL_ROLE}={names.BROKER_ROLE}",
         "replicas": len(done.brokers),
         "summary": _summary(done),
-        "doing": doing.reason,
-        "message": shortened(doing.message),
+        "doing": first.reason,
+        "message": shortened(first.message),
         "conditions": merged(old.get("conditions") or (), found, generation=generation, now=now),
-        "waits": _waits(done, old, now),
+        "waits": waits_of(
+            done.plan.waits, old, now, gravity=tuple(Severity), numbers="nodeIDs", number_of=lambda wait: wait.node_id
+        ),
     }
     if done.desired is not None:
         status |= _of_desired(done)
@@ -40,11 +39,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     if record is not None:
         status |= {"clusterID": record.cluster_id, "brokers": [_broker(done, one) for one in done.brokers]}
         status |= _progress(done)
-    return _without_empty(cleaned(_cut(status), max_chars=4096))
-
-
-def _without_empty(status: Json) -> Json:
-    return {key: value for key, value in status.items() if value not in (None, [], {}, "")}
+    return without_empty(cleaned(cut(status), max_chars=4096))
 
 
 def _of_desired(done: Pass) -> Json:
@@ -169,48 +164,3 @@ def _drain(done: Pass, broker: BrokerIdentity) -> Json:
         row["step"] = "Stopping" if broker.empty else "Held" if held else "Moving" if left else "Empty"
         row |= {"partitionsLeft": len(left), "partitionsMoving": moving, "examples": list(map(str, left[:_EXAMPLES]))}
     return row
-
-
-def _doing(found: Iterable[Finding]) -> Finding:
-    """What a person should read first: an invalid spec, something lost, a decision of a person, work, or Done."""
-    by_type = {finding.type: finding for finding in found}
-    accepted, broken, progress = by_type["SpecAccepted"], by_type["Degraded"], by_type["Progressing"]
-    if accepted.truth is Truth.FALSE:
-        return accepted
-    if broken.truth is Truth.TRUE:
-        return broken
-    ready = by_type["Ready"]
-    if progress.reason == "Done" and ready.truth is not Truth.TRUE:
-        return ready
-    if progress.reason == "Done":
-        return Finding(type="Doing", truth=Truth.TRUE, reason="Done", message=ready.message)
-    return progress
-
-
-def _waits(done: Pass, old: Json, now: str) -> list[Json]:
-    """Each reason with its sentences, for all brokers that it concerns, and since when it is waited for."""
-    before = {row.get("reason"): row.get("since") for row in old.get("waits") or () if isinstance(row, dict)}
-    rows: dict[str, list[Wait]] = {}
-    for wait in done.plan.waits:
-        rows.setdefault(wait.reason, []).append(wait)
-    return [
-        {
-            "reason": reason,
-            "severity": max(waits, key=lambda wait: _GRAVITY.index(wait.severity)).severity.value.capitalize(),
-            **({"nodeIDs": ids} if (ids := sorted({w.node_id for w in waits if w.node_id is not None})) else {}),
-            "message": shortened(sentence(waits)),
-            "since": before.get(reason) or now,
-        }
-        for reason, waits in rows.items()
-    ]
-
-
-def _cut(status: Json) -> Json:
-    """Lists of at most `_LISTED_MAX` entries, with a note of how many are left out."""
-    left_out = {
-        key: len(value) - _LISTED_MAX
-        for key, value in status.items()
-        if isinstance(value, list) and len(value) > _LISTED_MAX
-    }
-    cut = {key: value[:_LISTED_MAX] if key in left_out else value for key, value in status.items()}
-    return cut | ({"leftOut": left_out} if left_out else {})

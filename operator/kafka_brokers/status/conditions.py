@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.plan import Severity
-from kafka_brokers.status.finding import Pass, sentence
+from kafka_brokers.status.finding import Pass
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kit.conditions.finding import Finding, Truth
+from kit.conditions.whole import sentence
 
 
 def findings(done: Pass) -> tuple[Finding, ...]:

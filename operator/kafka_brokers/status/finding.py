@@ -1,6 +1,5 @@
 """The input of a pool's conditions: a pass."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_brokers.model.disks import BrokerIdentity
@@ -51,8 +50,3 @@ class Pass:
         """Whether a broker's pod is made from the present revision."""
         pod = self.observed.broker_pod(broker.node_id)
         return pod is not None and pod.revision == self.target
-
-
-def sentence(waits: Iterable[Wait]) -> str:
-    """All messages as one text, each once."""
-    return "; ".join(dict.fromkeys(wait.message for wait in waits))

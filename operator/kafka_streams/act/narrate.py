@@ -1,12 +1,12 @@
 """An action in words: the reason and the note of its event. Pure."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_streams.model import actions
 from kafka_streams.model.actions import Action
 from kafka_streams.model.adoption import Workload
+from kit.report import told
 from kit.report.notice import Notice
 
 
@@ -22,15 +22,8 @@ class Outcome:
 
 
 def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
-    """The events of these outcomes, in order. A postponed action is no event; repeated failures are counted."""
-    found = []
-    for outcome in outcomes:
-        if outcome.done:
-            found.append(Notice(reason=narrate(outcome.action)[0], message=outcome.message))
-        elif not outcome.held:
-            subject = re.sub(r"\d+(\.\d+)?", "#", outcome.message)
-            found.append(Notice(reason="ActionFailed", message=outcome.message, warning=True, subject=subject))
-    return tuple(found)
+    """The events of these outcomes, in order."""
+    return told.notices(outcomes, lambda outcome: narrate(outcome.action)[0])
 
 
 def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911 - one case per action, nothing else

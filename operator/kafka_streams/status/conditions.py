@@ -1,6 +1,5 @@
 """The conditions of an application: SpecAccepted, Ready, Progressing, Degraded. Pure."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_quorum.model.desired import FieldFault
@@ -10,6 +9,7 @@ from kafka_streams.model.plan import Plan, Severity, Wait
 from kafka_streams.plan.facts import Situation
 from kafka_streams.plan.gates import group_settled, works
 from kit.conditions.finding import Finding, Truth
+from kit.conditions.whole import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,6 @@ class Pass:
         if self.desired is None or record is None:
             return None
         return Situation(desired=self.desired, observed=self.observed, record=record)
-
-
-def sentence(waits: Iterable[Wait]) -> str:
-    """All messages as one text, each once."""
-    return "; ".join(dict.fromkeys(wait.message for wait in waits))
 
 
 def findings(done: Pass) -> tuple[Finding, ...]:

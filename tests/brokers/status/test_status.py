@@ -42,10 +42,10 @@ from kafka_brokers.model.observed import ClusterView, Observed
 from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.status.cannot_look import blinded
-from kafka_brokers.status.news import news
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
 from kit.conditions.patch import patch_of
+from kit.report.told import news
 
 Json = dict[str, Any]
 HOSTILE = "evil\r\n\x1b[2J\x00\u202e" + "A" * 60_000
