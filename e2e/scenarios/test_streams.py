@@ -71,6 +71,22 @@ def killed_operator(seed: int) -> Iterator[None]:
     assert kills > 0
 
 
+@contextmanager
+def counted(application: Application, start: str, *others: str) -> Iterator[None]:
+    """The application runs `start`, and counts what it is fed while this lasts; at the end each count is exact.
+
+    The images of `others` are there too.
+    """
+    streams.load_images(start, *others)
+    application.apply(start)
+    application.wait_ready(start)
+    with application.fed():
+        yield
+        found = application.difference()
+    print(found, *application.events(), sep="\n")
+    assert found.exact
+
+
 def change(application: Application, old: str, new: str, *middle: str, timeout_s: float = CHANGE_TIMEOUT_S) -> None:
     """Upgrade while fed: instances run `old`, `new` with each of `middle`, and `new`; one at a time."""
     with application.watched() as seen:
@@ -84,28 +100,16 @@ def change(application: Application, old: str, new: str, *middle: str, timeout_s
 
 def test_two_bounces(application: Application) -> None:
     """2.3 → 3.9 takes two bounces with upgrade.from=2.3; one instance at a time; no count is lost or doubled."""
-    streams.load_images("2.3.1", "3.9.1")
-    application.apply("2.3.1")
-    application.wait_ready("2.3.1")
-    with application.fed():
+    with counted(application, "2.3.1", "3.9.1"):
         change(application, "2.3.1", "3.9.1", "2.3")
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
 def test_on_to_the_newest_with_the_operator_killed(application: Application, randomly_seed: int) -> None:
     """2.3 → 3.9 → 4.3 takes two bounces and one; the operator is killed at random gaps; each count is exact."""
-    streams.load_images("2.3.1", "3.9.1", "4.3.1")
-    application.apply("2.3.1")
-    application.wait_ready("2.3.1")
-    with application.fed(), killed_operator(randomly_seed):
+    with counted(application, "2.3.1", "3.9.1", "4.3.1"), killed_operator(randomly_seed):
         change(application, "2.3.1", "3.9.1", "2.3", timeout_s=_KILLED_TIMEOUT_S)
         change(application, "3.9.1", "4.3.1", timeout_s=_KILLED_TIMEOUT_S)
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
@@ -113,41 +117,26 @@ def test_on_to_the_newest_with_the_operator_killed(application: Application, ran
 @pytest.mark.parametrize("brokers", ["3.9.2"], indirect=True)  # later ones do not serve clients before 2.1 (KIP-896)
 def test_before_version_probing(application: Application) -> None:
     """1.1 → 2.0, which one bounce would break, takes two with upgrade.from=1.1; each count is exact."""
-    streams.load_images("1.1.1", "2.0.1")
-    application.apply("1.1.1")
-    application.wait_ready("1.1.1")
-    with application.fed():
+    with counted(application, "1.1.1", "2.0.1"):
         change(application, "1.1.1", "2.0.1", "1.1")
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
 def test_only_offline(application: Application) -> None:
     """2.3 → 4.3 is refused while instances run, with the bridge named; then it is done offline, and nothing is lost."""
-    streams.load_images("2.3.1", "4.3.1")
-    application.apply("2.3.1")
-    application.wait_ready("2.3.1")
-    with application.fed():
+    with counted(application, "2.3.1", "4.3.1"):
         before = application.uids()
         application.upgrade("4.3.1")
         application.wait_told("4.3.1", "3.9", "offlineTo")
         holds_for("every instance is untouched", lambda: application.uids() == before, _UNTOUCHED_S)
         application.patch({"offlineTo": "4.3.1"})
         application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
 def test_broken_image(application: Application) -> None:
     """An image that cannot be pulled stops the change after one instance, the others stay; setting it back repairs."""
-    streams.load_images("3.9.1")
-    application.apply("3.9.1")
-    application.wait_ready("3.9.1")
-    with application.fed():
+    with counted(application, "3.9.1"):
         before = application.uids()
         application.patch({"release": "4.3.1", "image": "testbed/streams:nothing"})
         told = application.wait_told("image cannot be pulled")
@@ -164,18 +153,12 @@ def test_broken_image(application: Application) -> None:
         application.upgrade("3.9.1")
         application.wait_ready("3.9.1", CHANGE_TIMEOUT_S)
         assert untouched()
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
 def test_turned_round_between_the_bounces(application: Application) -> None:
     """A change that is taken back in its second bounce goes back with an empty state directory; each count is exact."""
-    streams.load_images("2.3.1", "3.9.1")
-    application.apply("2.3.1")
-    application.wait_ready("2.3.1")
-    with application.fed():
+    with counted(application, "2.3.1", "3.9.1"):
         application.upgrade("3.9.1")
         wait_until(
             "the second bounce has begun",
@@ -184,18 +167,12 @@ def test_turned_round_between_the_bounces(application: Application) -> None:
         )
         application.upgrade("2.3.1")
         application.wait_ready("2.3.1", CHANGE_TIMEOUT_S)
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full
 def test_to_the_streams_protocol(application: Application) -> None:
     """The classic protocol becomes the streams protocol (KIP-1071) offline, when a person says so; nothing is lost."""
-    streams.load_images("4.3.1")
-    application.apply("4.3.1")
-    application.wait_ready("4.3.1")
-    with application.fed():
+    with counted(application, "4.3.1"):
         before = application.uids()
         body = application.body("4.3.1", {"protocol": "Streams"})
         container = body["spec"]["template"]["spec"]["containers"][0]
@@ -210,9 +187,6 @@ def test_to_the_streams_protocol(application: Application) -> None:
             CHANGE_TIMEOUT_S,
         )
         application.wait_ready("4.3.1", CHANGE_TIMEOUT_S)
-        found = application.difference()
-    print(found, *application.events(), sep="\n")
-    assert found.exact
 
 
 @pytest.mark.full

@@ -21,12 +21,13 @@ def group_from(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) ->
     Kafka leaves the offsets of topics out that the client may not describe, without an error. So if members have a
     partition whose log the brokers do not show, all of the offsets are unknown: the group may have others.
     """
+    hidden = _hidden(seen, ends)
     return Group(
         protocol=_PROTOCOLS[seen.kind],
         state=GroupState(seen.state.value),
         members=tuple(map(_member, seen.members)),
-        committed=_hidden(seen, ends) or _committed(seen),
-        ends=_hidden(seen, ends) or _ends(seen, ends),
+        committed=hidden or _committed(seen),
+        ends=hidden or _ends(seen, ends),
         topics=_topics(seen),
     )
 

@@ -11,7 +11,7 @@ from kafka_streams.model.way import Step
 from kafka_streams.plan.facts import Situation, astray, bouncing, differs
 from kafka_streams.plan.gates import against_back
 from kafka_streams.plan.guards.rule12_instances import may_step, may_stop
-from kafka_streams.plan.matrix import CHECKPOINTS_CHANGED
+from kafka_streams.plan.matrix import checkpoints_differ
 
 
 def bounces(situation: Situation) -> Part:
@@ -128,8 +128,7 @@ def wiped(situation: Situation, slot: Slot, step: Step) -> bool:
 
 def unreadable(wrote: StreamsRelease, reads: StreamsRelease) -> bool:
     """Whether local state of one release must not be read by another: a later one wrote it, or checkpoints differ."""
-    early, late = CHECKPOINTS_CHANGED
-    return reads.line < wrote.line or (wrote.line < late and reads.line > early and wrote.line != reads.line)
+    return reads.line < wrote.line or checkpoints_differ(wrote.line, reads.line)
 
 
 def _of(change: Change) -> str:

@@ -111,3 +111,10 @@ def accepted_values(release: StreamsRelease) -> tuple[str, ...]:
 def newest_known() -> str:
     """The newest line, for a message."""
     return StreamsRelease(LINES[-1].line, 0).line_text
+
+
+def checkpoints_differ(one: Line, other: Line) -> bool:
+    """Whether two lines read the checkpoints of local stores differently."""
+    early, late = CHECKPOINTS_CHANGED
+    low, high = sorted((one, other))
+    return low != high and high > early and low < late

@@ -190,9 +190,7 @@ def _one(change: Change, said: Reason, *, wipe: bool = False) -> Way:
 
 def _wiping(change: Change) -> tuple[bool, tuple[Reason, ...]]:
     """Whether local state must go because the two releases read a store's checkpoint differently."""
-    early, late = matrix.CHECKPOINTS_CHANGED
-    low, high = sorted((change.start.line, change.target.line))
-    if low == high or high <= early or low >= late:
+    if not matrix.checkpoints_differ(change.start.line, change.target.line):
         return False, ()
     said = Reason(
         text=f"{change.both}: the later release reads the checkpoints of local stores differently, and would skip"

@@ -1,11 +1,10 @@
 """Releases of Kafka Streams that can be run: their jars, and the counting application compiled for each.
 
-The jars are fetched by Maven once per machine (`e2e/testbed streams-jars`). The application is compiled by javac for
-each release, into the same cache, by the content of its source.
+The jars are fetched by Maven once per machine, and the application is compiled by javac for each release, into the same
+cache (`e2e/testbed streams-jars`).
 """
 
 import functools
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,12 +14,8 @@ from typing import Final
 
 from tests.live.jars import LiveError
 
-SOURCE: Final = Path(__file__).resolve().parent / "app"
 _TESTBED: Final = Path(__file__).resolve().parents[3] / "e2e" / "testbed"
 _FETCH_TIMEOUT_S: Final = 900.0
-_COMPILE_TIMEOUT_S: Final = 120.0
-_BUILDERS: Final = (((1, 0), "builder-1.0"), ((0, 10, 1), "builder-0.10.1"), ((0, 10, 0), "builder-0.10.0"))
-"""The first release of each way to write a topology, the newest first."""
 
 
 def parsed(version: str) -> tuple[int, ...]:
@@ -62,7 +57,7 @@ def ensure_streams(version: str) -> Streams:
     java = shutil.which("java")
     if java is None or shutil.which("javac") is None:
         raise LiveError("Streams applications are compiled: install a JDK 17 (Debian: openjdk-17-jdk-headless)")
-    return Streams(version=version, libs=home / "libs", classes=_compile(home, version), java=java)
+    return Streams(version=version, libs=home / "libs", classes=home / "classes", java=java)
 
 
 def _fetch(version: str) -> Path:
@@ -74,20 +69,3 @@ def _fetch(version: str) -> Path:
     if not (home / "libs" / f"kafka-streams-{version}.jar").exists():
         raise LiveError(f"{home} holds no Kafka Streams {version}")
     return home
-
-
-def _compile(home: Path, version: str) -> Path:
-    builder = next(name for first, name in _BUILDERS if parsed(version) >= first)
-    sources = sorted([*(SOURCE / "common").glob("*.java"), *(SOURCE / builder).glob("*.java")])
-    digest = hashlib.sha256(b"".join(each.name.encode() + each.read_bytes() for each in sources)).hexdigest()[:16]
-    classes = home / f"classes-{digest}"
-    if classes.exists():
-        return classes
-    fresh = home / f"classes-{digest}.new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    command = ["javac", "-nowarn", "-Xlint:none", "-cp", f"{home / 'libs'}/*", "-d", str(fresh), *map(str, sources)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False)
-    if result.returncode != 0:
-        raise LiveError(f"the application does not compile for Kafka Streams {version}: {result.stderr[-2000:]}")
-    fresh.rename(classes)
-    return classes
