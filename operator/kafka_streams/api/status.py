@@ -94,7 +94,7 @@ class InstanceWaitStatus(Model):
 
 
 class KafkaStreamsApplicationStatus(Model):
-    """What the operator knows of the application."""
+    """What the operator reports of the application."""
 
     observed_generation: int | None = Field(default=None, description="The generation of the spec that was looked at.")
     selector: str | None = Field(default=None, description="The label selector of the pods, for /scale.")

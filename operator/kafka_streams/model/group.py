@@ -68,7 +68,7 @@ class MemberSeen:
     """One member: for Streams one thread. `host` is the address that the broker saw, with a slash before it.
 
     A classic member has `partitions`, a member of a streams group has `tasks`; the other one is Unknown. `subscribed`
-    are the topics that a classic member reads, whoever has their partitions; None if they are not known.
+    are the topics that a classic member reads, with or without partitions of them; None if they are not known.
     """
 
     member_id: str

@@ -52,7 +52,7 @@ class Group:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody is in it."""
+        """Whether it has no member."""
         return self.state in {GroupState.EMPTY, GroupState.DEAD} and not self.members
 
     def at(self, host: str) -> tuple[Member, ...]:

@@ -52,13 +52,13 @@ class RemoveInstance(Guard):
 
 
 class StartTogether(Guard):
-    """All instances start with the new release: nobody is in the group."""
+    """All instances start with the new release: the group is empty."""
 
     id = "12-start-together"
 
 
 class StartOver(Guard):
-    """Instances that do not run start from something else: nobody is in the group, so nothing is mixed or lost."""
+    """Instances that do not run start from something else: the group is empty, so nothing is mixed or lost."""
 
     id = "12-start-over"
 

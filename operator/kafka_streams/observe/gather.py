@@ -24,7 +24,7 @@ from kit.clock import Clock
 
 LOOK_MAX_S: Final = 15.0
 """The longest time between two looks that counts: what was not looked at is not known."""
-_ANYBODY: Final = NodeID(-1)
+_NOT_KNOWN: Final = NodeID(-1)
 """The node id of a server that is only known by its address."""
 
 
@@ -95,7 +95,7 @@ def _endpoints(servers: Knowable[tuple[str, ...]], security: Knowable[Security])
         host, _, port = text.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:  # noqa: PLR2004 - ports
             return Unknown(reason=f"{text} is no HOST:PORT: correct spec.bootstrap")
-        found.append(Endpoint(node_id=_ANYBODY, host=host, port=int(port), security=security.value))
+        found.append(Endpoint(node_id=_NOT_KNOWN, host=host, port=int(port), security=security.value))
     return Known(value=tuple(found)) if found else Unknown(reason="spec.bootstrap names no brokers")
 
 

@@ -1,6 +1,6 @@
 """Look at the group of an application: find its coordinator, describe the group, and read its committed offsets.
 
-A group may be of several types, and each request knows one of them. So the questions have an order: DescribeGroups; if
+A group may be of several types, and each request serves one of them. So the requests have an order: DescribeGroups; if
 it says `Dead`, StreamsGroupDescribe; if there is no streams group either, ListGroups, which lists all types. The
 coordinator may move between two questions. It says so itself (NOT_COORDINATOR), except as the answer to ListGroups: so
 the group is described once more after that list.

@@ -71,7 +71,7 @@ def _begun(situation: Situation) -> Part | None:
             return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=text))
         made = situation.revision_of(situation.record.change.present) if situation.record.change else None
         if made is not None and slot.revision == made[0]:
-            return Part()  # what it waits for is told where pods are kept
+            return Part()  # `upkeep` reports what it waits for
     return None
 
 

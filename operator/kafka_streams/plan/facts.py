@@ -95,7 +95,7 @@ class Situation:
         """Partitions that got records since the group is stable with these members, and of which none was committed.
 
         Others may work while one instance processes nothing. A partition without new records proves nothing: with
-        transactions its end may be behind the last record for ever. A topic that no member reads is nobody's.
+        transactions its end may be behind the last record for ever. A topic that no member reads does not count.
         """
         group, then = self.group, self.observed.memory.offsets
         if group is None or then is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):

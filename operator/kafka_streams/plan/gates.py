@@ -10,7 +10,7 @@ from kafka_streams.plan.facts import Situation
 
 
 def group_settled(situation: Situation) -> Iterator[str]:
-    """What speaks against a settled group: unknown, not stable, not stable for long, members that are nobody's."""
+    """What speaks against a settled group: unknown, not stable, not stable for long, members of other clients."""
     group = situation.group
     if group is None:
         yield f"the group is not known: {situation.silent}"

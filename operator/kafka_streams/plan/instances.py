@@ -17,7 +17,7 @@ from kafka_streams.plan.upkeep import new_revision
 
 
 def minted(desired: Desired, observed: Observed) -> Part:
-    """The first record: nobody else may be in the group, or two applications would share its work."""
+    """The first record: the group must be empty, or two applications would share its work."""
     if isinstance(observed.group, Unknown):
         text = f"Waiting for the group {desired.application_id}: {observed.group.reason}"
         return waiting(Severity.PROGRESS, "GroupUnknown", text)

@@ -21,7 +21,7 @@ class LineFacts:
 
     line: Line
     subscription_version: int
-    """The version of the subscription metadata that an instance sends if nothing tells it otherwise."""
+    """The version of the subscription metadata that an instance sends by default."""
     accepts: tuple[str, ...] = ()
     since_patch: int = 0
 

@@ -47,7 +47,7 @@ def review(desired: Desired, observed: Observed) -> AdoptionPlan | None:
 
 
 def running(source: Source) -> tuple[Candidate, ...]:
-    """The pods that have not ended. Those that did are nobody's."""
+    """The pods that have not ended. Those that did serve no more."""
     return tuple(pod for pod in source.pods if not pod.finished)
 
 
@@ -224,7 +224,7 @@ def _unready(workload: Workload, live: tuple[Candidate, ...]) -> Iterator[str]:
 
 
 def _unsettled(desired: Desired, observed: Observed, live: tuple[Candidate, ...]) -> Iterator[str]:
-    """The group shows whether these pods are this application: each has members, and nobody else has any."""
+    """The group shows whether these pods are this application: each has members, and no other client has any."""
     if not isinstance(observed.group, Known):
         yield f"the group {desired.application_id} is not known: {observed.group.reason}"
         return

@@ -160,7 +160,7 @@ def may_remove(situation: Situation, index: int) -> Answer:
 
 @guard(StartOver)
 def may_start_over(situation: Situation) -> Answer:
-    """Instances that do not run start from something else, all of them: nobody is in the group."""
+    """Instances that do not run start from something else, all of them: the group is empty."""
     group = situation.group
     if group is None:
         return no(f"the group is not known: {situation.silent}")
@@ -172,7 +172,7 @@ def may_start_over(situation: Situation) -> Answer:
 
 @guard(StartTogether)
 def may_start_together(situation: Situation) -> Answer:
-    """After all have stopped: no pod is left, and nobody is in the group."""
+    """After all have stopped: no pod is left, and the group is empty."""
     group, change = situation.group, situation.change
     if change is None or change.stage is not Stage.STOPPING:
         return no("the application was not stopped")
