@@ -46,6 +46,15 @@ MAX_PARTITIONS: Final = 200_000
 """The limit of all partitions of a cluster; Kafka's own advice ends at that order of magnitude."""
 
 
+MAX_SHARES: Final = 200_000
+"""The limit of what all members of one group have together: partitions, or tasks now and to come.
+
+The bytes of one answer could have millions.
+"""
+MAX_SUBSCRIBED: Final = 1_000_000
+"""The limit of the topics that all members of one group subscribe to: each member lists all of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """How many elements a list may have, and their name in a message."""

@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
 from kio.schema.api_versions.v4 import ApiVersionsResponse
@@ -20,6 +20,7 @@ from kafka_quorum.errors import KafkaDenied, KafkaProtocolError, KafkaUnreachabl
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Sasl
 from kafka_quorum.wire import codec
+from kafka_quorum.wire.apart import apart
 from kafka_quorum.wire.api import Api, Effect, ServerVersions, VersionRange, common_version
 from kafka_quorum.wire.authentication import DeniedError, authenticate
 from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
@@ -33,6 +34,7 @@ from kafka_quorum.wire.tls import tls_words
 from kit.errors import Fault
 from kit.parsing import Malformed, quoted
 
+A = TypeVar("A")
 _LIFETIME_USED: Final = 0.9
 """How much of the lifetime that a server gives a session is used: after it, the server closes the connection."""
 
@@ -129,9 +131,21 @@ class Connection:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def call(self, api: Api, build: Callable[[int], RequestPayload], *, extra_s: float = 0.0) -> ResponsePayload:
-        """Send the result of `build` for the common version, and return the answer, with any error code.
+        """As `ask`, for the whole answer, with any error code."""
+        return await self.ask(api, build, lambda answer: answer, extra_s=extra_s)
 
-        `extra_s` is time that the server itself may take. Raises KafkaError.
+    async def ask(
+        self,
+        api: Api,
+        build: Callable[[int], RequestPayload],
+        understand: Callable[[ResponsePayload], A],
+        *,
+        extra_s: float = 0.0,
+    ) -> A:
+        """Send the result of `build` for the common version, and return what `understand` makes of the answer.
+
+        `extra_s` is time that the server itself may take. Raises KafkaError, and the errors of `understand`, which is
+        pure: for a large answer it runs in another thread.
         """
         attempt = _Attempt(self.endpoint, api)
         if self._waiting >= self.limits.max_waiting:
@@ -142,7 +156,7 @@ class Connection:
         try:
             async with asyncio.timeout(deadline_s), self._turn:
                 session = await self._ready(attempt)
-                return await self._exchange(attempt, session, build)
+                return await self._exchange(attempt, session, build, understand)
         except TimeoutError:
             raise attempt.unreachable(f"{deadline_s:g} s had passed while {attempt.doing}") from None
         finally:
@@ -237,8 +251,12 @@ class Connection:
             raise refused(self.endpoint, api_versions.API, response.error_code, None)
 
     async def _exchange(
-        self, attempt: _Attempt, session: _Session, build: Callable[[int], RequestPayload]
-    ) -> ResponsePayload:
+        self,
+        attempt: _Attempt,
+        session: _Session,
+        build: Callable[[int], RequestPayload],
+        understand: Callable[[ResponsePayload], A],
+    ) -> A:
         version = common_version(attempt.api, session.versions)
         if version is None:
             raise attempt.no_common_version(session.versions.get(attempt.api.key))
@@ -248,8 +266,10 @@ class Connection:
             raise attempt.unwritable(str(error)) from error
         attempt.doing = "waiting for the answer"
         answer = await self._ask(attempt, session.channel, request, counts=True)
+        attempt.doing = "reading the answer"
         try:
-            return codec.decode_response(attempt.api.key, version, answer)
+            key = attempt.api.key
+            return await apart(len(answer), lambda: understand(codec.decode_response(key, version, answer)))
         except CodecError as error:
             self.close()
             raise attempt.garbled(str(error)) from error

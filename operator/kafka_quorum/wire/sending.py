@@ -37,9 +37,9 @@ class Sending:
 
     async def _send(self, endpoint: Endpoint, request: Request[A]) -> A:
         """Send a request, and return what its answer says."""
-        response = await self._connection(endpoint).call(request.api, request.build, extra_s=request.extra_s)
+        connection = self._connection(endpoint)
         try:
-            return request.read(response)
+            return await connection.ask(request.api, request.build, request.read, extra_s=request.extra_s)
         except CodeError as error:
             words = without_secrets(endpoint.security, error.words)
             raise refused(endpoint, request.api, error.code, words) from None

@@ -16,10 +16,12 @@ from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.groups import ClassicGroup, ClassicMember, Committed, GroupState, StreamsGroup, StreamsMember
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.apart import apart
+from kafka_quorum.wire.bounds import MAX_SHARES, MAX_SUBSCRIBED
 from kafka_quorum.wire.groups import Groups
 from kafka_quorum.wire.reader import ReadError
 from kafka_streams.model.group import Epochs, GroupKind, GroupSeen, MemberSeen, NotProbed, StreamsVersions
-from kafka_streams.observe.subscription import CONSUMER, assigned, member_metadata, subscribed
+from kafka_streams.observe.subscription import CONSUMER, assigned, member_metadata, subscribed, topics_announced
 
 A = TypeVar("A")
 LOOK_S: Final = 20.0
@@ -47,6 +49,8 @@ async def look(groups: Groups, brokers: Sequence[Endpoint], group_id: str) -> Kn
                     return Known(value=await _seen(_Coordinator(groups=groups, asked=broker, group_id=group_id)))
                 except KafkaError as error:
                     why = f"Group {group_id} is unknown: {_sentence(error)}"
+                except ReadError as error:
+                    return Unknown(reason=f"Group {group_id} is unknown: {error}")
                 except _OfAnotherTypeError as error:
                     return Unknown(reason=str(error))
     except TimeoutError:
@@ -95,7 +99,8 @@ async def _seen(coordinator: _Coordinator) -> GroupSeen:
     committed = await _committed(coordinator)
     if streams is not None:
         return streams_seen(coordinator.group_id, streams, committed)
-    return classic_seen(coordinator.group_id, classic, committed)
+    size_bytes = sum(len(member.metadata) + len(member.assignment) for member in classic.members)
+    return await apart(size_bytes, lambda: classic_seen(coordinator.group_id, classic, committed))
 
 
 async def _streams(coordinator: _Coordinator) -> StreamsGroup | None:
@@ -127,14 +132,20 @@ async def _committed(coordinator: _Coordinator) -> Knowable[tuple[Committed, ...
 
 
 def classic_seen(group_id: str, group: ClassicGroup, committed: Knowable[tuple[Committed, ...]]) -> GroupSeen:
-    """A classic group, or none if it is `DEAD`. Bytes of a member that cannot be read are Unknown for this member."""
+    """A classic group, or none if it is `DEAD`. Bytes of a member that cannot be read are Unknown for this member.
+
+    Raises ReadError if the members together have more than is read.
+    """
+    topics = sum(topics_announced(member.metadata) for member in group.members)
+    if topics > MAX_SUBSCRIBED:
+        raise ReadError(f"its members subscribe to {topics} topics, at most {MAX_SUBSCRIBED} are read")
     return GroupSeen(
         group_id=group_id,
         kind=GroupKind.NONE if group.state is GroupState.DEAD else GroupKind.CLASSIC,
         state=group.state,
         protocol=group.protocol or None,
         epochs=None,
-        members=tuple(_classic(group, member) for member in group.members),
+        members=_classic_members(group),
         committed=committed,
     )
 
@@ -150,6 +161,18 @@ def streams_seen(group_id: str, group: StreamsGroup, committed: Knowable[tuple[C
         members=tuple(map(_streams_member, group.members)),
         committed=committed,
     )
+
+
+def _classic_members(group: ClassicGroup) -> tuple[MemberSeen, ...]:
+    made: list[MemberSeen] = []
+    partitions = 0
+    for member in group.members:
+        made.append(_classic(group, member))
+        known = made[-1].partitions
+        partitions += len(known.value) if isinstance(known, Known) else 0
+        if partitions > MAX_SHARES:
+            raise ReadError(f"its members have more than {MAX_SHARES} partitions, and no more are read")
+    return tuple(made)
 
 
 def _classic(group: ClassicGroup, member: ClassicMember) -> MemberSeen:

@@ -69,6 +69,16 @@ def subscribed(metadata: bytes) -> frozenset[str]:
         return _topics(cursor)
 
 
+def topics_announced(metadata: bytes) -> int:
+    """How many topics a consumer's subscription says that it has; 0 if that cannot be read, or is too many to be."""
+    cursor = Cursor(metadata)
+    try:
+        _version(cursor)
+        return _count(cursor, "topics", MAX_TOPICS, least_bytes=2)
+    except ReadError:
+        return 0
+
+
 def _topics(cursor: Cursor) -> frozenset[str]:
     _version(cursor)
     return frozenset(_topic(cursor) for _ in range(_count(cursor, "topics", MAX_TOPICS, least_bytes=2)))

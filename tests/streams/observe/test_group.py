@@ -16,6 +16,7 @@ from kafka_quorum.wire.requests import describe_groups, streams_group_describe
 from kafka_streams.model.group import Epochs, GroupKind, GroupSeen, NoMetadata, NotProbed, NotStreams, StreamsVersions
 from kafka_streams.observe import group as module
 from kafka_streams.observe.group import SOURCES, classic_seen, look
+from kafka_streams.observe.subscription import assigned, topics_announced
 
 NOBODY = Known(value=())
 OFFSETS = (Committed(at=TopicPartition(topic="in", index=0), offset=7),)
@@ -69,6 +70,24 @@ async def test_a_classic_group() -> None:
         assert isinstance(member.tasks, Unknown)
         processes.add(member.process_id.value)
     assert len(processes) == 1
+
+
+async def test_what_members_have_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the bounds the group is unknown, and never known in part; the bytes of one answer could have millions."""
+    group = captured("describe_groups_v5_v11", "v11")
+    partitions = sum(len(assigned(member.assignment)) for member in group.members)
+    topics = sum(topics_announced(member.metadata) for member in group.members)
+    assert min(partitions, topics) > 1
+    groups = answers().say("classic", group)
+    for name, most, what in (
+        ("MAX_SHARES", partitions, f"its members have more than {partitions - 1} partitions"),
+        ("MAX_SUBSCRIBED", topics, f"its members subscribe to {topics} topics, at most {topics - 1} are read"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, most)
+            await seen(groups)
+            patch.setattr(module, name, most - 1)
+            assert what in await unknown(groups, 1)
 
 
 async def test_a_group_that_rebalances() -> None:

@@ -112,6 +112,20 @@ def test_a_streams_group_has_epochs_and_tasks() -> None:
     assert all(member.tasks == member.target and not member.classic for member in group.members)
 
 
+def test_the_tasks_of_a_streams_group_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all members have and are to have counts, before any of it is built: 4,000,000 tasks would take 26 s."""
+    request, answer = streams_group_describe.request("by-broker"), response("streams_group_describe_v0")
+    sets = [one for member in answer.groups[0].members for one in (member.assignment, member.target_assignment)]
+    rows = [row for one in sets for row in (*one.active_tasks, *one.standby_tasks, *one.warmup_tasks)]
+    tasks = sum(len(row.partitions) for row in rows)
+    assert tasks > 1
+    monkeypatch.setattr(streams_group_describe, "MAX_SHARES", tasks)
+    assert request.read(answer) is not None
+    monkeypatch.setattr(streams_group_describe, "MAX_SHARES", tasks - 1)
+    with pytest.raises(ValueError, match=f"have {tasks} tasks, at most {tasks - 1} are read"):
+        request.read(answer)
+
+
 def test_there_is_no_streams_group_of_this_name() -> None:
     """GROUP_ID_NOT_FOUND, and a cluster without the streams protocol, mean that there is none; other codes do not."""
     request = streams_group_describe.request("nobody")

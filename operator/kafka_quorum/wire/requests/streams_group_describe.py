@@ -4,6 +4,7 @@ Kafka 4.1 and later have it. A group that does not exist, and one of another typ
 A cluster whose `streams.version` is 0 answers UNSUPPORTED_VERSION: it can have no such group.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -15,7 +16,7 @@ from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.model.groups import GroupState, StreamsGroup, StreamsMember, Task, Tasks
 from kafka_quorum.wire.api import Api, Effect, VersionRange
-from kafka_quorum.wire.bounds import MAX_MEMBERS, MAX_PARTITIONS, MAX_ROWS, Bound
+from kafka_quorum.wire.bounds import MAX_MEMBERS, MAX_PARTITIONS, MAX_ROWS, MAX_SHARES, Bound
 from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.requests.describe_groups import group_state
 from kafka_quorum.wire.values import at_least, group_name, once
@@ -81,6 +82,9 @@ def _read(response: ResponsePayload, group: str) -> StreamsGroup | None:
     if row.error_code in _NO_SUCH_GROUP:
         return None
     accept(row.error_code, row.error_message)
+    tasks = sum(len(one.partitions) for member in row.members for one in _rows(member))
+    if tasks > MAX_SHARES:
+        raise ValueError(f"its members have {tasks} tasks, at most {MAX_SHARES} are read")
     members = tuple(sorted(map(_member, row.members), key=lambda member: member.member_id))
     once("member", [member.member_id for member in members])
     state = group_state(row.group_state, STATES)
@@ -110,6 +114,11 @@ def _member(row: v0.Member) -> StreamsMember:
         target=_tasks(row.target_assignment),
         classic=row.is_classic,
     )
+
+
+def _rows(member: v0.Member) -> Iterator[v0.TaskIds]:
+    for one in (member.assignment, member.target_assignment):
+        yield from (*one.active_tasks, *one.standby_tasks, *one.warmup_tasks)
 
 
 def _tasks(row: v0.Assignment) -> Tasks:
