@@ -280,6 +280,19 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
         assert first.connections == 2
 
 
+async def test_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was not used for longest makes room: a server could name thousands of others."""
+    monkeypatch.setattr(sending, "MAX_KEPT", 2)
+    first, *others = (replay("describe_quorum_v2") for _ in range(3))
+    async with asking(first) as controllers, running(others[0]), running(others[1]):
+        for server in (first, others[0], first, others[1], first, others[0]):
+            server.endpoint = replace(server.endpoint, node_id=LEADER)
+            await controllers.describe_quorum(server.endpoint)
+        assert [server.connections for server in (first, *others)] == [1, 2, 1]
+        assert isinstance(controllers, KafkaControllers)
+        assert len(controllers._connections) == 2
+
+
 async def test_a_closed_client_may_be_used_again() -> None:
     """Closing only drops connections, so a closed client may be used again."""
     async with asking(server := replay("describe_quorum_v2")) as controllers:

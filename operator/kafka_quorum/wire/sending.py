@@ -17,6 +17,11 @@ from kit.errors import Fault
 
 IDLE_CONNECTION_S = 120.0
 """Longer than any tick of a quorum, shorter than the ten minutes after which Kafka itself closes an idle connection."""
+MAX_KEPT = 1_000
+"""How many connections are kept at most: a server could name thousands of others, and a process may open so many files.
+
+Above that, the one that was not used for longest is closed. To open one again costs milliseconds.
+"""
 
 A = TypeVar("A")
 
@@ -54,8 +59,18 @@ class Sending:
                 connection.close()
                 del self._connections[other]
         if endpoint not in self._connections:
+            self._make_room()
             self._connections[endpoint] = Connection(endpoint=endpoint, limits=self._limits, last_used_s=now_s)
         return self._connections[endpoint]
+
+    def _make_room(self) -> None:
+        """Close what was not used for longest, if as many are kept as may be; one that is used now stays."""
+        if len(self._connections) < MAX_KEPT:
+            return
+        idle = [(kept.last_used_s, at) for at, kept in self._connections.items() if not kept.busy]
+        if idle:
+            oldest = min(idle, key=lambda one: one[0])[1]
+            self._connections.pop(oldest).close()
 
     def _nonsense(self, endpoint: Endpoint, api: Api, why: str) -> KafkaProtocolError:
         """An answer in valid form that cannot be the one to this question; its connection is not trusted any more."""

@@ -16,6 +16,8 @@ from kafka_quorum.wire.requests.list_offsets import MAX_ASKED
 
 ENDS_S: Final = 20.0
 """The limit of one look at all partitions."""
+AT_ONCE: Final = 16
+"""So many brokers are asked at the same time: a server could list thousands, each of which takes a connection."""
 
 
 async def log_ends(
@@ -51,7 +53,8 @@ async def _asked(
         for leader, rows in by_leader.items()
         for start in range(0, len(rows), MAX_ASKED)
     ]
-    for answer in await asyncio.gather(*(_of_leader(groups, leader, rows, end) for leader, rows in chunks)):
+    turns = asyncio.Semaphore(AT_ONCE)
+    for answer in await asyncio.gather(*(_of_leader(groups, leader, rows, end, turns) for leader, rows in chunks)):
         found |= answer
     return found
 
@@ -70,9 +73,10 @@ def _leader(endpoints: Mapping[NodeID, Endpoint], at: TopicPartition, leader: No
 
 
 async def _of_leader(
-    groups: Groups, leader: Endpoint, rows: Sequence[TopicPartition], end: LogEnd
+    groups: Groups, leader: Endpoint, rows: Sequence[TopicPartition], end: LogEnd, turns: asyncio.Semaphore
 ) -> dict[TopicPartition, Knowable[int]]:
     try:
-        return await groups.log_ends(leader, rows, end)
+        async with turns:
+            return await groups.log_ends(leader, rows, end)
     except KafkaError as error:
         return dict.fromkeys(rows, Unknown(reason=str(error)))

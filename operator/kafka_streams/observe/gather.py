@@ -1,11 +1,12 @@
 """One look: the Kubernetes objects of a snapshot, and what the brokers answer about the group and themselves."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.brokers import MetadataAnswer, TopicPartition
+from kafka_quorum.model.brokers import MetadataAnswer, RegisteredBroker, TopicPartition
 from kafka_quorum.model.groups import LogEnd
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -16,7 +17,7 @@ from kafka_streams.model.application import Desired
 from kafka_streams.model.membership import Group
 from kafka_streams.model.observed import Memory, Observed
 from kafka_streams.model.release import StreamsRelease
-from kafka_streams.observe.ends import log_ends
+from kafka_streams.observe.ends import AT_ONCE, log_ends
 from kafka_streams.observe.group import SOURCES, look
 from kafka_streams.observe.snapshot import Snapshot
 from kafka_streams.observe.view import assigned_to, group_from, remembered
@@ -24,8 +25,11 @@ from kit.clock import Clock
 
 LOOK_MAX_S: Final = 15.0
 """The longest time between two looks that counts: what was not looked at is not known."""
+RELEASES_S: Final = 20.0
+"""The limit of one look at the releases of all brokers."""
 _NOT_KNOWN: Final = NodeID(-1)
 """The node id of a server that is only known by its address."""
+_RELEASES: Final = "the releases of the brokers are not known"
 
 
 class Versions(Protocol):
@@ -118,21 +122,35 @@ async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[f
 
     No request names a broker's release, so its patch is not known: 0 stands for it, which is the careful reading.
     """
-    found: set[StreamsRelease] = set()
     try:
-        metadata = await _metadata(edges.groups, endpoints)
-        for row in metadata.brokers:
-            at = replace(endpoints[0], node_id=row.node_id, host=row.host, port=row.port)
-            answer = await edges.versions.api_versions(at)
-            level = next((one.max_level for one in answer.supported if one.name == METADATA), None)
-            line = None if level is None else _line(level)
-            if line is None:
-                said = "does not say" if level is None else f"says {level}, which is later than this operator knows,"
-                return Unknown(reason=f"broker {row.node_id} {said} as its highest metadata.version")
-            found.add(StreamsRelease(line, 0))
+        async with asyncio.timeout(RELEASES_S):
+            rows = (await _metadata(edges.groups, endpoints)).brokers
+            found: set[StreamsRelease] = set()
+            for start in range(0, len(rows), AT_ONCE):
+                some = rows[start : start + AT_ONCE]
+                for one in await asyncio.gather(*(_release(edges.versions, endpoints[0], row) for row in some)):
+                    if isinstance(one, Unknown):
+                        return one
+                    found.add(one.value)
+    except TimeoutError:
+        return Unknown(reason=f"{_RELEASES}: {RELEASES_S:g} s had passed")
     except KafkaError as error:
-        return Unknown(reason=f"the releases of the brokers are not known: {error}")
+        return Unknown(reason=f"{_RELEASES}: {error}")
     return Known(value=frozenset(found)) if found else Unknown(reason="no broker is listed")
+
+
+async def _release(versions: Versions, asked: Endpoint, row: RegisteredBroker) -> Knowable[StreamsRelease]:
+    """The release of one broker; an error of the question is a reason, so that no question of others is left alone."""
+    try:
+        answer = await versions.api_versions(replace(asked, node_id=row.node_id, host=row.host, port=row.port))
+    except KafkaError as error:
+        return Unknown(reason=f"{_RELEASES}: {error}")
+    level = next((one.max_level for one in answer.supported if one.name == METADATA), None)
+    line = None if level is None else _line(level)
+    if line is None:
+        said = "does not say" if level is None else f"says {level}, which is later than this operator knows,"
+        return Unknown(reason=f"broker {row.node_id} {said} as its highest metadata.version")
+    return Known(value=StreamsRelease(line, 0))
 
 
 async def _metadata(groups: Groups, endpoints: tuple[Endpoint, ...]) -> MetadataAnswer:
