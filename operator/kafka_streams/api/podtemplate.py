@@ -24,13 +24,17 @@ OWNED: Final = {
     "hostIPC": "pods stay apart from their node",
     "hostPID": "pods stay apart from their node",
     "hostname": "the name of the pod is its host name",
+    "hostnameOverride": "the name of the pod is its host name",
     "nodeName": "the scheduler places pods: use nodeSelector or affinity",
     "restartPolicy": "instances always start again",
+    "serviceAccount": "it is the old name of serviceAccountName",
     "setHostnameAsFQDN": "the name of the pod is its host name",
     "subdomain": "the name of the pod is its host name",
 }
 _VOLUMES: Final = frozenset({"name", "configMap", "emptyDir", "downwardAPI", "image"})
 """Volumes that give nothing away which the creator of the resource could not read or use otherwise."""
+_SOURCES: Final = frozenset({"configMap", "downwardAPI", "secret"})
+"""Sources of a projected volume that give no right of a service account."""
 STATE_VOLUME: Final = "kafka-streams-state"
 PROPERTIES_VOLUME: Final = "kafka-streams-properties"
 
@@ -82,12 +86,27 @@ def _volumes(field: str, rows: object, allowed: frozenset[PodException]) -> Iter
             yield FieldFault(field=f"{place}.name", message="this name belongs to the operator: choose another one")
         for kind in sorted(set(row) - _VOLUMES):
             if PodException.SECRET_VARIABLES in allowed and kind in ("secret", "projected"):
+                yield from _projected(f"{place}.projected", row.get("projected"), allowed)
                 continue
             text = (
                 "volumes of an application are config maps, empty directories and downward API; secrets need"
                 f" {PodException.SECRET_VARIABLES} in podPolicy.allow of the chart: remove it"
             )
             yield FieldFault(field=f"{place}.{kind}", message=text)
+
+
+def _projected(field: str, volume: object, allowed: frozenset[PodException]) -> Iterator[FieldFault]:
+    """A projected volume can have a token, which gives the rights of the pod's service account."""
+    rows = volume.get("sources") if isinstance(volume, Mapping) else None
+    if PodException.SERVICE_ACCOUNTS in allowed or rows is None:
+        return
+    sources = rows if isinstance(rows, list) else [rows]
+    if any(not isinstance(one, Mapping) or set(one) - _SOURCES for one in sources):
+        text = (
+            f"may have secrets, config maps and downward API; others need {PodException.SERVICE_ACCOUNTS} in"
+            " podPolicy.allow of the chart: remove them"
+        )
+        yield FieldFault(field=f"{field}.sources", message=text)
 
 
 def _container(field: str, row: Mapping[str, Any], allowed: frozenset[PodException]) -> Iterator[FieldFault]:
@@ -101,8 +120,13 @@ def _container(field: str, row: Mapping[str, Any], allowed: frozenset[PodExcepti
     if row.get("envFrom") and PodException.SECRET_VARIABLES not in allowed:
         text = f"needs {PodException.SECRET_VARIABLES} in podPolicy.allow of the chart: remove it"
         yield FieldFault(field=f"{field}.envFrom", message=text)
-    for index, port in enumerate(row.get("ports") or ()):
-        if isinstance(port, Mapping) and port.get("hostPort"):
+    for name in ("ports", "volumeMounts"):
+        rows = row.get(name, [])
+        if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
+            yield FieldFault(field=f"{field}.{name}", message="must be a list of objects with fields")
+            return
+    for index, port in enumerate(row.get("ports", [])):
+        if port.get("hostPort"):
             text = "a port of the node is shared by all pods: remove it"
             yield FieldFault(field=f"{field}.ports[{index}].hostPort", message=text)
 
@@ -113,12 +137,16 @@ def _confinement(field: str, context: object, allowed: frozenset[PodException]) 
         yield FieldFault(field=field, message="must be a security context")
         return
     unconfined, root = PodException.UNCONFINED not in allowed, PodException.ROOT not in allowed
-    capabilities = context.get("capabilities")
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else None
+    capabilities = context.get("capabilities", {})
+    if not isinstance(capabilities, Mapping):
+        yield FieldFault(field=f"{field}.capabilities", message="must be an object with fields")
+        return
+    added, dropped = capabilities.get("add"), capabilities.get("drop", ["ALL"])
     for name, wrong in (
         ("privileged", unconfined and bool(context.get("privileged"))),
         ("allowPrivilegeEscalation", unconfined and bool(context.get("allowPrivilegeEscalation"))),
         ("capabilities.add", unconfined and bool(added)),
+        ("capabilities.drop", unconfined and (not isinstance(dropped, list) or "ALL" not in dropped)),
         ("procMount", unconfined and context.get("procMount") not in (None, "Default")),
         ("seLinuxOptions", unconfined and bool(context.get("seLinuxOptions"))),
         ("seccompProfile", unconfined and _unconfined(context.get("seccompProfile"))),

@@ -16,7 +16,8 @@ from kafka_streams.model.record import Slot
 from kafka_streams.resources.meta import labels, owned, owner
 
 FILE: Final = "application.properties"
-_CONFINED: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_CONFINED: Final = {"allowPrivilegeEscalation": False}
+_DROPPED: Final = {"drop": ["ALL"]}
 
 
 def instance(desired: Desired, slot: Slot, revision: Revision, pull_policy: str) -> Json:
@@ -28,7 +29,9 @@ def instance(desired: Desired, slot: Slot, revision: Revision, pull_policy: str)
     spec.setdefault("automountServiceAccountToken", False)
     for kind in ("initContainers", "containers"):
         for container in spec.get(kind, ()):
-            container["securityContext"] = {**_CONFINED, **(container.get("securityContext") or {})}
+            own = container.get("securityContext") or {}
+            capabilities = {**_DROPPED, **(own.get("capabilities") or {})}
+            container["securityContext"] = {**_CONFINED, **own, "capabilities": capabilities}
     for container in spec["containers"]:
         if container["name"] == runtime.container:
             _application(container, revision, pull_policy)

@@ -7,6 +7,9 @@ from kafka_quorum.settings import PodException
 from kafka_streams.api import rules
 from kafka_streams.api.validation import validate
 from kafka_streams.model.application import Desired
+from kafka_streams.model.observed import Revision
+from kafka_streams.model.record import Slot
+from kafka_streams.resources import pods
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
@@ -39,3 +42,38 @@ def test_an_exception_of_the_policy_lets_through_what_it_names() -> None:
     asked = resource({"release": "3.9.1", "image": "app:1", **case.patch})
     assert isinstance(validate(asked, FILE, frozenset({PodException.SECRET_VARIABLES})), Desired)
     assert not isinstance(validate(asked, FILE, frozenset({PodException.ROOT})), Desired)
+
+
+@pytest.mark.parametrize(
+    ("source", "needs"),
+    [
+        ({"secret": {"name": "s"}}, {PodException.SECRET_VARIABLES}),
+        ({"serviceAccountToken": {"path": "t"}}, {PodException.SECRET_VARIABLES, PodException.SERVICE_ACCOUNTS}),
+    ],
+    ids=["secret", "token"],
+)
+def test_a_projected_volume_needs_the_exceptions_of_its_sources(
+    source: dict[str, object], needs: set[PodException]
+) -> None:
+    """A token gives the rights of the pod's service account, and so needs serviceAccounts."""
+    volume = {"name": "v", "projected": {"sources": [source]}}
+    template = {"spec": {"containers": [{"name": "app"}], "volumes": [volume]}}
+    asked = resource({"release": "3.9.1", "image": "app:1", "template": template})
+    assert isinstance(validate(asked, FILE, frozenset(needs)), Desired)
+    for one in needs:
+        assert not isinstance(validate(asked, FILE, frozenset(PodException) - {one}), Desired)
+
+
+@pytest.mark.parametrize("own", [{}, {"capabilities": {}}, {"readOnlyRootFilesystem": True}], ids=str)
+def test_every_container_drops_all_capabilities(own: dict[str, object]) -> None:
+    """A security context of its own that names no capabilities keeps none."""
+    containers = [{"name": "app", "securityContext": own}]
+    made = desired(template={"spec": {"containers": containers, "initContainers": [{**containers[0], "name": "init"}]}})
+    revision = Revision(
+        name="counts-streams-0", number=1, runtime=made.runtime, upgrade_from="", uid="u", resource_version="1"
+    )
+    slot = Slot(index=0, revision=revision.name)
+    spec = pods.instance(made, slot, revision, "IfNotPresent")["spec"]
+    for one in (*spec["containers"], *spec["initContainers"]):
+        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert one["securityContext"]["allowPrivilegeEscalation"] is False
