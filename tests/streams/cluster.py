@@ -163,7 +163,8 @@ class Cluster:
         for volume in pod["spec"].get("volumes", ()):
             if volume["name"] == PROPERTIES_VOLUME:
                 file = self.kube.objects[CONFIG_MAPS.plural, volume["configMap"]["name"]]
-                env |= dict(line.split("=") for line in file["data"]["application.properties"].splitlines())
+                lines = file["data"]["application.properties"].splitlines()
+                env |= dict(line.split("=") for line in lines if line)
         return str(env.get("upgrade.from") or env.get("UPGRADE_FROM", ""))
 
     # what the brokers answer

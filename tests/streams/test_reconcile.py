@@ -1,5 +1,6 @@
 """Passes over one application, between an API server, a kubelet and a coordinator."""
 
+import pytest
 from tests.streams.cluster import Cluster
 
 from kafka_streams.plan.upkeep import KEPT
@@ -162,6 +163,18 @@ async def test_a_file_of_properties_gets_upgrade_from_for_the_first_bounce_alone
     assert all({"/etc/app.properties", "/state"} == {one["mountPath"] for one in each} for each in mounts)
     kept = cluster.kube.objects[CONFIG_MAPS.plural, "settings"]["data"]
     assert kept == {"app.properties": "num.threads=2"}
+
+
+@pytest.mark.parametrize("line", ["upgrade.from = 2.2", "upgrade.from: 2.2", "upgrade.from 2.2", "upgrade\\.from=2.2"])
+async def test_a_file_that_sets_upgrade_from_itself_is_refused(line: str) -> None:
+    """However the line is written: pods that keep it would never be through with their second bounce."""
+    cluster = await running("2.3.1", upgradeFrom=PROPERTIES)
+    settings = cluster.kube.objects[CONFIG_MAPS.plural, "settings"]
+    cluster.kube.put(CONFIG_MAPS, {**settings, "data": {"app.properties": f"num.threads=2\n{line}\n"}})
+    await cluster.run(3)
+    assert conditions(cluster.status)["SpecAccepted"] == ("False", "InvalidSpec")
+    (row,) = (row for row in cluster.status["conditions"] if row["type"] == "SpecAccepted")
+    assert "sets upgrade.from, which the operator does: remove it" in row["message"]
 
 
 async def test_a_file_of_properties_that_was_deleted_is_made_again() -> None:

@@ -15,6 +15,7 @@ from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model import names
 from kafka_streams.model.adoption import Source
 from kafka_streams.model.observed import Claim, Pod, Revision
+from kafka_streams.model.properties import UPGRADE_FROM, keys
 from kafka_streams.model.record import Record
 from kafka_streams.observe import workload
 from kafka_streams.observe.objects import claim_from, pod_from
@@ -171,7 +172,7 @@ async def _properties(kube: KubeApi, namespace: str, resource: Json) -> Knowable
         return Unknown(reason=f"config map {config} has no key {key}: create it, or correct the name")
     if len(text) > PROPERTIES_MAX_CHARS:
         return Unknown(reason=f"key {key} of config map {config} has more than {PROPERTIES_MAX_CHARS} characters")
-    if any(line.partition("=")[0].strip() == "upgrade.from" for line in text.splitlines()):
+    if UPGRADE_FROM in keys(text):
         return Unknown(reason=f"key {key} of config map {config} sets upgrade.from, which the operator does: remove it")
     return Known(value=text)
 

@@ -12,6 +12,7 @@ from kafka_streams.model import names
 from kafka_streams.model.adoption import Candidate, KeptClaim
 from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Revision
+from kafka_streams.model.properties import with_upgrade_from
 from kafka_streams.model.record import Slot
 from kafka_streams.resources.meta import labels, owned, owner
 
@@ -133,7 +134,7 @@ def properties(desired: Desired, revision: Revision) -> Json | None:
         return None
     _, text = revision.runtime.properties
     if revision.upgrade_from:
-        text = f"{text.rstrip()}\nupgrade.from={revision.upgrade_from}\n"
+        text = with_upgrade_from(text, revision.upgrade_from)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
