@@ -293,6 +293,16 @@ async def test_a_host_that_is_no_name_is_an_error_of_the_path(host: str) -> None
     assert not failure.value.outcome_unknown
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("port", [-1, 65_536, 2**31 - 1])
+async def test_a_port_that_is_none_is_an_error_of_the_path(host: str, port: int) -> None:
+    """A broker may list any number: one that is no port is no other kind of error."""
+    connection = Connection(endpoint=Endpoint(node_id=NodeID(1), host=host, port=port))
+    with pytest.raises(KafkaUnreachable, match="is no port") as failure:
+        await add(connection)
+    assert not failure.value.outcome_unknown
+
+
 async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alone() -> None:
     """A value that Kafka's types cannot hold is an error before any byte is sent."""
     async with running(FakeServer(described)) as server:
