@@ -1,7 +1,7 @@
 """Brokers that answer questions about groups as a test requires, and record what they were asked."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -56,6 +56,8 @@ class AnsweringGroups:
     answers: dict[tuple[str, int], list[object]] = field(default_factory=dict)
     hang: str = ""
     asked: list[tuple[str, int]] = field(default_factory=list)
+    named: list[frozenset[str]] = field(default_factory=list)
+    """The topics of each question for metadata."""
 
     def say(self, question: str, *answers: object, by: int = 0) -> "AnsweringGroups":
         """Sets the answers to a question."""
@@ -105,9 +107,9 @@ class AnsweringGroups:
         offsets = await self._answer(end.name, endpoint, dict)
         return {at: Known(value=offsets[at]) for at in partitions}
 
-    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+    async def metadata(self, endpoint: Endpoint, *, topics: Collection[str] = ()) -> MetadataAnswer:
         """The test's answer."""
-        del partitions
+        self.named.append(frozenset(topics))
         return await self._answer("metadata", endpoint, MetadataAnswer)
 
     async def close(self) -> None:

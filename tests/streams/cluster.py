@@ -1,6 +1,6 @@
 """An application between the simulation's API server, a kubelet and a coordinator: the real passes around them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from tests.clocks import MovingClock
@@ -223,9 +223,9 @@ class Cluster:
         del endpoint, end
         return {at: Known(value=self.done + 1) for at in partitions}
 
-    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
+    async def metadata(self, endpoint: Endpoint, *, topics: Collection[str] = ()) -> MetadataAnswer:
         """One broker that leads the one partition."""
-        del partitions
+        del topics
         broker = RegisteredBroker(node_id=NodeID(0), host=endpoint.host, port=endpoint.port, rack="", fenced=False)
         return MetadataAnswer(
             cluster_id=ClusterID("Nk018hRAQFytWskYqtQduw"),

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
+from tests.wire import broker_values as made
 from tests.wire.captures import capture
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, running
 
@@ -20,6 +22,7 @@ from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.group_admin import KafkaGroups
 from kafka_quorum.wire.groups import Groups
 
+NO = ErrorCode.none
 QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
 Ask = Callable[[Groups, FakeServer], Awaitable[Any]]
 ASKS: dict[str, Ask] = {
@@ -93,6 +96,41 @@ async def test_a_broker_without_the_streams_protocol_is_not_asked() -> None:
         with pytest.raises(KafkaVersionUnsupported, match="StreamsGroupDescribe was not sent to broker"):
             await ASKS["streams"](groups, server)
     assert server.api_keys == [18]
+
+
+@pytest.mark.parametrize("topics", [{"b", "a", "c", "d"}, set()])
+async def test_metadata_of_topics_by_name(topics: set[str]) -> None:
+    """Only these are asked for, and none is created. Those that are not there, or not shown, are left out."""
+    sent = []
+
+    def answer(request: bytes) -> bytes:
+        sent.append(request)
+        codes = {
+            "a": ErrorCode.unknown_topic_or_partition,
+            "c": ErrorCode.topic_authorization_failed,
+            "d": ErrorCode.invalid_topic_exception,
+        }
+        rows = [
+            replace(
+                made.cached_topic(name, *(() if name in codes else (made.cached(0),))), error_code=codes.get(name, NO)
+            )
+            for name in sorted(topics)
+        ]
+        return answer_to(request, made.cache(*rows))
+
+    async with asking(server := FakeServer(answer)) as groups:
+        found = await groups.metadata(server.endpoint, topics=topics)
+    assert [str(row.at) for row in found.partitions] == (["b-0"] if topics else [])
+    names = b"".join(bytes(16) + b"\x02" + name.encode() + b"\0" for name in sorted(topics))
+    assert sent[0].endswith(bytes([len(topics) + 1]) + names + b"\0\0\0")
+
+
+async def test_other_errors_of_a_named_topic_are_errors() -> None:
+    """A broker that cannot say is no broker that has no such topic."""
+    row = replace(made.cached_topic("a"), error_code=ErrorCode.unknown_server_error)
+    async with asking(server := FakeServer(lambda request: answer_to(request, made.cache(row)))) as groups:
+        with pytest.raises(KafkaRefused, match="UNKNOWN_SERVER_ERROR"):
+            await groups.metadata(server.endpoint, topics={"a"})
 
 
 async def test_no_partition_sends_nothing() -> None:

@@ -1,6 +1,6 @@
 """The requests of `groups.Groups`, over the network; each module of `requests` has one request and its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kafka_quorum.model.brokers import MetadataAnswer, TopicPartition
 from kafka_quorum.model.groups import ClassicGroup, Committed, ListedGroup, LogEnd, StreamsGroup
@@ -47,6 +47,6 @@ class KafkaGroups(Sending):
         """Where the logs of these partitions begin or end, from the broker that leads them; none sends nothing."""
         return await self._send(endpoint, list_offsets.request(partitions, end)) if partitions else {}
 
-    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
-        """Brokers, and partitions if asked for, as this broker has them in its cache, which may be old."""
-        return await self._send(endpoint, metadata.request(partitions=partitions))
+    async def metadata(self, endpoint: Endpoint, *, topics: Collection[str] = ()) -> MetadataAnswer:
+        """Brokers, and the partitions of these topics, as this broker has them in its cache, which may be old."""
+        return await self._send(endpoint, metadata.request(partitions=bool(topics), topics=topics))

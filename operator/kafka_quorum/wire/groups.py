@@ -4,7 +4,7 @@
 `KafkaRefused` NOT_COORDINATOR (16): ask for the coordinator again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from kafka_quorum.model.brokers import MetadataAnswer, TopicPartition
@@ -47,8 +47,11 @@ class Groups(Protocol):
         partition sends nothing.
         """
 
-    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
-        """Brokers, and partitions with their leaders, as this broker has them in its cache."""
+    async def metadata(self, endpoint: Endpoint, *, topics: Collection[str] = ()) -> MetadataAnswer:
+        """Brokers, and the partitions of these topics with their leaders, as this broker has them in its cache.
+
+        A topic that is not there, or may not be described, is left out.
+        """
 
     async def close(self) -> None:
         """Close every connection."""

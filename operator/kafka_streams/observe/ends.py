@@ -39,7 +39,7 @@ async def log_ends(
 async def _asked(
     groups: Groups, broker: Endpoint, wanted: Sequence[TopicPartition], end: LogEnd
 ) -> dict[TopicPartition, Knowable[int]]:
-    leaders = _leaders(await groups.metadata(broker), broker)
+    leaders = _leaders(await groups.metadata(broker, topics={at.topic for at in wanted}), broker)
     found: dict[TopicPartition, Knowable[int]] = {}
     by_leader: dict[Endpoint, list[TopicPartition]] = {}
     for at in wanted:

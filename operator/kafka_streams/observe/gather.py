@@ -158,10 +158,10 @@ async def _metadata(groups: Groups, endpoints: tuple[Endpoint, ...]) -> Metadata
     *others, last = endpoints[:SOURCES]
     for endpoint in others:
         try:
-            return await groups.metadata(endpoint, partitions=False)
+            return await groups.metadata(endpoint)
         except KafkaError:
             continue
-    return await groups.metadata(last, partitions=False)
+    return await groups.metadata(last)
 
 
 def _line(level: int) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ A stale answer is the last answer to the same question. `Brokers` is how the bro
 coordinator.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -127,8 +127,8 @@ class StreamsEdge(Edge):
 
         return await self._read(f"ListOffsets {len(wanted)}", "", act)
 
-    async def metadata(self, endpoint: Endpoint, *, partitions: bool = True) -> MetadataAnswer:
-        """Metadata: one broker that leads every partition."""
+    async def metadata(self, endpoint: Endpoint, *, topics: Collection[str] = ()) -> MetadataAnswer:
+        """Metadata: one broker that leads every partition of these topics."""
 
         def act() -> MetadataAnswer:
             row = RegisteredBroker(node_id=_NODE, host=endpoint.host, port=endpoint.port, rack="", fenced=False)
@@ -136,10 +136,10 @@ class StreamsEdge(Edge):
                 cluster_id=ClusterID("Nk018hRAQFytWskYqtQduw"),
                 controller=None,
                 brokers=(row,),
-                partitions=tuple(map(_partition, sorted(self._group.ends))) if partitions else (),
+                partitions=tuple(map(_partition, sorted(self._group.ends))) if TOPIC in topics else (),
             )
 
-        return await self._read(f"Metadata {partitions}", "", act)
+        return await self._read(f"Metadata {bool(topics)}", "", act)
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """ApiVersions."""

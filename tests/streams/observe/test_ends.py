@@ -44,6 +44,13 @@ async def test_each_partition_is_asked_of_its_leader() -> None:
     assert sorted(groups.asked[:3]) == [("LATEST", 1), ("LATEST", 2), ("metadata", 1)]
 
 
+async def test_only_the_topics_that_are_wanted_are_asked_for() -> None:
+    """The metadata of all topics of a large cluster takes longer to read than a look may be old."""
+    groups = answers()
+    await log_ends(groups, broker(1), [A, A, GONE], LogEnd.LATEST)
+    assert groups.named == [{"a", "gone"}]
+
+
 async def test_partitions_that_nobody_leads_are_unknown() -> None:
     """A missing partition, one without a leader, and one whose leader is not listed are Unknown; others are known."""
     found = await log_ends(answers(), broker(1), [A, LEADERLESS, LOST, GONE], LogEnd.LATEST)

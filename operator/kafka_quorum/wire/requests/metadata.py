@@ -8,12 +8,14 @@ A partition without a leader comes with an error code, which is a fact about it 
 error code in the answer is.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12 import response as v12
-from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.metadata.v12.response import MetadataResponse
+from kio.schema.types import TopicName
 from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.model.brokers import MetadataAnswer, Partition, RegisteredBroker, TopicPartition
@@ -47,23 +49,41 @@ _LEADERLESS: Final = frozenset({ErrorCode.leader_not_available, ErrorCode.listen
 _WELL: Final = frozenset({ErrorCode.none, ErrorCode.replica_not_available})
 
 
-def request(*, partitions: bool) -> Request[MetadataAnswer]:
-    """Every broker that this broker lists, and with `partitions` all of those too. The question creates no topic."""
-    topics = None if partitions else ()
-    sent = MetadataRequest(topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
-    return Request(api=API, build=lambda _: sent, read=_read)
+_MISSING: Final = frozenset(
+    {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.invalid_topic_exception}
+)
+"""Of a topic that was asked for by its name: without a name it is left out, so it is here, too."""
 
 
-def _read(response: ResponsePayload) -> MetadataAnswer:
+def request(*, partitions: bool, topics: Collection[str] | None = None) -> Request[MetadataAnswer]:
+    """Every broker that this broker lists, and with `partitions` all of those too. The question creates no topic.
+
+    `topics` are the names of those whose partitions are wanted; one that is not there, or not shown, is left out.
+    """
+    named = () if topics is None else tuple(_named(name) for name in sorted(topics))
+    sent = MetadataRequest(
+        topics=None if partitions and topics is None else named,
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
+    return Request(api=API, build=lambda _: sent, read=lambda response: _read(response, by_name=topics is not None))
+
+
+def _named(name: str) -> MetadataRequestTopic:
+    return MetadataRequestTopic(topic_id=None, name=TopicName(name))
+
+
+def _read(response: ResponsePayload, *, by_name: bool = False) -> MetadataAnswer:
     answer = typed(response, MetadataResponse)
-    for topic in answer.topics:
+    topics = [topic for topic in answer.topics if not (by_name and topic.error_code in _MISSING)]
+    for topic in topics:
         accept(topic.error_code, f"topic {topic.name}")
         for row in topic.partitions:
             if row.error_code not in _LEADERLESS | _WELL:
                 accept(row.error_code, f"partition {topic.name}-{row.partition_index}")
     brokers = tuple(sorted(map(_broker, answer.brokers)))
     once("broker", [row.node_id for row in brokers])
-    rows = (_partition(topic.name or "", row) for topic in answer.topics for row in topic.partitions)
+    rows = (_partition(topic.name or "", row) for topic in topics for row in topic.partitions)
     partitions = tuple(sorted(rows, key=lambda row: row.at))
     once("partition", [row.at for row in partitions])
     if len(partitions) > MAX_PARTITIONS:
