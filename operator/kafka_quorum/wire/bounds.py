@@ -51,6 +51,8 @@ MAX_SHARES: Final = 200_000
 
 The bytes of one answer could have millions.
 """
+MAX_COMMITTED: Final = 50_000
+"""The limit of partitions with an offset that one group has committed: two looks at them are kept for each group."""
 MAX_SUBSCRIBED: Final = 1_000_000
 """The limit of the topics that all members of one group subscribe to: each member lists all of its own."""
 

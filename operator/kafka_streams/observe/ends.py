@@ -39,7 +39,7 @@ async def log_ends(
 async def _asked(
     groups: Groups, broker: Endpoint, wanted: Sequence[TopicPartition], end: LogEnd
 ) -> dict[TopicPartition, Knowable[int]]:
-    leaders = _leaders(await groups.metadata(broker, topics={at.topic for at in wanted}), broker)
+    leaders = _leaders(await groups.metadata(broker, topics={at.topic for at in wanted}), broker, frozenset(wanted))
     found: dict[TopicPartition, Knowable[int]] = {}
     by_leader: dict[Endpoint, list[TopicPartition]] = {}
     for at in wanted:
@@ -59,11 +59,13 @@ async def _asked(
     return found
 
 
-def _leaders(metadata: MetadataAnswer, broker: Endpoint) -> Mapping[TopicPartition, Endpoint | Unknown]:
+def _leaders(
+    metadata: MetadataAnswer, broker: Endpoint, wanted: frozenset[TopicPartition]
+) -> Mapping[TopicPartition, Endpoint | Unknown]:
     endpoints = {
         row.node_id: replace(broker, node_id=row.node_id, host=row.host, port=row.port) for row in metadata.brokers
     }
-    return {row.at: _leader(endpoints, row.at, row.leader) for row in metadata.partitions}
+    return {row.at: _leader(endpoints, row.at, row.leader) for row in metadata.partitions if row.at in wanted}
 
 
 def _leader(endpoints: Mapping[NodeID, Endpoint], at: TopicPartition, leader: NodeID | None) -> Endpoint | Unknown:

@@ -327,6 +327,18 @@ def test_a_name_that_cannot_be_shown_is_not_asked_for(group: str) -> None:
             message(group)
 
 
+def test_the_offsets_of_a_group_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept between looks: 200,000 of each of ten groups would take the memory of the operator."""
+    request, answer = offset_fetch.request("v11"), response("offset_fetch_v8")
+    count = sum(len(topic.partitions) for topic in answer.groups[0].topics)
+    assert count > 0
+    monkeypatch.setattr(offset_fetch, "MAX_COMMITTED", count)
+    assert request.read(answer)
+    monkeypatch.setattr(offset_fetch, "MAX_COMMITTED", count - 1)
+    with pytest.raises(ValueError, match=f"group v11 has offsets of {count} partitions, at most {count - 1} are read"):
+        request.read(answer)
+
+
 def test_too_many_partitions_are_not_asked_for() -> None:
     """One request asks for a limited number of partitions."""
     many = [TopicPartition(topic="t", index=index) for index in range(list_offsets.MAX_ASKED + 1)]

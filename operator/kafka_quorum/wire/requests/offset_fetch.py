@@ -16,7 +16,7 @@ from kio.static.protocol import ResponsePayload
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.groups import Committed
 from kafka_quorum.wire.api import Api, Effect, VersionRange
-from kafka_quorum.wire.bounds import MAX_PARTITIONS, MAX_ROWS, Bound
+from kafka_quorum.wire.bounds import MAX_COMMITTED, MAX_ROWS, Bound
 from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import at_least, group_name, once
 
@@ -29,11 +29,11 @@ API: Final = Api(
     answer_bytes=16 * 1024 * 1024,
     lists={
         (OffsetFetchResponse, "groups"): Bound(count=MAX_ROWS, plural="groups"),
-        (v8.OffsetFetchResponseGroup, "topics"): Bound(count=MAX_PARTITIONS, plural="topics"),
-        (v8.OffsetFetchResponseTopics, "partitions"): Bound(count=MAX_PARTITIONS, plural="partitions"),
+        (v8.OffsetFetchResponseGroup, "topics"): Bound(count=MAX_COMMITTED, plural="topics"),
+        (v8.OffsetFetchResponseTopics, "partitions"): Bound(count=MAX_COMMITTED, plural="partitions"),
     },
 )
-"""3.0 and later. A row takes 20 bytes and its metadata: with 40 bytes of metadata, 200,000 rows have 12 MB."""
+"""3.0 and later. A row takes 20 bytes and its metadata: with 300 bytes of metadata, 50,000 rows have 16 MB."""
 NO_OFFSET: Final = -1
 
 
@@ -55,10 +55,11 @@ def _read(response: ResponsePayload, group: str) -> tuple[Committed, ...]:
     (found,) = answer.groups
     accept(found.error_code, f"group {group}")
     once("topic", [topic.name for topic in found.topics])
+    count = sum(len(topic.partitions) for topic in found.topics)
+    if count > MAX_COMMITTED:
+        raise ValueError(f"group {group} has offsets of {count} partitions, at most {MAX_COMMITTED} are read")
     rows = sorted(row for topic in found.topics for row in _rows(topic))
     once("partition", [row.at for row in rows])
-    if len(rows) > MAX_PARTITIONS:
-        raise ValueError(f"it has more than {MAX_PARTITIONS} partitions")
     return tuple(row for row in rows if row.offset != NO_OFFSET)
 
 
