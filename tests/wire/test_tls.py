@@ -249,6 +249,14 @@ async def test_a_server_with_tls_and_a_client_without() -> None:
         connection.close()
 
 
+@pytest.mark.parametrize("host", ["", "."])
+async def test_a_host_that_is_no_name_is_not_asked(authority: Authority, host: str) -> None:
+    """A broker may list itself without a name, which TLS cannot check: it is an error of the path."""
+    error = await asked(9092, Secured(tls=authority.tls()), host=host)
+    assert isinstance(error, KafkaUnreachable)
+    assert "is no host name" in str(error)
+
+
 async def test_what_cannot_be_used_is_not_sent_anywhere(authority: Authority) -> None:
     """An unreadable authority ends the request before a connection, and says that the Secret is to be corrected."""
     failed = await asked(1, Secured(tls=Tls(ca="-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")))

@@ -206,7 +206,7 @@ class Connection:
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
             why = error.strerror or str(error) or "the server ended it"
             raise attempt.unreachable(f"no connection{' with TLS' if tls else ''} ({why})") from error
-        except UnicodeError as error:  # before the name is looked up: a label above 63 characters, or an empty one
+        except ValueError as error:  # before the name is looked up: a label above 63 characters, or an empty one
             raise attempt.unreachable(f"{quoted(at.host)} is no host name ({error})") from error
         except OverflowError as error:  # for an address; for a name it is an OSError
             raise attempt.unreachable(f"{at.port} is no port") from error
