@@ -1,9 +1,11 @@
 """Controllers that answer as a test requires, and record their requests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.model.handshakes import Failure, Handshake, NotServed
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -16,6 +18,7 @@ from kafka_quorum.model.quorum import (
     Replica,
     UpdateFeature,
 )
+from kafka_quorum.model.scram import ScramChange, ScramMechanism
 from kit.errors import Fault
 
 T = TypeVar("T")
@@ -50,6 +53,11 @@ class AnsweringControllers:
     updated: list[tuple[Endpoint, UpdateFeature]] = field(default_factory=list)
     registered: list[tuple[Endpoint, RegisterController]] = field(default_factory=list)
     unregistered: list[tuple[Endpoint, NodeID]] = field(default_factory=list)
+    handshakes: dict[int, Handshake] = field(default_factory=dict)
+    reloaded: list[tuple[Endpoint, NodeID, str, str]] = field(default_factory=list)
+    scram: dict[tuple[str, ScramMechanism], Answer[None]] = field(default_factory=dict)
+    """The credentials that there are; an error is the answer to each question about it."""
+    altered: list[tuple[Endpoint, ScramChange]] = field(default_factory=list)
     refusal: Exception | None = None
     asked: list[tuple[str, Endpoint]] = field(default_factory=list)
     moves_ms: int = 0
@@ -107,6 +115,33 @@ class AnsweringControllers:
     async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
         """Records the request, then refuses if the test requires it."""
         self.unregistered.append((endpoint, node_id))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def handshake(self, endpoint: Endpoint) -> Handshake:
+        """The test's answer for this node."""
+        self.asked.append(("Handshake", endpoint))
+        return self.handshakes.get(endpoint.node_id, NotServed(failure=Failure.UNREACHABLE, why="no connection"))
+
+    async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
+        """Record the request."""
+        self.reloaded.append((endpoint, node_id, listener, path))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def scram_present(
+        self, endpoint: Endpoint, users: Sequence[str], mechanism: ScramMechanism
+    ) -> frozenset[str]:
+        """Those of the test."""
+        self.asked.append(("ScramPresent", endpoint))
+        for user in users:
+            if isinstance(said := self.scram.get((user, mechanism)), Exception):
+                raise said
+        return frozenset(user for user in users if (user, mechanism) in self.scram)
+
+    async def alter_scram(self, endpoint: Endpoint, change: ScramChange) -> None:
+        """Record the request."""
+        self.altered.append((endpoint, change))
         if self.refusal is not None:
             raise self.refusal
 

@@ -1,5 +1,9 @@
 """The requests of `protocol.Controllers`, over the network; one module of `requests` for each request."""
 
+from collections.abc import Sequence
+
+from kafka_quorum.model.brokers import ConfigChange
+from kafka_quorum.model.handshakes import Handshake
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -11,8 +15,12 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
+from kafka_quorum.model.scram import ScramChange, ScramMechanism
+from kafka_quorum.wire.handshake import probe_threads
 from kafka_quorum.wire.requests import (
     add_raft_voter,
+    alter_configs,
+    alter_scram,
     api_versions,
     controller_registration,
     describe_cluster,
@@ -64,3 +72,33 @@ class KafkaControllers(Sending):
         A server that does not support the request (before 4.4) is `KafkaVersionUnsupported`, and nothing is sent.
         """
         await self._send(endpoint, unregister_controller.request(node_id))
+
+    async def handshake(self, endpoint: Endpoint) -> Handshake:
+        """Which certificate a listener with TLS serves, and whether it answers a client with this security.
+
+        Several handshakes, so that every network thread of the listener is seen; the oldest certificate counts.
+        """
+        return await probe_threads(endpoint, self._limits)
+
+    async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
+        """Ask the leader to let this controller load the certificate of this listener again.
+
+        Success does not mean that it did: it may refuse what it finds there, and says so in its own log only. Each of
+        its network threads loads by itself, within two seconds: the file must not change meanwhile. Leaders of 4.1.2
+        and before refuse the setting (BROKER_ID_NOT_REGISTERED), because no controller is a broker.
+        """
+        key = f"listener.name.{listener.lower()}.ssl.keystore.location"
+        await self._send(endpoint, alter_configs.of_broker(node_id, (ConfigChange(name=key, value=path),)))
+
+    async def scram_present(
+        self, endpoint: Endpoint, users: Sequence[str], mechanism: ScramMechanism
+    ) -> frozenset[str]:
+        """Which of these users have a credential of this mechanism, as the active controller knows. Changes nothing."""
+        return await self._send(endpoint, alter_scram.present(users, mechanism))
+
+    async def alter_scram(self, endpoint: Endpoint, change: ScramChange) -> None:
+        """Make, replace or remove one credential, at the active controller. What is removed already is a success.
+
+        An error does not mean that it was not changed.
+        """
+        await self._send(endpoint, alter_scram.request(change))

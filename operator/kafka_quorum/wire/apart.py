@@ -17,6 +17,9 @@ _THREADS: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="large-an
 
 async def apart(size_bytes: int, work: Callable[[], A]) -> A:
     """The result of `work`, which reads that many bytes and is pure; with its errors."""
-    if size_bytes <= MAX_ANSWER_BYTES:
-        return work()
+    return work() if size_bytes <= MAX_ANSWER_BYTES else await aside(work)
+
+
+async def aside(work: Callable[[], A]) -> A:
+    """The result of `work`, always in such a thread: for what a server can make expensive with few bytes."""
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work)

@@ -20,6 +20,7 @@ from kafka_quorum.model.brokers import (
 )
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.scram import ScramEntry
 from kafka_quorum.wire.api import Api
 from kafka_quorum.wire.requests import (
     alter_configs,
@@ -29,6 +30,7 @@ from kafka_quorum.wire.requests import (
     describe_configs,
     describe_log_dirs,
     describe_quorum,
+    describe_scram,
     describe_topic_partitions,
     elect_leaders,
     list_reassignments,
@@ -95,6 +97,10 @@ class KafkaBrokers(Sending):
     async def describe_log_dirs(self, endpoint: Endpoint) -> tuple[LogDirectory, ...]:
         """The log directories of this broker. One that fails has an error, and no replicas: they are unknown."""
         return await self._send(endpoint, describe_log_dirs.request())
+
+    async def describe_scram(self, endpoint: Endpoint, users: Sequence[str]) -> tuple[ScramEntry, ...]:
+        """The credentials of these users, one or more, as this broker knows them; a user without any is in no row."""
+        return await self._send(endpoint, describe_scram.request(users))
 
     async def reassignments(self, endpoint: Endpoint) -> tuple[Reassignment, ...]:
         """Every running reassignment, from the leader; `KafkaRefused` NOT_CONTROLLER from another controller."""

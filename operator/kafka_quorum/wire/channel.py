@@ -94,7 +94,10 @@ async def open_channel(
     port: int,
     *,
     tls: ssl.SSLContext | None = None,
+    name: str = "",
 ) -> Channel:
-    """Connect (OSError); the caller sets the deadline."""
-    _, channel = await asyncio.get_running_loop().create_connection(Channel, host, port, ssl=tls)
+    """Connect (OSError); the caller sets the deadline. With TLS, the certificate must have `name`, or `host`."""
+    wanted = None if tls is None or not name else name
+    loop = asyncio.get_running_loop()
+    _, channel = await loop.create_connection(Channel, host, port, ssl=tls, server_hostname=wanted)
     return channel

@@ -164,8 +164,8 @@ class Connection:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is being made."""
-        return self._turn.locked()
+        """Whether a request is being made, or waits to be made."""
+        return self._waiting > 0
 
     def close(self) -> None:
         """Drop the connection; the next call makes a new one."""
@@ -198,16 +198,16 @@ class Connection:
             raise attempt.denied(f"{error}; correct the Secret") from None
         try:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
-                return await open_channel(at.host, at.port, tls=tls)
+                return await open_channel(at.host, at.port, tls=tls, name=at.name)
         except ssl.SSLError as error:
-            raise attempt.unreachable(tls_words(error)) from None
+            raise attempt.unreachable(tls_words(error, at.certified_name)) from None
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
             why = error.strerror or str(error) or "the server ended it"
             raise attempt.unreachable(f"no connection{' with TLS' if tls else ''} ({why})") from error
         except ValueError as error:  # before the name is looked up: a label above 63 characters, or an empty one
-            raise attempt.unreachable(f"{quoted(at.host)} is no host name ({error})") from error
+            raise attempt.unreachable(f"{quoted(at.certified_name)} is no host name ({error})") from error
         except OverflowError as error:  # for an address; for a name it is an OSError
             raise attempt.unreachable(f"{at.port} is no port") from error
 

@@ -21,6 +21,8 @@ from kafka_quorum.wire.sending import Sending
 class KafkaGroups(Sending):
     """Every method ends within `limits`, and raises `KafkaError`: an empty answer never stands for an error."""
 
+    one_user = False  # applications with users of their own ask the same brokers
+
     async def coordinator(self, endpoint: Endpoint, group: str) -> Endpoint:
         """The coordinator of this group, from any broker (COORDINATOR_NOT_AVAILABLE while there is none)."""
         return await self._send(endpoint, find_coordinator.request(endpoint, group))

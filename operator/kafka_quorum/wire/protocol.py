@@ -1,7 +1,9 @@
 """What the operator asks of a Kafka controller. `admin` does it over the network, the simulation in memory."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from kafka_quorum.model.handshakes import Handshake
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -13,6 +15,7 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
+from kafka_quorum.model.scram import ScramChange, ScramMechanism
 
 
 class Controllers(Protocol):
@@ -47,6 +50,32 @@ class Controllers(Protocol):
         """UnregisterController at the active controller, from metadata.version 4.4 on (UNSUPPORTED_VERSION before).
 
         A controller that is not registered is a success: it may be sent again.
+        """
+
+    async def handshake(self, endpoint: Endpoint) -> Handshake:
+        """Which certificate a listener with TLS serves, and whether it answers a client with this security."""
+
+    async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
+        """Ask the leader to let this controller load the certificate of this listener again.
+
+        Success does not mean that it did: it may refuse what it finds there, and says so in its own log only. Each of
+        its network threads loads by itself, within two seconds: the file must not change meanwhile. Leaders of 4.1.2
+        and before refuse the setting (BROKER_ID_NOT_REGISTERED), because no controller is a broker.
+        """
+
+    async def scram_present(
+        self, endpoint: Endpoint, users: Sequence[str], mechanism: ScramMechanism
+    ) -> frozenset[str]:
+        """Which of these users, one or more, have a credential of this mechanism. It changes nothing.
+
+        Only the active controller answers (NOT_CONTROLLER from others), from metadata.version 3.5-IV2 on
+        (UNSUPPORTED_VERSION before).
+        """
+
+    async def alter_scram(self, endpoint: Endpoint, change: ScramChange) -> None:
+        """Make, replace or remove one credential, at the active controller. What is removed already is a success.
+
+        An error does not mean that it was not changed.
         """
 
     async def close(self) -> None:

@@ -55,6 +55,8 @@ WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.invalid_request: _OUR_MISTAKE,
     # A setting that does not exist, or a value that it cannot have.
     ErrorCode.invalid_config: _OUR_MISTAKE,
+    # A number of iterations that is too low or too high.
+    ErrorCode.unacceptable_credential: _OUR_MISTAKE,
     ErrorCode.policy_violation: _DEFINITE_NO,
     # A level that is out of range, that some registered node does not support, or that depends on another feature.
     ErrorCode.invalid_update_version: _DEFINITE_NO,

@@ -4,7 +4,7 @@ One connection per endpoint is kept while it is used. Its security is part of th
 """
 
 import asyncio
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from kafka_quorum.errors import KafkaProtocolError
 from kafka_quorum.model.quorum import Endpoint
@@ -27,7 +27,13 @@ A = TypeVar("A")
 
 
 class Sending:
-    """A request ends within `limits` (plus its own timeout) and raises `KafkaError` on all but success."""
+    """A request ends within `limits` (plus its own timeout) and raises `KafkaError` on all but success.
+
+    `one_user`: all requests to one address are those of one user, so another security there, or another name, replaces
+    the former one. Its connection is closed as soon as no request uses it: a Secret that changed is not used any more.
+    """
+
+    one_user: ClassVar[bool] = True
 
     def __init__(self, limits: Limits | None = None) -> None:
         """Nothing is connected yet."""
@@ -55,13 +61,19 @@ class Sending:
         """The kept connection to this endpoint. Long unused ones are closed here, because pods change addresses."""
         now_s = asyncio.get_running_loop().time()
         for other, connection in list(self._connections.items()):
-            if other != endpoint and now_s - connection.last_used_s > IDLE_CONNECTION_S and not connection.busy:
+            if other == endpoint or connection.busy:
+                continue
+            if now_s - connection.last_used_s > IDLE_CONNECTION_S or self._replaces(endpoint, other):
                 connection.close()
                 del self._connections[other]
         if endpoint not in self._connections:
             self._make_room()
             self._connections[endpoint] = Connection(endpoint=endpoint, limits=self._limits, last_used_s=now_s)
         return self._connections[endpoint]
+
+    def _replaces(self, endpoint: Endpoint, other: Endpoint) -> bool:
+        """Whether both are one listener, which is now asked in another way."""
+        return self.one_user and (endpoint.host, endpoint.port) == (other.host, other.port)
 
     def _make_room(self) -> None:
         """Close what was not used for longest, if as many are kept as may be; one that is used now stays."""

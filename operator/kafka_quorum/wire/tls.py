@@ -6,14 +6,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kafka_quorum.model.handshakes import Failure
 from kit.parsing import Malformed
-from kit.text import clean
+from kit.text import NAME_MAX_CHARS, clean
 
-_HOST, _ADDRESS = 62, 64
-"""OpenSSL's verify codes: another host name, another address."""
+_UNVERIFIED: Final = {
+    9: Failure.EXPIRED,  # not valid yet
+    10: Failure.EXPIRED,
+    62: Failure.OTHER_NAME,
+    64: Failure.OTHER_NAME,  # another address
+}
+"""What OpenSSL's verify codes mean; every other one is a certificate that is not trusted."""
 _WORDS: Final = 80
 _OF_OURS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
 """What an alert has in its name if the server refuses the client's certificate, or misses one."""
+_REASONS: Final = {
+    "WRONG_VERSION_NUMBER": Failure.NO_TLS,
+    "RECORD_LAYER_FAILURE": Failure.NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": Failure.NO_TLS,
+    "UNSUPPORTED_PROTOCOL": Failure.NO_VERSION,
+    "NO_SHARED_CIPHER": Failure.NO_VERSION,
+    "TLSV1_ALERT_PROTOCOL_VERSION": Failure.NO_VERSION,
+    "TLSV1_ALERT_INSUFFICIENT_SECURITY": Failure.NO_VERSION,
+    "EXCESSIVE_MESSAGE_SIZE": Failure.UNREADABLE,
+}
+"""What OpenSSL's reasons mean."""
+_CLAUSES: Final = {
+    Failure.OTHER_NAME: "its certificate is for another name ({said}): its names must have {wanted}",
+    Failure.EXPIRED: "its certificate, or its authority's, is not valid now ({said}): renew it, or correct the clock",
+    Failure.NOT_TRUSTED: "its certificate is not accepted ({said}): ca.crt of the Secret must have its authority",
+    Failure.CLIENT_REFUSED: "it refuses the Secret's client certificate, or the lack of one ({said})",
+    Failure.NO_TLS: "it does not answer with TLS ({said}): correct the port, or the protocol",
+    Failure.NO_VERSION: "it has no version of TLS from 1.2 on, or no cipher, that is used here ({said})",
+}
 
 
 def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
@@ -30,6 +55,7 @@ def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
         raise Malformed(f"ca.crt holds no certificate in PEM ({_reason(error)})") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.options |= ssl.OP_NO_RENEGOTIATION  # Kafka never does it, and a server could do it without end
     if not certificate and not key:
         return context
     try:
@@ -40,19 +66,25 @@ def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
-def tls_words(error: ssl.SSLError) -> str:
-    """Why a connection with TLS failed, and what to correct: a clause, to be put into a sentence."""
+def tls_words(error: ssl.SSLError, name: str = "") -> str:
+    """Why a connection with TLS failed, and what to correct: a clause, to be put into a sentence.
+
+    `name` is the one that the certificate must have.
+    """
+    wanted = clean(name, max_chars=NAME_MAX_CHARS) or "the one that is asked"
+    return _CLAUSES.get(failure_of(error), "TLS failed ({said})").format(said=_reason(error), wanted=wanted)
+
+
+def failure_of(error: ssl.SSLError) -> Failure:
+    """What OpenSSL's error means; `OTHER` if it has no name there."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = clean(error.verify_message, max_chars=_WORDS)
-        if error.verify_code in (_HOST, _ADDRESS):
-            return f"its certificate is for another name ({said}): its names must have the one that is asked"
-        return f"its certificate is not accepted ({said}): ca.crt of the Secret must have its authority"
-    reason = error.reason or ""
-    if "ALERT" in reason and any(word in reason for word in _OF_OURS):
-        return f"it refuses the Secret's client certificate, or the lack of one ({_reason(error)})"
-    if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:
-        return f"it does not answer with TLS ({_reason(error)}): correct the port, or the protocol"
-    return f"TLS failed ({_reason(error)})"
+        return _UNVERIFIED.get(error.verify_code, Failure.NOT_TRUSTED)
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return Failure.ENDED
+    reason = getattr(error, "reason", "") or ""  # OpenSSL's own errors alone have one
+    if reason not in _REASONS and "ALERT" in reason and any(word in reason for word in _OF_OURS):
+        return Failure.CLIENT_REFUSED
+    return _REASONS.get(reason, Failure.OTHER)
 
 
 @contextmanager
@@ -71,5 +103,7 @@ def _no_password() -> str:
 
 def _reason(error: Exception) -> str:
     """What OpenSSL says: reasons of its own, never a part of a certificate or a key."""
-    reason = error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return clean(error.verify_message, max_chars=_WORDS)
+    reason = getattr(error, "reason", "") or error
     return clean(str(reason), max_chars=_WORDS)

@@ -4,6 +4,7 @@ Only a leader names itself, so the leader's id is compared with the node that wa
 another pod by now: the answer of another quorum's leader must be an error, not a look at ours.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from kio.schema.describe_quorum.v2 import request as describe_quorum
@@ -14,11 +15,12 @@ from kio.static.primitive import i32
 from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
-from kafka_quorum.model.quorum import QuorumAnswer, Replica
+from kafka_quorum.model.quorum import Listener, QuorumAnswer, Replica
 from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.bounds import MAX_OBSERVERS, MAX_ROWS, MAX_VOTERS, Bound
 from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import at_least, directory_id, once
+from kit.text import NAME_MAX_CHARS, clean
 
 API: Final = Api(
     key=55,
@@ -48,7 +50,7 @@ def request(asked: NodeID) -> Request[QuorumAnswer]:
         accept(partition.error_code, partition.error_message)
         if int(partition.leader_id) != asked:
             raise ValueError(f"node {partition.leader_id} answers as the leader there")
-        return quorum_answer(partition)
+        return replace(quorum_answer(partition), listeners=_listeners(answer))
 
     return Request(api=API, build=lambda _: sent, read=read)
 
@@ -90,6 +92,18 @@ def quorum_answer(partition: PartitionData) -> QuorumAnswer:
         voters=voters,
         observers=observers,
     )
+
+
+def _listeners(response: DescribeQuorumResponse) -> tuple[tuple[NodeID, tuple[Listener, ...]], ...]:
+    """The listeners of each voter. Texts are cleaned: they are compared with ours, and shown."""
+    once("node", [node.node_id for node in response.nodes])
+    found = ((NodeID(at_least(0, "a node id", node.node_id)), node.listeners) for node in response.nodes)
+    return tuple((node_id, tuple(map(_listener, rows))) for node_id, rows in sorted(found, key=lambda one: one[0]))
+
+
+def _listener(row: v2.Listener) -> Listener:
+    name, host = (clean(text, max_chars=NAME_MAX_CHARS) for text in (row.name, row.host))
+    return Listener(name=name, host=host, port=int(row.port))
 
 
 def _replica(row: ReplicaState) -> Replica:

@@ -51,4 +51,4 @@ def _read(response: ResponsePayload, asked: Endpoint, group: str) -> Endpoint:
     if not row.host or not 0 < row.port <= _PORT_MAX:
         raise ValueError(f"the coordinator of group {group} has no address")
     node_id = NodeID(at_least(0, "the coordinator's id", row.node_id))
-    return replace(asked, node_id=node_id, host=row.host, port=int(row.port))
+    return replace(asked, node_id=node_id, host=row.host, port=int(row.port), name="")

@@ -11,6 +11,7 @@ from kafka_quorum.wire.requests import (
     add_raft_voter,
     alter_configs,
     alter_reassignments,
+    alter_scram,
     api_versions,
     controller_registration,
     describe_brokers,
@@ -19,6 +20,7 @@ from kafka_quorum.wire.requests import (
     describe_groups,
     describe_log_dirs,
     describe_quorum,
+    describe_scram,
     describe_topic_partitions,
     elect_leaders,
     find_coordinator,
@@ -63,6 +65,8 @@ ALL: Final[tuple[Api, ...]] = (
     list_offsets.API,
     sasl_handshake.API,
     sasl_authenticate.API,
+    describe_scram.API,
+    alter_scram.API,
 )
 OWN: Final[Mapping[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (api.key, version): classes for api in ALL for version, classes in api.own.items()
