@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.values import CLUSTER, IDS, bound, claim_uid, directory, key, minted, node, running, started
 
-from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     Format,
@@ -97,7 +97,10 @@ def test_lost_again() -> None:
 def test_barrier_holds() -> None:
     """The barrier does not fall while an initial controller has not reported."""
     with pytest.raises(ValueError, match="3002"):
-        with_started(with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001)))
+        with_started(
+            with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001)),
+            ControllerListener(name="CONTROLLER", port=9093),
+        )
 
 
 def test_barrier_asks_initial_controllers_alone() -> None:
@@ -161,7 +164,7 @@ def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecor
         case 3:
             return with_disk_lost(record, node_id, new_claim=True)
         case 4:
-            return with_started(record)
+            return with_started(record, ControllerListener(name="CONTROLLER", port=9093))
         case 5:
             return with_nodes(without_node(record, node_id), [node_id])
         case _:

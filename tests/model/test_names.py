@@ -5,13 +5,14 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, minted, node, runtime
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, at_rest, minted, node, running, runtime
 
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model import names
-from kafka_quorum.model.desired import BesideZooKeeper, ControllerListener, Desired, Runtime
+from kafka_quorum.model.desired import BesideZooKeeper, ControllerListener, Desired, OtherListener, Protocol, Runtime
 from kafka_quorum.model.identity import without_claim
 from kafka_quorum.model.ids import Member, NodeID
+from kafka_quorum.model.nodes import target_runtime
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 CHANGES: dict[str, Any] = {
@@ -25,6 +26,11 @@ CHANGES: dict[str, Any] = {
     "template_spec": '{"affinity":{}}',
     "static_voters": IDS,
     "restarted_at": "2026-01-31T12:00:00Z",
+    "other": OtherListener(listener=ControllerListener(name="SECURED", port=9094, protocol=Protocol.SSL)),
+    "trust": "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n",
+    "certificates": 2,
+    "users": 1,
+    "super_users": ("User:CN=operator",),
     "zookeeper": BesideZooKeeper(
         access=ZooKeeperAccess(connect="zk-0:2181/kafka"), listener="PLAINTEXT", protocol="PLAINTEXT"
     ),
@@ -34,11 +40,16 @@ NO_INPUTS = {"measured"}
 
 
 def test_hash_of_now() -> None:
-    """The hash of the smallest spec of 4.4.0 never changes, because a change would restart every pod."""
+    """The hash of the smallest spec of 4.4.0 never changes, because a change would restart every pod.
+
+    A quorum that had started before TLS was the default keeps PLAINTEXT.
+    """
     spec = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
     least = validate({"metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "u", "generation": 1}, "spec": spec})
     assert isinstance(least, Desired)
-    assert least.runtime == runtime()
+    assert least.runtime == runtime(listener=replace(runtime().listener, protocol=Protocol.SSL))
+    for look in (at_rest(), at_rest(revisions=())):
+        assert target_runtime(least, look, running()) == runtime()
     assert names.inputs_hash(runtime()) == "c2e3f48cd0"
 
 

@@ -192,7 +192,7 @@ def started(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTR
     record = bound(replicas, mode)
     for initial in record.initial:
         record = with_report(record, initial.node_id, directory(initial.node_id))
-    return with_started(record)
+    return with_started(record, ControllerListener(name="CONTROLLER", port=9093))
 
 
 def running(replicas: int = 3) -> IdentityRecord:

@@ -29,7 +29,12 @@ STATES: Final = {
 def is_from_zookeeper(situation: Situation) -> bool:
     """Whether this quorum migrates from ZooKeeper, or goes back to it, or has gone back."""
     reached = situation.record.migration
-    return reached is not None and reached.kind is not MigrationKind.STATIC_TO_DYNAMIC
+    return reached is not None and reached.kind in _OF_ZOOKEEPER
+
+
+_OF_ZOOKEEPER: Final = frozenset(
+    {MigrationKind.ZOOKEEPER_TO_KRAFT, MigrationKind.BACK_TO_ZOOKEEPER, MigrationKind.LEFT_ZOOKEEPER_ALONE}
+)
 
 
 def began_beside(situation: Situation) -> bool:

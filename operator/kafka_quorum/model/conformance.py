@@ -42,6 +42,9 @@ def differs(setting: Setting, running: Settings) -> str:  # noqa: PLR0911 - one 
                 return ""  # not set: Kafka then uses PLAINTEXT for the controllers' listener
             missing = ",".join(sorted(wanted - has))
             return f"{setting.key} lacks {missing}" if missing else ""
+        case Match.FILE:
+            found = (value or "").rpartition("/")[2]
+            return "" if found == setting.value else f"{setting.key} is no file {setting.value}"
         case Match.UNSET:
             return f"{setting.key} is still set" if value else ""
 

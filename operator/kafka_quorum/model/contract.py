@@ -6,9 +6,17 @@ that others manage. `revision` goes up when a setting changes in a way that a ru
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
+
+SECRET_PATH: Final = "/etc/kafka-quorum-tls"  # noqa: S105 - a directory
+"""Where brokers of a pool mount the contract's Secret. Owners of other brokers may choose another directory."""
+SASL_KEY: Final = "sasl.properties"
+"""The key of that Secret with lines of properties: the user of a broker. They have a password, so no setting has it."""
+SASL_MECHANISM: Final = "sasl.mechanism.controller.protocol"
+"""A contract with this setting requires the lines of `SASL_KEY`."""
 
 
 class Match(Enum):
@@ -22,6 +30,8 @@ class Match(Enum):
     """A list, or a map, that has every element of the contract's, and may have others."""
     ONE_OF = "oneOf"
     """One of the contract's values, which are separated by commas; the first one is written into files."""
+    FILE = "file"
+    """A path, in any directory, to a file of this name."""
     UNSET = "unset"
     """Not set: the contract has no value."""
 
@@ -63,10 +73,25 @@ class Contract:
 
     zookeeper: ZooKeeperAccess | None = None
     """Brokers use ZooKeeper now, at this address: `broker.id` instead of `process.roles` and `node.id`. None: KRaft."""
+    certificates: int = 0
+    """The generation of the certificate that brokers of a pool show, if no setting names its file; 0 otherwise."""
+    given: bool = False
+    """Another issuer gives the certificates: those of brokers are for clients, and pools get none of their own."""
+    certificate_ends: tuple[tuple[int, int], ...] = ()
+    """Of the last generations of the brokers' certificates: the generation and its end (Unix seconds), in order."""
 
     def setting(self, key: str) -> Setting | None:
         """The setting of this key, if the contract rules it."""
         return next((setting for setting in self.settings if setting.key == key), None)
+
+    def end_s_of(self, generation: int) -> int | None:
+        """When a certificate of this generation ends, at the latest; None if that is not known."""
+        return next((end_s for number, end_s in sorted(self.certificate_ends) if number >= generation), None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files of the Secret that a broker loads."""
+        return tuple(each.value for each in self.settings if each.match is Match.FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

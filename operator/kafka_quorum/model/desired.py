@@ -5,6 +5,7 @@ from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, Member, NodeID
 from kafka_quorum.model.registered import BrokerAccess
+from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 
@@ -58,12 +59,39 @@ class FeatureLevel:
     level: int
 
 
+class Protocol(Enum):
+    """How a listener of the controllers is secured, by Kafka's names."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    """Mutual TLS: both sides show a certificate."""
+    SASL_SSL = "SASL_SSL"
+    """TLS, in which the client shows a user name and a password (PLAIN)."""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether servers of it need a certificate."""
+        return self is not Protocol.PLAINTEXT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerListener:
-    """The controllers' listener: Kafka's listener name and the port."""
+    """The controllers' listener: Kafka's listener name, the port, and how it is secured."""
 
     name: str
     port: int
+    protocol: Protocol = Protocol.PLAINTEXT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherListener:
+    """A second listener, while the listeners of the controllers are changed.
+
+    `preferred`: controllers reach each other by it. Otherwise they use the main one.
+    """
+
+    listener: ControllerListener
+    preferred: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +162,38 @@ class Runtime:
     """The value of the annotation that requests a restart of every controller; empty if there never was one."""
     zookeeper: BesideZooKeeper | None = None
     """The ZooKeeper that the controllers write to as well. Set by the planner, never by the spec alone."""
+    other: OtherListener | None = None
+    """The listener beside the main one, while the listeners are changed. Set by the planner, never by the spec."""
+    trust: str = ""
+    """The authorities that are trusted, in PEM: certificates only. Set by the planner, never by the spec."""
+    certificates: int = 0
+    """The generation of certificates that a controller shows, as a client, at least. Set by the planner."""
+    users: int = 0
+    """The generation of the users of SASL. Set by the planner."""
+    super_users: tuple[str, ...] = ()
+    """Principals with all rights (`User:...`), with Kafka's StandardAuthorizer; empty without an authorizer."""
     measured: bool = False
     """Whether the controllers report their metrics. It is no input of the hash, so that its end restarts nothing."""
+
+    @property
+    def listeners(self) -> tuple[ControllerListener, ...]:
+        """Every listener of the controllers: two while they are changed."""
+        return (self.listener,) if self.other is None else (self.listener, self.other.listener)
+
+    @property
+    def preferred(self) -> ControllerListener:
+        """The listener by which a controller reaches the others."""
+        return self.other.listener if self.other is not None and self.other.preferred else self.listener
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a listener of the controllers needs certificates."""
+        return any(each.protocol.encrypted for each in self.listeners)
+
+    @property
+    def needs_users(self) -> bool:
+        """Whether a listener of the controllers needs users with passwords."""
+        return any(each.protocol is Protocol.SASL_SSL for each in self.listeners)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +222,9 @@ class Desired:
     soak_s: int
     runtime: Runtime
     broker_access: BrokerAccess = field(default_factory=BrokerAccess)
+    says_protocol: bool = True
+    """Whether the spec says how the listener is secured. If not, a quorum that exists keeps what it has."""
+    trust: TrustPolicy = field(default_factory=TrustPolicy)
     migrate: Migrate | None = None
     """The migration from ZooKeeper; None for a quorum that does not begin beside one."""
 

@@ -22,8 +22,8 @@ CLAIM: Final = 1
 """The annotations of a volume claim."""
 POD: Final = 1
 """The annotations of a pod."""
-CONTRACT: Final = 1
-"""`contract.json` in the ConfigMap of the broker contract."""
+CONTRACT: Final = 2
+"""`contract.json` in the ConfigMap of the broker contract. One without files of a Secret is written as 1."""
 
 _DIGITS_MAX: Final = 9
 

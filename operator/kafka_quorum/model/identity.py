@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, Protocol
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
 from kafka_quorum.model.migration import (
     PLAIN,
@@ -113,7 +113,8 @@ class IdentityRecord:
     that is not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
     `static` says that the controllers need `controller.quorum.voters`: kraft.version 1 is not yet seen on every one.
     `levels` are the finalized levels as they were last seen: an image must support them while no controller answers.
-    `migration` is the migration that is under way, and the stage that it has reached.
+    `migration` is the migration that is under way, and the stage that it has reached. `listener` is the controllers'
+    listener of a quorum that has started; None for one that has PLAINTEXT since it began, as all had at first.
     """
 
     cluster_id: ClusterID
@@ -128,6 +129,7 @@ class IdentityRecord:
     static: bool = False
     levels: tuple[FinalizedFeature, ...] = ()
     migration: Reached | None = None
+    listener: ControllerListener | None = None
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""
@@ -136,9 +138,11 @@ class IdentityRecord:
     @property
     def overlay(self) -> Overlay:
         """What is laid over the spec of the controllers: by the stage of a migration, or by what the quorum is."""
-        if self.migration is not None:
-            return self.migration.present.controllers
-        return STATIC if self.static else PLAIN
+        if self.migration is None:
+            return STATIC if self.static else PLAIN
+        laid = self.migration.present.controllers
+        found_by = FoundBy.VOTERS if self.static else FoundBy.BOOTSTRAP
+        return laid if self.migration.trust is None else replace(laid, found_by=found_by)
 
     @property
     def has_ended(self) -> bool:
@@ -180,6 +184,8 @@ def fault_of(record: IdentityRecord) -> str | None:
 def _migration_fault(record: IdentityRecord) -> str | None:
     """What contradicts the stage of the migration."""
     reached = record.migration
+    if reached is not None and (reached.kind is MigrationKind.AUTHORITY) != (reached.trust is not None):
+        return f"its migration is {reached.kind.value}, and the authorities of one do not fit"
     if reached is None or with_migration(record, reached).static == record.static:
         return None
     return f"its migration is at stage {reached.stage}, and static is {str(record.static).lower()}"
@@ -308,8 +314,11 @@ def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: Director
     return replace(record, former=(*others, replace(before, retired=(directory_id, *before.retired))))
 
 
-def with_started(record: IdentityRecord) -> IdentityRecord:
-    """Pass the barrier: every initial controller is formatted. ValueError if one is not."""
+def with_started(record: IdentityRecord, listener: ControllerListener) -> IdentityRecord:
+    """Pass the barrier: every initial controller is formatted. ValueError if one is not.
+
+    From here on the listener is the record's: the spec alone changes it no more.
+    """
     initial = {key.node_id for key in record.initial}
     missing = [node.node_id for node in record.nodes if node.node_id in initial and not node.formatted]
     if missing:
@@ -317,7 +326,8 @@ def with_started(record: IdentityRecord) -> IdentityRecord:
     migration = record.migration
     if migration is not None:  # the release could be corrected until now
         migration = replace(migration, release=record.format.release)
-    return replace(record, phase=BootstrapPhase.STARTED, migration=migration)
+    secured = listener if listener.protocol is not Protocol.PLAINTEXT else None
+    return replace(record, phase=BootstrapPhase.STARTED, migration=migration, listener=secured)
 
 
 def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID]) -> IdentityRecord:
@@ -333,7 +343,12 @@ def with_levels(record: IdentityRecord, levels: tuple[FinalizedFeature, ...]) ->
 
 
 def with_migration(record: IdentityRecord, reached: Reached) -> IdentityRecord:
-    """Note the stage that a migration has reached; whether the quorum is static follows from it."""
+    """Note the stage that a migration has reached; whether the quorum is static follows from it.
+
+    A change of authorities leaves that as it is.
+    """
+    if reached.kind is MigrationKind.AUTHORITY:
+        return replace(record, migration=reached)
     static = reached.present.controllers.found_by is FoundBy.VOTERS
     return replace(record, migration=reached, static=static)
 

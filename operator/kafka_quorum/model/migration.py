@@ -14,6 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.zookeeper import SavedNodes
 
 
@@ -24,8 +25,12 @@ class MigrationKind(Enum):
     ZOOKEEPER_TO_KRAFT = "ZooKeeperToKRaft"
     BACK_TO_ZOOKEEPER = "BackToZooKeeper"
     """The roll back of a migration from ZooKeeper that was not finalized."""
+    LISTENERS = "Listeners"
+    """Another listener of the controllers: its name, its port, and how it is secured."""
     LEFT_ZOOKEEPER_ALONE = "LeftZooKeeperAlone"
     """The same, before any broker was changed: only the controllers end."""
+    AUTHORITY = "Authority"
+    """Another authority signs the certificates of the controllers."""
 
 
 class FoundBy(Enum):
@@ -33,6 +38,18 @@ class FoundBy(Enum):
 
     VOTERS = "controller.quorum.voters"
     BOOTSTRAP = "controller.quorum.bootstrap.servers"
+
+
+class Listens(Enum):
+    """Which listeners a server has, while those of the controllers are changed: a controller, or what a broker uses."""
+
+    PRESENT = "present"
+    """Those that the quorum has. No change of listeners is under way."""
+    OLD_FIRST = "old first"
+    """A controller has both, and reaches the others by the old one. A broker uses the old one."""
+    NEW_FIRST = "new first"
+    """A controller has both, and reaches the others by the new one."""
+    NEW = "new"
 
 
 class Keeper(Enum):
@@ -60,6 +77,9 @@ class Overlay:
     keeper: Keeper = Keeper.NONE
     stopped: bool = False
     measured: bool = False
+    listens: Listens = Listens.PRESENT
+    signed_by_new: bool = False
+    """Whether the new authority signs the leafs, while the authorities are changed."""
 
 
 PLAIN: Final = Overlay()
@@ -234,11 +254,101 @@ BACK_TO_ZOOKEEPER: Final = Migration(
     ),
     way_out="",
 )
-MIGRATIONS: Final[Mapping[MigrationKind, Migration]] = MappingProxyType(
-    {each.kind: each for each in (STATIC_TO_DYNAMIC, ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE)}
+_LISTENER_BACK: Final = "Restore spec.controllers.listeners: it goes back stage by stage"
+_OLD: Final = Overlay(listens=Listens.OLD_FIRST)
+_NEW: Final = Overlay(listens=Listens.NEW)
+LISTENERS: Final = Migration(
+    kind=MigrationKind.LISTENERS,
+    title="to another listener of the controllers",
+    stages=(
+        Stage(
+            name="Both",
+            controllers=_OLD,
+            brokers=_OLD,
+            sentence="the controllers restart one by one, with both listeners. They use the earlier one",
+            way_back=_LISTENER_BACK,
+            brokers_next="the new listener of the controllers, when every controller has it",
+        ),
+        Stage(
+            name="Brokers",
+            controllers=_OLD,
+            brokers=_NEW,
+            sentence="the brokers restart, and reach the controllers by the new listener",
+            way_back=_LISTENER_BACK,
+            brokers_next="nothing. They keep the new listener",
+        ),
+        Stage(
+            name="Prefer",
+            controllers=Overlay(listens=Listens.NEW_FIRST),
+            brokers=_NEW,
+            sentence="the controllers restart one by one, and reach each other by the new listener",
+            way_back=_LISTENER_BACK,
+            brokers_next="nothing. They keep the new listener",
+        ),
+        Stage(
+            name="OnlyNew",
+            controllers=_NEW,
+            brokers=_NEW,
+            sentence="the controllers restart one by one, without the earlier listener",
+            way_back=_LISTENER_BACK,
+            brokers_next="nothing. They keep the new listener",
+        ),
+    ),
+    way_out="restore spec.controllers.listeners",
 )
+_SIGNED: Final = Overlay(signed_by_new=True)
+_TRUST_BACK: Final = "Give spec.security.controllers.renewCA its earlier text, or the issuer's Secret its earlier trust"
+AUTHORITY: Final = Migration(
+    kind=MigrationKind.AUTHORITY,
+    title="to another authority",
+    stages=(
+        Stage(
+            name="TrustBoth",
+            controllers=PLAIN,
+            brokers=PLAIN,
+            sentence="the controllers restart one by one, and the brokers too: they trust the earlier authority and "
+            "the new one",
+            way_back=_TRUST_BACK,
+            brokers_next="a certificate of the new authority, when every server trusts both",
+        ),
+        Stage(
+            name="NewLeafs",
+            controllers=_SIGNED,
+            brokers=PLAIN,
+            sentence="every certificate is replaced by one of the new authority: listeners load it, then the "
+            "controllers restart one by one, and the brokers too",
+            way_back=_TRUST_BACK,
+            brokers_next="the new authority only, when no server has a certificate of the earlier one",
+        ),
+        Stage(
+            name="DropOld",
+            controllers=_SIGNED,
+            brokers=PLAIN,
+            sentence="the controllers restart one by one, and the brokers too: they trust the new authority only",
+        ),
+    ),
+    way_out=_TRUST_BACK[0].lower() + _TRUST_BACK[1:],
+)
+_ALL: Final = (STATIC_TO_DYNAMIC, ZOOKEEPER_TO_KRAFT, BACK_TO_ZOOKEEPER, LEFT_ZOOKEEPER_ALONE, LISTENERS, AUTHORITY)
+MIGRATIONS: Final[Mapping[MigrationKind, Migration]] = MappingProxyType({each.kind: each for each in _ALL})
 ROLLED_BACK: Final = _ENDED.name
 """The last stage of a roll back: the quorum has ended, and nothing runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerChange:
+    """The listener that the quorum had when the change began, and the one that it gets."""
+
+    old: ControllerListener
+    new: ControllerListener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustChange:
+    """The authorities that are trusted before and after their change, in PEM. Certificates only: they are public."""
+
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +356,8 @@ class Reached:
     """The migration that is under way, as the identity record stores it: its kind, and the name of its stage.
 
     `release` and `image` are those of the spec when it began: no other release is rolled out until it ends. `saved` is
-    what a roll back is about to delete in ZooKeeper, or has deleted, for a person.
+    what a roll back is about to delete in ZooKeeper, or has deleted, for a person. `listeners` are the two of a
+    change of listeners. `trust` is that of a change of authorities: the Secrets that it came from may be gone.
     """
 
     kind: MigrationKind
@@ -254,6 +365,8 @@ class Reached:
     release: str
     image: str
     saved: SavedNodes | None = None
+    listeners: ListenerChange | None = None
+    trust: TrustChange | None = None
 
     @property
     def migration(self) -> Migration:
@@ -269,6 +382,11 @@ class Reached:
     def present(self) -> Stage:
         """The data of this stage."""
         return self.migration.stages[self.index]
+
+    @property
+    def drops_trust(self) -> bool:
+        """Whether the earlier authority is not trusted any more in this stage."""
+        return self.trust is not None and self.index == len(self.migration.stages) - 1
 
 
 def is_known(kind: object, stage: object) -> bool:

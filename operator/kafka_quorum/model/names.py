@@ -48,11 +48,19 @@ INPUTS_HASH: Final = f"{GROUP}/inputs-hash"
 RESTARTED_AT: Final = f"{GROUP}/restartedAt"
 """On the resource: a new value restarts every controller, one by one."""
 GATE: Final = f"{GROUP}/caught-up-voter"
+USED_BY: Final = f"{GROUP}/used-by"
+"""On a Secret, set by a person: the resources that may name it in their spec, as KIND/NAME, separated by commas."""
 
 _HASH_LENGTH: Final = 10
+_TRUST_HASH_LENGTH: Final = 16
 KAFKA_CONTAINER: Final = "kafka"
 FORMAT_CONTAINER: Final = "format"
 VERIFY_CONTAINER: Final = "verify"
+
+
+def reader(quorum: str) -> str:
+    """This quorum in the annotation of a Secret that it may use."""
+    return f"KafkaQuorum/{quorum}"
 
 
 def digest(value: object) -> str:
@@ -143,6 +151,51 @@ def token_holder(quorum: str) -> str:
     return f"quorum/{quorum}"
 
 
+def tls_name(quorum: str, node_id: int) -> str:
+    """The Secret with the key and the certificate of one controller."""
+    return f"{quorum}-{node_id}-tls"
+
+
+def users_name(quorum: str) -> str:
+    """The Secret with the users of controllers that have SASL_SSL."""
+    return f"{quorum}-users"
+
+
+def scram_name(quorum: str) -> str:
+    """The Secret with what the operator made of the brokers' users of SCRAM."""
+    return f"{quorum}-scram"
+
+
+def authority_name(quorum: str) -> str:
+    """The Secret with the quorum's own authority."""
+    return f"{quorum}-ca"
+
+
+def operator_tls_name(quorum: str) -> str:
+    """The Secret with the operator's own key and certificate for the controllers."""
+    return f"{quorum}-operator-tls"
+
+
+def brokers_tls_name(quorum: str) -> str:
+    """The Secret with what brokers need to reach the controllers."""
+    return f"{quorum}-brokers-tls"
+
+
+def request_name(quorum: str, holder: str) -> str:
+    """The Certificate of cert-manager for a controller's node id, `operator` or `brokers`, and the Secret it fills."""
+    return f"{quorum}-{holder}-cert"
+
+
+def keystore_file(certificates: int) -> str:
+    """The file with the key and the certificate of brokers, of this generation."""
+    return f"keystore-{certificates}.pem"
+
+
+def trust_file(trust: str) -> str:
+    """The file with these authorities, in PEM."""
+    return f"trust-{hashlib.sha256(trust.encode()).hexdigest()[:_TRUST_HASH_LENGTH]}.pem"
+
+
 def host_label(member: Member) -> str:
     """A controller's host name within the service."""
     return f"{member.pool}-{member.node_id}"
@@ -157,6 +210,12 @@ def advertised(namespace: str, member: Member, runtime: Runtime) -> Listener:
     """The listener that a controller advertises, and that AddRaftVoter names."""
     listener = runtime.listener
     return Listener(name=listener.name, host=host_name(namespace, member), port=listener.port)
+
+
+def all_advertised(namespace: str, member: Member, runtime: Runtime) -> tuple[Listener, ...]:
+    """Every listener that a controller advertises: two while they are changed."""
+    host = host_name(namespace, member)
+    return tuple(Listener(name=each.name, host=host, port=each.port) for each in runtime.listeners)
 
 
 def claim_name(member: Member, generation: int) -> str:

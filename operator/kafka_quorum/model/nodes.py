@@ -6,11 +6,20 @@ Controllers start at 3000: brokers share the id space, and start lower.
 from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, Desired, Runtime
+from kafka_quorum.model.certified import with_trust
+from kafka_quorum.model.desired import (
+    BesideZooKeeper,
+    BootstrapMode,
+    ControllerListener,
+    Desired,
+    OtherListener,
+    Protocol,
+    Runtime,
+)
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.migration import FoundBy, Keeper
+from kafka_quorum.model.migration import FoundBy, Keeper, Listens
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
@@ -34,7 +43,7 @@ def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple
     return tuple(sorted(present)[: desired.replicas])
 
 
-def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> Runtime:
+def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord, now_s: float = 0.0) -> Runtime:
     """What every pod shall be made from: the spec, and what the stage of a migration lays over it.
 
     During a migration the release stays that of its beginning. An image for that release is the spec's at any time:
@@ -59,9 +68,38 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
         runtime = replace(runtime, zookeeper=_beside(desired, applied, record), config=config)
     if applied is not None and not runtime.restarted_at:
         runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
-    if record.phase is BootstrapPhase.STARTED and applied is not None:
-        runtime = replace(runtime, listener=applied.runtime.listener)
-    return runtime
+    runtime = _with_listeners(runtime, desired, applied, record)
+    return with_trust(runtime, desired, observed, record, now_s)
+
+
+def _with_listeners(runtime: Runtime, desired: Desired, applied: Revision | None, record: IdentityRecord) -> Runtime:
+    """The same runtime with its listener, or with both while they are changed."""
+    change = None if record.migration is None else record.migration.listeners
+    if change is None:
+        return replace(runtime, listener=_listener(desired, applied, record))
+    match record.overlay.listens:
+        case Listens.OLD_FIRST | Listens.PRESENT:
+            return replace(runtime, listener=change.old, other=OtherListener(listener=change.new))
+        case Listens.NEW_FIRST:
+            return replace(runtime, listener=change.old, other=OtherListener(listener=change.new, preferred=True))
+        case Listens.NEW:
+            return replace(runtime, listener=change.new)
+
+
+def _listener(desired: Desired, applied: Revision | None, record: IdentityRecord) -> ControllerListener:
+    """The listener of a quorum that has started stays what it is: only a migration changes it.
+
+    A record that does not say is of a quorum that began with PLAINTEXT. A spec that does not say how the listener is
+    secured changes nothing at all.
+    """
+    asked = desired.runtime.listener
+    if record.listener is not None:
+        return record.listener
+    if record.phase is BootstrapPhase.STARTED:
+        return replace(asked, protocol=Protocol.PLAINTEXT) if applied is None else applied.runtime.listener
+    if applied is None or desired.says_protocol:
+        return asked
+    return replace(asked, protocol=applied.runtime.listener.protocol)
 
 
 def _beside(desired: Desired, applied: Revision | None, record: IdentityRecord) -> BesideZooKeeper | None:

@@ -14,11 +14,13 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import Material
 from kafka_quorum.model.memory import Memory, Soak, StepCheck
 from kafka_quorum.model.operation import FeatureOperation, Operation, VoterOperation
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.model.registered import BrokerSeen
+from kafka_quorum.model.scram import ScramSeen
 from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperSeen
 from kit.token import Token
@@ -100,6 +102,11 @@ class Revision:
     image: str
     inputs_hash: str
     runtime: Runtime
+
+
+def revision_named(revisions: tuple[Revision, ...], name: str | None) -> Revision | None:
+    """The revision of this name; None if it is not there."""
+    return next((revision for revision in revisions if revision.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +296,10 @@ class Observed:
     """The stored broker contract; Known None if there is none. Without a reason it was not looked for."""
     brokers: Knowable[tuple[BrokerSeen, ...]] = _NO_BROKERS
     """Every registered broker that is known of."""
+    material: Material | None = None
+    """The certificates; None if none are needed, or while they were not read."""
+    scram: ScramSeen | None = None
+    """The brokers' users of SCRAM; None if the spec names none, or before the quorum has started."""
     zookeeper: Knowable[ZooKeeperSeen] = _NO_TOKEN
     """What ZooKeeper shows, for a quorum that migrates from it."""
     driver: Knowable[DriverSeen] = _NO_TOKEN
@@ -328,8 +339,8 @@ class Observed:
         return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.serves)
 
     def revision(self, name: str | None) -> Revision | None:
-        """The revision of this name."""
-        return next((revision for revision in self.revisions if revision.name == name), None)
+        """The revision of this name; None if it is not there."""
+        return revision_named(self.revisions, name)
 
     def check(self, step: FeatureStep) -> Knowable[StepCheck]:
         """The leader's answer to this step in this look."""

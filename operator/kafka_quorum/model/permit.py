@@ -255,6 +255,90 @@ class Mint(Guard):
     id = "8-mint"
 
 
+class BeginListeners(Guard):
+    """A change of the controllers' listener begins: every controller gets a second one."""
+
+    id = "7-begin-listeners"
+
+
+class BrokersToListener(Guard):
+    """Brokers are told to use the new listener."""
+
+    id = "7-brokers-to-listener"
+
+
+class PreferListener(Guard):
+    """Controllers reach each other by the new listener."""
+
+    id = "7-prefer-listener"
+
+
+class DropListener(Guard):
+    """A listener of the controllers is dropped: nobody needs it."""
+
+    id = "7-drop-listener"
+
+
+class ListenersChanged(Guard):
+    """A change of the controllers' listener is complete."""
+
+    id = "7-listeners-changed"
+
+
+class ReturnToListener(Guard):
+    """A change of the controllers' listener goes one stage back."""
+
+    id = "7-return-to-listener"
+
+
+class ShowLeaf(Guard):
+    """A certificate is put into the Secret of a server or a client."""
+
+    id = "13-show-leaf"
+
+
+class EndAuthority(Guard):
+    """An authority ends: nobody trusts it any more, and nothing is signed by it."""
+
+    id = "13-end-authority"
+
+
+class Reload(Guard):
+    """A listener loads the certificate of its Secret again."""
+
+    id = "13-reload"
+
+
+class TrustNew(Guard):
+    """The new authority signs: every server trusts it."""
+
+    id = "13-trust-new"
+
+
+class DropOld(Guard):
+    """The earlier authority is not trusted any more: no server shows a leaf of it."""
+
+    id = "13-drop-old"
+
+
+class ChangedTrust(Guard):
+    """The change of authorities is complete."""
+
+    id = "13-changed-trust"
+
+
+class TurnTrust(Guard):
+    """The change of authorities turns to another one, or back to the earlier one."""
+
+    id = "13-turn-trust"
+
+
+class ChangeUser(Guard):
+    """A user of SCRAM is made, replaced or removed."""
+
+    id = "13-change-user"
+
+
 G_co = TypeVar("G_co", bound=Guard, covariant=True)
 
 

@@ -11,12 +11,22 @@ from kafka_quorum.model.security import PLAINTEXT, Security
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a controller listens, and how a connection to it is secured. `node_id` is the controller expected there."""
+    """Where a controller listens, and how a connection to it is secured. `node_id` is the controller expected there.
+
+    `name` is the host name that the server's certificate must have; empty: `host`, to which the connection goes anyway.
+    So a pod is asked at its address, which is in no certificate.
+    """
 
     node_id: NodeID
     host: str
     port: int
     security: Security = PLAINTEXT
+    name: str = ""
+
+    @property
+    def certified_name(self) -> str:
+        """The name or address that TLS requires of the server's certificate."""
+        return self.name or self.host
 
     def __str__(self) -> str:
         """For messages: `3000 at 10.244.1.7:9093`."""
@@ -58,6 +68,8 @@ class QuorumAnswer:
     high_watermark: int
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...]
+    listeners: tuple[tuple[NodeID, tuple[Listener, ...]], ...] = ()
+    """The listeners of each voter, as the leader's voter set has them; empty if the answer has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -52,7 +52,7 @@ class Situation:
         """Compute what follows."""
         desired, observed, record = self.desired, self.observed, self.record
         requested = requested_node_ids(desired, record)
-        runtime = target_runtime(desired, observed, record)
+        runtime = target_runtime(desired, observed, record, self.now_s)
         target = revision_name(desired.name, inputs_hash(runtime))
         computed = {
             "requested": requested,

@@ -49,7 +49,17 @@ from kafka_quorum.model.actions.record import (
     SetRecordOwner,
     WriteRecord,
 )
+from kafka_quorum.model.actions.secrets import (
+    ComposeLeaf,
+    MakeAuthority,
+    MakeUsers,
+    PromoteAuthority,
+    ReloadListener,
+    RequestLeaf,
+    WithdrawAuthority,
+)
 from kafka_quorum.model.actions.token import GiveToken, TakeToken
+from kafka_quorum.model.actions.users import RemoveScramUser, SetScramUser
 from kafka_quorum.model.actions.zookeeper import GiveBackNodes
 
 __all__ = [
@@ -65,6 +75,7 @@ __all__ = [
     "ApplyService",
     "BeginFeatureStep",
     "BeginOperation",
+    "ComposeLeaf",
     "CreateClaim",
     "CreateConfig",
     "CreateFormatter",
@@ -81,14 +92,25 @@ __all__ = [
     "GiveToken",
     "Guarded",
     "KeepSpec",
+    "MakeAuthority",
+    "MakeUsers",
     "MarkPod",
     "MintIdentity",
+    "OnSecrets",
+    "OnTrust",
+    "OnUsers",
+    "PromoteAuthority",
     "RecordChange",
+    "ReloadListener",
     "RemoveRaftVoter",
+    "RemoveScramUser",
+    "RequestLeaf",
     "RestartPod",
     "SetRecordOwner",
+    "SetScramUser",
     "StepFeature",
     "TakeToken",
+    "WithdrawAuthority",
     "WriteRecord",
     "is_guarded",
     "one_object",
@@ -129,7 +151,23 @@ Action: TypeAlias = (
     | CureGhost
     | FinishOperation
     | GiveBackNodes
+    | MakeAuthority
+    | MakeUsers
+    | PromoteAuthority
+    | WithdrawAuthority
+    | ComposeLeaf
+    | RequestLeaf
+    | ReloadListener
+    | SetScramUser
+    | RemoveScramUser
 )
+
+OnUsers: TypeAlias = SetScramUser | RemoveScramUser
+"""Actions on the brokers' users."""
+OnSecrets: TypeAlias = MakeAuthority | MakeUsers | PromoteAuthority | WithdrawAuthority | ComposeLeaf | RequestLeaf
+"""Actions that write Secrets with certificates, or ask for one."""
+OnTrust: TypeAlias = OnSecrets | ReloadListener | OnUsers
+"""Actions on certificates and users."""
 
 EXCLUSIVE = (
     MintIdentity,
@@ -145,6 +183,8 @@ EXCLUSIVE = (
     CureGhost,
     FinishOperation,
     GiveBackNodes,
+    SetScramUser,
+    RemoveScramUser,
 )
 """Actions that stand alone in a plan."""
 
@@ -169,12 +209,28 @@ _RECORDED: Final = frozenset(
         RecordChange.ZOOKEEPER_LEADS,
         RecordChange.END_QUORUM,
         RecordChange.ATTEMPT_AGAIN,
+        RecordChange.BEGIN_LISTENERS,
+        RecordChange.BROKERS_TO_LISTENER,
+        RecordChange.PREFER_LISTENER,
+        RecordChange.DROP_LISTENER,
+        RecordChange.LISTENERS_CHANGED,
+        RecordChange.RETURN_TO_LISTENER,
     }
 )
 """Changes of the record that give up a disk, a controller or a setting, or let a voter be stopped."""
 
 Guarded: TypeAlias = (
-    WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod | GiveBackNodes
+    WriteRecord
+    | DecideRecord
+    | ApplyBudget
+    | DeleteClaim
+    | DeletePod
+    | RestartPod
+    | MarkPod
+    | GiveBackNodes
+    | ReloadListener
+    | SetScramUser
+    | RemoveScramUser
 )
 """Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
 
@@ -187,7 +243,9 @@ def is_guarded(action: Action) -> bool:
     is set to `True` only on a fresh look, because the disruption budget relies on it.
     """
     match action:
-        case RestartPod() | DeleteClaim() | ApplyBudget() | GiveBackNodes():
+        case RestartPod() | DeleteClaim() | ApplyBudget() | GiveBackNodes() | ReloadListener():
+            return True
+        case SetScramUser() | RemoveScramUser():
             return True
         case DeletePod(pod=pod, force=force, takes_disk=takes_disk):
             return pod.running or force or takes_disk
@@ -204,7 +262,10 @@ def stamped(action: Action, looked_at_s: float) -> Action:
     return replace(action, judged_at_s=looked_at_s) if isinstance(action, Guarded) else action
 
 
-def one_object(action: Action) -> tuple[str, ...]:
+_KINDS: Final[dict[type, str]] = {CreateRevision: "revision", RequestLeaf: "certificate"}
+
+
+def one_object(action: Action) -> tuple[str, ...]:  # noqa: PLR0911 - one case per kind of object, nothing else
     """The claim, pod, config map or revision that an action makes, keeps or deletes; empty if it affects more than one.
 
     It contains no version, so that it stays the same as long as the action does.
@@ -218,8 +279,10 @@ def one_object(action: Action) -> tuple[str, ...]:
             return "pod", str(node_id)
         case CreateConfig(name=name) | DeleteConfig(name=name) | AdoptConfig(name=name) | ApplyContract(name=name):
             return "config map", name
-        case CreateRevision(name=name):
-            return "revision", name
+        case CreateRevision() | ComposeLeaf() | MakeAuthority() | MakeUsers() | RequestLeaf():
+            return _KINDS.get(type(action), "secret"), action.name
+        case SetScramUser(user=user) | RemoveScramUser(user=user):
+            return "user", user
         case _:
             return ()
 

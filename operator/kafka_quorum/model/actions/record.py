@@ -14,11 +14,16 @@ from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.permit import (
     Adopt,
     AttemptAgain,
+    BeginListeners,
     BeginMigration,
     BrokersFollow,
+    BrokersToListener,
+    ChangedTrust,
     ControllersFollow,
     CopyMetadata,
+    DropListener,
     DropNode,
+    DropOld,
     DropStatic,
     EndQuorum,
     Finalize,
@@ -26,15 +31,20 @@ from kafka_quorum.model.permit import (
     GiveBackZooKeeper,
     Guard,
     LeaveZooKeeper,
+    ListenersChanged,
     Mint,
     MintBeside,
     Permit,
+    PreferListener,
     RetireDisk,
     RetireNode,
+    ReturnToListener,
     RevertMigration,
     RollBack,
     Start,
     StopControllers,
+    TrustNew,
+    TurnTrust,
     WrongPermitError,
     ZooKeeperLeads,
     required,
@@ -77,6 +87,16 @@ class RecordChange(Enum):
     ZOOKEEPER_LEADS = "ZooKeeperLeads"
     END_QUORUM = "QuorumEnds"
     ATTEMPT_AGAIN = "MigrationBeginsAgain"
+    BEGIN_LISTENERS = "ListenersBegin"
+    BROKERS_TO_LISTENER = "BrokersChangeListener"
+    PREFER_LISTENER = "ControllersChangeListener"
+    DROP_LISTENER = "ListenerEnds"
+    LISTENERS_CHANGED = "ListenersChanged"
+    RETURN_TO_LISTENER = "ListenersGoBack"
+    NEW_SIGNS = "NewAuthoritySigns"
+    OLD_DROPPED = "OldAuthorityDropped"
+    AUTHORITY_CHANGED = "AuthorityChanged"
+    AUTHORITY_TURNED = "AuthorityTurned"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
@@ -99,6 +119,16 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.ZOOKEEPER_LEADS: ZooKeeperLeads,
     RecordChange.END_QUORUM: EndQuorum,
     RecordChange.ATTEMPT_AGAIN: AttemptAgain,
+    RecordChange.BEGIN_LISTENERS: BeginListeners,
+    RecordChange.BROKERS_TO_LISTENER: BrokersToListener,
+    RecordChange.PREFER_LISTENER: PreferListener,
+    RecordChange.DROP_LISTENER: DropListener,
+    RecordChange.LISTENERS_CHANGED: ListenersChanged,
+    RecordChange.RETURN_TO_LISTENER: ReturnToListener,
+    RecordChange.NEW_SIGNS: TrustNew,
+    RecordChange.OLD_DROPPED: DropOld,
+    RecordChange.AUTHORITY_CHANGED: ChangedTrust,
+    RecordChange.AUTHORITY_TURNED: TurnTrust,
 }
 """The changes of the record that a guard must allow, and the guard of each."""
 
@@ -157,6 +187,16 @@ class DecideRecord(WriteRecord):
         | Permit[ZooKeeperLeads]
         | Permit[EndQuorum]
         | Permit[AttemptAgain]
+        | Permit[BeginListeners]
+        | Permit[BrokersToListener]
+        | Permit[PreferListener]
+        | Permit[DropListener]
+        | Permit[ListenersChanged]
+        | Permit[ReturnToListener]
+        | Permit[TrustNew]
+        | Permit[DropOld]
+        | Permit[ChangedTrust]
+        | Permit[TurnTrust]
     )
 
     def __post_init__(self) -> None:

@@ -1,0 +1,267 @@
+"""Questions about certificates: who needs one, for which names, of which generation, and when a client's one ends.
+
+Leafs are renewed together, as one generation. A listener loads a renewed one without a restart. What a controller shows
+as a client it loads only when it starts: so each controller restarts once, before the earlier leaf ends.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from kafka_quorum.model.bundles import has_authority, have_ended, together
+from kafka_quorum.model.desired import Desired, Protocol, Runtime
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, Role, controller, pool
+from kafka_quorum.model.names import host_name
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.pools import PoolSeen
+from kit.pki.authority import SKEW
+from kit.pki.names import DistinguishedName
+
+USERS: Final = ("quorum-controllers", "quorum-brokers", "quorum-operator")
+"""The users of a listener with SASL_SSL."""
+FIRST: Final = 1
+"""The generation of the first leafs."""
+MOUNTED_AFTER_S: Final = 60.0
+"""When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
+_DOMAIN: Final = "cluster.local"
+
+
+def sasl_listeners(desired: Desired, record: IdentityRecord, runtimes: Iterable[Runtime]) -> frozenset[str]:
+    """The listeners with users: of every runtime in use, and the one that is requested."""
+    known = [listener for each in runtimes for listener in each.listeners]
+    if desired.says_protocol or record.phase is not BootstrapPhase.STARTED:
+        known.append(desired.runtime.listener)
+    return frozenset(each.name for each in known if each.protocol is Protocol.SASL_SSL)
+
+
+def needs_certificates(desired: Desired, record: IdentityRecord) -> bool:
+    """Whether this quorum has an encrypted listener, or shall have one."""
+    present = record.listener if record.phase is BootstrapPhase.STARTED else None
+    if present is not None and present.protocol.encrypted:
+        return True
+    if record.migration is not None and (change := record.migration.listeners) is not None:
+        return change.old.protocol.encrypted or change.new.protocol.encrypted
+    if record.phase is BootstrapPhase.STARTED and not desired.says_protocol:
+        return False
+    return desired.runtime.listener.protocol.encrypted
+
+
+def holders(record: IdentityRecord, pools: Iterable[PoolSeen] = ()) -> tuple[Holder, ...]:
+    """Everybody who needs a leaf: each controller of the record, the operator, the brokers, the `pools`."""
+    return (*(controller(node_id) for node_id in record.node_ids), OPERATOR, BROKERS, *(pool(each) for each in pools))
+
+
+def dns_names(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()) -> tuple[str, ...]:
+    """The names that the holder's certificate must have: a controller is asked by its host name.
+
+    The operator's own leafs have the same with the cluster's domain, too.
+    """
+    if holder in {OPERATOR, BROKERS}:
+        return ()
+    if holder.pool:
+        return next((each.names for each in pools if each.name == holder.pool), ())
+    host = host_name(desired.namespace, desired.member(NodeID(holder.node_id)))
+    return (host, f"{host}.{_DOMAIN}") if desired.trust.issuer.own else (host,)
+
+
+def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
+    """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
+
+    Secrets may be lost, and a controller shows the lost leaf until it starts again.
+    """
+    made = _made_for(observed, record, observed.revision(record.applied_revision))
+    return max((made, *(leaf.generation for _, leaf in material.known_leafs())))
+
+
+def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
+    """Controllers with a pod whose Secret is gone: nothing has the end of the leaf that they may show."""
+    for node in record.nodes:
+        seen = material.leaf(controller(node.node_id))
+        if isinstance(seen, Known) and seen.value is None and _has_pod(observed, node.node_id):
+            yield controller(node.node_id)
+
+
+def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None) -> int:
+    """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
+
+    A controller that was not restarted since the last renewal shows an even earlier leaf than the one that is replaced.
+    """
+    if seen is None:
+        return 0
+    made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
+    shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)
+    return seen.certificate.not_after_s if shows_it else seen.before_ends_s
+
+
+def _has_pod(observed: Observed, node_id: NodeID) -> bool:
+    """Whether a pod may have loaded its leaf already."""
+    return any(pod.node_id == node_id and pod.role is PodRole.KAFKA for pod in observed.pods)
+
+
+def _made_for(observed: Observed, record: IdentityRecord, applied: Revision | None) -> int:
+    """The newest generation that a controller is made for."""
+    begun = [observed.revision(node.revision) for node in record.nodes]
+    return max((each.runtime.certificates for each in (applied, *begun) if each is not None), default=0)
+
+
+def complete(material: Material, record: IdentityRecord) -> int:
+    """The generation that every Secret has, at least; 0 if one is missing or could not be read.
+
+    Those of pools do not count: a pool waits for its own, and must not keep the controllers from their renewal.
+    """
+    found = [material.leaf(holder) for holder in holders(record)]
+    leafs = [seen.value for seen in found if isinstance(seen, Known) and seen.value is not None]
+    return min((leaf.generation for leaf in leafs), default=0) if len(leafs) == len(found) else 0
+
+
+def with_trust(runtime: Runtime, desired: Desired, observed: Observed, record: IdentityRecord, now_s: float) -> Runtime:
+    """The same runtime with what its listeners trust, and with the generation of its certificates."""
+    if not runtime.encrypted:
+        return runtime
+    applied = observed.revision(record.applied_revision)
+    return replace(
+        runtime,
+        trust=_trust(observed, record, applied, now_s),
+        certificates=generation_due(desired, observed, record, applied, now_s),
+        users=_users(runtime, observed, applied),
+        super_users=_super_users(runtime, desired, observed, applied),
+    )
+
+
+def _users(runtime: Runtime, observed: Observed, applied: Revision | None) -> int:
+    """1 if a listener has users, and the Secret with them is there, or was when the controllers were made."""
+    if not runtime.needs_users:
+        return 0
+    if applied is not None and applied.runtime.users:
+        return applied.runtime.users
+    seen = None if observed.material is None else observed.material.users
+    return FIRST if isinstance(seen, Known) and seen.value is not None else 0
+
+
+def _super_users(runtime: Runtime, desired: Desired, observed: Observed, applied: Revision | None) -> tuple[str, ...]:
+    """The servers, the operator, and those of the spec; empty without an authorizer.
+
+    While a listener has no TLS, everybody is anonymous there, and must be one of them, too.
+    """
+    if not desired.trust.authorizer:
+        return ()
+    found = set(desired.trust.super_users)
+    protocols = {each.protocol for each in runtime.listeners}
+    if Protocol.SASL_SSL in protocols:
+        found |= {f"User:{user}" for user in USERS}
+    if Protocol.PLAINTEXT in protocols:
+        found.add("User:ANONYMOUS")
+    if Protocol.SSL in protocols:
+        subjects = _subjects(desired, observed)
+        if subjects is None:
+            return () if applied is None else applied.runtime.super_users
+        found |= {f"User:{subject}" for subject in subjects}
+    return tuple(sorted(found))
+
+
+def _subjects(desired: Desired, observed: Observed) -> frozenset[str] | None:
+    """Whose certificates controllers accept as those of servers and of the operator; None while that is not known."""
+    material = observed.material
+    if desired.trust.issuer.own and (material is None or not material.other_issuer):
+        return frozenset(subject(desired, role.value).principal for role in Role)
+    leafs = () if material is None else tuple(material.known_leafs())
+    roles = {holder.role for holder, _ in leafs}
+    if roles != {role.value for role in Role}:
+        return None
+    return frozenset(leaf.certificate.subject for _, leaf in leafs)
+
+
+def subject(desired: Desired, role: str) -> DistinguishedName:
+    """Whose certificate it is, with an own authority. It stays the same at every scale, so that rights stay, too."""
+    return DistinguishedName(cn=role, ou=desired.name, o=desired.namespace)
+
+
+def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float) -> str:
+    """What a quorum that has started trusts stays what it is: only a migration changes it.
+
+    If every authority that it trusts has ended, nobody accepts anybody, and no leader begins a migration: then the
+    new one takes their place.
+    """
+    reached = record.migration
+    if reached is not None and reached.trust is not None:
+        change = reached.trust
+        return change.after if reached.drops_trust else together(change.before, change.after)
+    present = "" if applied is None or record.phase is not BootstrapPhase.STARTED else applied.runtime.trust
+    if present and not have_ended(present, now_s):
+        return present
+    wanted = None if observed.material is None else observed.material.wanted_trust
+    return wanted.value if isinstance(wanted, Known) else present
+
+
+def why_no_trust(runtime: Runtime) -> str:
+    """Why nothing can be made from this runtime; empty if it can."""
+    if not runtime.encrypted:
+        return ""
+    if runtime.needs_users and not runtime.users:
+        return "Waiting for the users of the controllers' listener"
+    if runtime.trust and runtime.certificates:
+        return ""
+    missing = "the certificates of every controller" if runtime.trust else "the authority that everybody trusts"
+    return f"Waiting for {missing}"
+
+
+def generation_due(
+    desired: Desired, observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float
+) -> int:
+    """The generation that every controller shall show as a client: it goes up when the earlier leafs end soon.
+
+    Then a roll follows. It has half of the time between a renewal and the end of the earlier leaf. Leafs of a new
+    authority are shown at once, so that the earlier one can end.
+    """
+    material = observed.material
+    present = _made_for(observed, record, applied)
+    if material is None:
+        return present
+    everywhere = complete(material, record)
+    if present == 0 or everywhere <= present:
+        return everywhere if present == 0 else present
+    if _all_signed_by_new(material, record):
+        return everywhere
+    later = [leaf for _, leaf in material.known_leafs() if leaf.generation > present]
+    return everywhere if any(now_s >= _roll_at_s(desired, leaf) for leaf in later) else present
+
+
+def _all_signed_by_new(material: Material, record: IdentityRecord) -> bool:
+    """Whether the new authority has signed every leaf, while the authorities are changed."""
+    change = None if record.migration is None else record.migration.trust
+    if change is None or not record.overlay.signed_by_new:
+        return False
+    return all(has_authority(change.after, leaf.authority) for _, leaf in material.known_leafs())
+
+
+def _roll_at_s(desired: Desired, leaf: LeafSeen) -> float:
+    """When the restarts begin that bring this leaf to the clients' side, in the middle of the time that is left.
+
+    If it is not known when the earlier one ends, they begin when no pod can mount an earlier content any more.
+    """
+    shown = leaf.certificate
+    middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
+    begins_s = max(shown.not_before_s + SKEW.total_seconds(), leaf.composed_s)
+    return max(middle_s, begins_s + MOUNTED_AFTER_S)
+
+
+def client_ends(observed: Observed, record: IdentityRecord) -> Iterator[tuple[NodeID, int]]:
+    """When the leaf ends that each running controller shows as a client, at the latest (Unix seconds)."""
+    material = observed.material
+    if material is None:
+        return
+    for node in record.nodes:
+        seen = material.leaf(controller(node.node_id))
+        if not isinstance(seen, Known) or seen.value is None:
+            continue
+        for pod in observed.serving(node.node_id):
+            made = observed.revision(pod.revision)
+            if made is None or not made.runtime.encrypted:
+                continue
+            leaf = seen.value
+            shows_new = made.runtime.certificates >= leaf.generation
+            yield node.node_id, leaf.certificate.not_after_s if shows_new else leaf.before_ends_s

@@ -1,0 +1,80 @@
+"""The pools of a quorum as it sees them: who needs a certificate, and for which names. Pools ask the same questions.
+
+A broker is reached at its host name of the cluster, which a wildcard covers at every scale, at the service that clients
+begin at, and at the hosts of its external listeners.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.model.names import GROUP, brokers_tls_name
+
+LABEL_POOL: Final = f"{GROUP}/pool"
+REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
+"""On a pod of a broker, `true`: its listener REPLICATION has mutual TLS. It only says how this broker is asked."""
+NAMES_MAX: Final = 400
+"""So many names one certificate may have: its Secret holds two generations of it, and has room for 1 MiB."""
+_DOMAIN: Final = "cluster.local"
+_INSIDE: Final = (".svc", f".svc.{_DOMAIN}", ".local", ".localhost")
+_LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST: Final = re.compile(rf"{_LABEL}([.]{_LABEL})+")
+_HOST_MAX_CHARS: Final = 253
+_ID: Final = "{id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PoolSeen:
+    """A pool of this quorum: the resource, and the names that its brokers' certificate must have, sorted."""
+
+    name: str
+    uid: str
+    names: tuple[str, ...]
+
+
+def pool_tls_name(quorum: str, pool: str) -> str:
+    """The Secret that brokers with TLS of their own mount. No other name of ours has a dot after a quorum's."""
+    return f"{brokers_tls_name(quorum)}.{pool}"
+
+
+def headless_name(pool: str) -> str:
+    """The headless service of the brokers."""
+    return f"{pool}-brokers"
+
+
+def bootstrap_name(pool: str) -> str:
+    """The service that clients inside the cluster begin at."""
+    return f"{pool}-bootstrap"
+
+
+def broker_host(namespace: str, pool: str, node_id: int) -> str:
+    """A broker's host name from anywhere in the cluster, without the cluster's own domain."""
+    return f"{pool}-{node_id}.{headless_name(pool)}.{namespace}.svc"
+
+
+def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The names of a pool's certificate, sorted: inside the cluster, and the `hosts` of its listeners, by node id.
+
+    Hosts that can be in no certificate of a pool are left out (`why_no_name` says why).
+    """
+    inside = (f"*.{headless_name(pool)}.{namespace}.svc", f"{bootstrap_name(pool)}.{namespace}.svc")
+    listed = tuple(ids)
+    found = {*inside, *(f"{each}.{_DOMAIN}" for each in inside)}
+    for host in hosts:
+        each = [host.replace(_ID, str(node_id)) for node_id in listed] if _ID in host else [host]
+        found |= {name.lower() for name in each if not why_no_name(name)}
+    return tuple(sorted(found))[:NAMES_MAX]
+
+
+def why_no_name(host: str) -> str:
+    """Why this host of an external listener can be in no certificate, as a clause; empty if it can.
+
+    Names inside the cluster belong to services, among them the controllers': no pool may show a certificate for one.
+    """
+    name = host.replace(_ID, "0").lower()
+    if _HOST.fullmatch(name) is None or len(name) > _HOST_MAX_CHARS or name.rpartition(".")[2].isdigit():
+        return "it is not a host name with a domain, such as broker-{id}.example.org"
+    if name.endswith(_INSIDE):
+        return "it is a name inside the cluster"
+    return ""

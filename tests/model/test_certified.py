@@ -1,0 +1,157 @@
+"""Certificates by generation: who needs one, which generation controllers show as clients, and when it ends."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model import certificates as made
+from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
+from tests.model.values import IDS, NOW_S, desired, revision, running, runtime, with_pod, without_pod
+
+from kafka_quorum.model.certified import (
+    MOUNTED_AFTER_S,
+    complete,
+    dns_names,
+    generation_due,
+    holders,
+    lost,
+    needs_certificates,
+    newest,
+    shown_until_s,
+    why_no_trust,
+    with_trust,
+)
+from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, controller
+
+RECORD = recorded()
+THIRD = controller(IDS[2])
+ENDS_S = int(NOW_S) + LEAF_S
+MIDDLE_S = ENDS_S - (LEAF_S + 300) / 6
+"""Half of the time between a renewal and the end of the earlier leaf is over: a leaf begins five minutes early."""
+
+
+def renewed(generation: int = 2, **changes: int) -> Material:
+    """Every Secret has a leaf of this generation, which replaced one of now."""
+    of = material(RECORD)
+    for holder in holders(RECORD):
+        seen = leaf_seen(holder, generation=generation, **({"before_ends_s": ENDS_S} | changes))
+        of = with_leaf(of, holder, seen)
+    return of
+
+
+def due(seen: Material | None, now_s: float, *begun: Runtime, spec: Desired | None = None) -> int:
+    """The generation that controllers of this look shall show."""
+    look = looked(RECORD, seen, secured(), *begun)
+    return generation_due(spec or wanted(), look, RECORD, look.revision(RECORD.applied_revision), now_s)
+
+
+@pytest.mark.parametrize(
+    ("spec", "record", "needs"),
+    [
+        (wanted(), running(), True),
+        (desired(), recorded(), True),
+        (desired(), running(), False),
+        (wanted(says_protocol=False), running(), False),
+    ],
+    ids=["asked for", "has it", "neither", "left open"],
+)
+def test_who_needs_certificates(spec: Desired, record: IdentityRecord, *, needs: bool) -> None:
+    """It needs certificates if its listener is encrypted, or shall be; a spec that leaves it open changes none."""
+    assert needs_certificates(spec, record) is needs
+
+
+def test_names_of_a_controller_are_its_own() -> None:
+    """A controller's leaf has its own host name, in both forms; clients have no name."""
+    host = "alpha-3002.alpha-controllers.kafka.svc"
+    assert dns_names(desired(), THIRD) == (host, f"{host}.cluster.local")
+    assert dns_names(desired(), OPERATOR) == dns_names(desired(), BROKERS) == ()
+
+
+def test_a_generation_is_complete_when_every_secret_has_it() -> None:
+    """One Secret that is missing, older, or was not read holds a generation back."""
+    assert complete(renewed(), RECORD) == 2
+    assert complete(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), RECORD) == 1
+    assert complete(with_leaf(renewed(), THIRD, None), RECORD) == 0
+    unread = tuple((one, Unknown(reason="no right") if one == OPERATOR else seen) for one, seen in renewed().leafs)
+    assert complete(replace(renewed(), leafs=unread), RECORD) == 0
+
+
+def test_the_first_generation_is_shown_at_once() -> None:
+    """Controllers that were never made for a generation start with the complete one."""
+    bare = replace(RECORD, applied_revision=None)
+    look = looked(bare, renewed(3))
+    assert generation_due(wanted(), look, bare, None, NOW_S) == 3
+
+
+def test_restarts_begin_in_the_middle() -> None:
+    """The generation goes up when half of the time between the renewal and the end of the earlier leaf is over."""
+    assert due(renewed(), MIDDLE_S - 1) == 1
+    assert due(renewed(), MIDDLE_S) == 2
+
+
+def test_an_incomplete_generation_restarts_nothing() -> None:
+    """While one Secret has the earlier leaf, or nothing was read, the generation stays."""
+    assert due(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), ENDS_S) == 1
+    assert due(None, ENDS_S) == 1
+
+
+def test_a_generation_that_was_begun_stays() -> None:
+    """What a restarted controller has is not taken back, also before its time."""
+    second = secured(certificates=2)
+    record = replace(RECORD, nodes=(replace(RECORD.nodes[0], revision=revision(second).name), *RECORD.nodes[1:]))
+    look = looked(record, renewed(), secured(), second)
+    assert generation_due(wanted(), look, record, look.revision(record.applied_revision), NOW_S) == 2
+
+
+def test_an_unknown_end_restarts_soon() -> None:
+    """If the earlier end is not known, the restarts begin as soon as every pod mounts the new content."""
+    unknown = renewed(before_ends_s=0)
+    assert due(unknown, NOW_S + MOUNTED_AFTER_S - 1) == 1
+    assert due(unknown, NOW_S + MOUNTED_AFTER_S) == 2
+
+
+def test_the_newest_generation_survives_lost_secrets() -> None:
+    """Without any Secret the newest generation is the one that controllers were made for."""
+    bare = replace(material(RECORD), leafs=tuple((one, Known(value=None)) for one in holders(RECORD)))
+    look = looked(RECORD, bare, secured(certificates=4))
+    record = replace(RECORD, applied_revision=look.revisions[0].name)
+    assert newest(bare, look, record) == 4
+    assert newest(renewed(7), look, record) == 7
+
+
+def test_a_lost_leaf_is_one_that_a_pod_may_show() -> None:
+    """A Secret is lost if it is gone and its controller has a pod; a newcomer lacks one, and unread is not gone."""
+    gone = with_leaf(material(RECORD), THIRD, None)
+    assert list(lost(gone, looked(RECORD, gone), RECORD)) == [THIRD]
+    assert list(lost(gone, without_pod(looked(RECORD, gone), 3002), RECORD)) == []
+    unread = tuple((one, Unknown(reason="no right")) for one in holders(RECORD))
+    assert list(lost(replace(gone, leafs=unread), looked(RECORD, gone), RECORD)) == []
+
+
+def test_until_when_a_client_shows_a_leaf() -> None:
+    """A controller made for the Secret's generation shows that leaf; an older or unknown one shows one before it."""
+    first, second = leaf_seen(THIRD), leaf_seen(THIRD, generation=2, before_ends_s=17)
+    look = looked(RECORD, material(RECORD))
+    assert shown_until_s(look, THIRD, first) == first.certificate.not_after_s
+    assert shown_until_s(look, THIRD, second) == 17
+    assert shown_until_s(with_pod(look, 3002, revision="alpha-x"), THIRD, first) == 0
+    assert shown_until_s(without_pod(look, 3002), THIRD, second) == second.certificate.not_after_s
+    assert shown_until_s(look, THIRD, None) == 0
+
+
+def test_what_a_started_quorum_trusts_stays() -> None:
+    """Another authority in the Secret changes no trust of a quorum that has started: that takes a migration."""
+    other = replace(material(RECORD), own=Known(value=OwnAuthorities(present=made.authority_seen(2), version="1")))
+    runtime_of = with_trust(wanted().runtime, wanted(), looked(RECORD, other), RECORD, NOW_S)
+    assert runtime_of.trust == made.authority_seen(1).pem
+    bare = replace(RECORD, applied_revision=None)
+    assert with_trust(wanted().runtime, wanted(), looked(bare, other), bare, NOW_S).trust == made.authority_seen(2).pem
+
+
+def test_nothing_is_made_without_trust() -> None:
+    """An encrypted runtime waits for the authority, then for every certificate; any other one waits for nothing."""
+    assert why_no_trust(runtime()) == why_no_trust(secured()) == ""
+    assert "authority" in why_no_trust(secured(trust=""))
+    assert "certificates" in why_no_trust(secured(certificates=0))
