@@ -7,7 +7,8 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_quorum.api import rules, template
+from kafka_quorum.api import rules, template, trust
+from kafka_quorum.api.security import SECRET_NAME
 
 Json = dict[str, Any]
 
@@ -245,6 +246,106 @@ def _members() -> list[Refused]:
     ]
 
 
+def _security() -> list[Refused]:
+    """Certificates that are renewed too late, and an authorizer that cannot work."""
+    plain = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+    standard = {"security": {"authorizer": {"type": "Standard"}}}
+    life = {"security": {"controllers": {"leafSeconds": 600, "renewBeforeSeconds": 600}}}
+    return [
+        Refused(
+            name="renewed at the end",
+            patch=life,
+            field="spec.security.controllers",
+            words=trust.RENEWED_IN_TIME.message,
+        ),
+        Refused(
+            name="an end after that of the authority",
+            patch={"security": {"controllers": {"leafSeconds": 601, "caSeconds": 600}}},
+            field="spec.security.controllers",
+            words=trust.RENEWED_IN_TIME.message,
+        ),
+        Refused(
+            name="no name of a Secret for users of the brokers",
+            patch={"security": {"brokers": {"scramUsersSecretName": "No Secret"}}},
+            field="spec.security.brokers.scramUsersSecretName",
+            words=SECRET_NAME.message,
+        ),
+        Refused(
+            name="two super users in one",
+            patch={"security": {"authorizer": {"superUsers": ["User:a;User:b"]}}},
+            field="spec.security.authorizer.superUsers",
+            words=trust.PRINCIPALS.message,
+        ),
+        Refused(
+            name="an authorizer in two places",
+            patch={**standard, "kafka": {"version": "4.4.0", "config": {"super.users": "User:a"}}},
+            field="spec.kafka.config.super.users",
+            words="spec.security.authorizer sets it",
+            by_server=False,
+        ),
+        Refused(
+            name="an authorizer without users",
+            patch={**standard, **_controllers(listeners=[plain])},
+            field="spec.security.authorizer.type",
+            words="every client is anonymous",
+            by_server=False,
+        ),
+    ]
+
+
+def _issuers() -> list[Refused]:
+    """An issuer without what it needs, with what belongs to another kind, or with the operator's own Secrets."""
+    field = "spec.security.controllers.issuer"
+    named = {f"{one}SecretName": f"given-{one}" for one in ("controllers", "operator", "brokers", "trust")}
+    ref = {"issuerRef": {"name": "an-issuer"}}
+    cases: list[tuple[str, Json, str]] = [
+        ("Secret without trust", {"type": "Secret", **named, "trustSecretName": ""}, trust.SECRETS_NAMED.message),
+        ("Secret without leafs", {"type": "Secret", "trustSecretName": "a"}, trust.SECRETS_NAMED.message),
+        ("Secret with an issuer", {"type": "Secret", **named, **ref}, trust.SECRETS_NAMED.message),
+        ("cert-manager without trust", {"type": "CertManager", **ref}, trust.ISSUER_NAMED.message),
+        ("cert-manager without issuer", {"type": "CertManager", "trustSecretName": "a"}, trust.ISSUER_NAMED.message),
+        ("cert-manager with leafs", {"type": "CertManager", **ref, **named}, trust.ISSUER_NAMED.message),
+        ("own authority with trust", {"trustSecretName": "a"}, trust.NOTHING_NAMED.message),
+        ("own authority with an issuer", ref, trust.NOTHING_NAMED.message),
+    ]
+    found = [
+        Refused(name=name, patch={"security": {"controllers": {"issuer": patch}}}, field=field, words=words)
+        for name, patch, words in cases
+    ]
+    others = {"issuer": {"type": "Secret", **named}}
+    own = {"issuer": {"type": "Secret", **named, "operatorSecretName": "events-operator-tls"}}
+    return [
+        *found,
+        Refused(
+            name="a new authority of another issuer",
+            patch={"security": {"controllers": {**others, "renewCA": "again"}}},
+            field="spec.security.controllers",
+            words=trust.OWN_AUTHORITY.message,
+        ),
+        *(
+            Refused(
+                name=f"shorter than cert-manager issues, {life}",
+                patch={
+                    "security": {
+                        "controllers": {"issuer": {"type": "CertManager", **ref, "trustSecretName": "a"}, **life}
+                    }
+                },
+                field="spec.security.controllers.leafSeconds",
+                words="for an hour or longer",
+                by_server=False,
+            )
+            for life in ({"leafSeconds": 3599}, {"renewBeforeSeconds": 299})
+        ),
+        Refused(
+            name="the operator's own Secret as a source",
+            patch={"security": {"controllers": own}},
+            field=f"{field}.operatorSecretName",
+            words="the operator itself writes this Secret",
+            by_server=False,
+        ),
+    ]
+
+
 def _listeners() -> list[Refused]:
     field = "spec.controllers.listeners"
     one = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
@@ -256,14 +357,11 @@ def _listeners() -> list[Refused]:
             field=field,
             words=rules.LISTENERS_ONE.message,
         ),
-        *(
-            Refused(
-                name=f"protocol {protocol}",
-                patch=_controllers(listeners=[{**one, "protocol": protocol}]),
-                field=f"{field}[0].protocol",
-                words="PLAINTEXT",
-            )
-            for protocol in ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+        Refused(
+            name="passwords in clear",
+            patch=_controllers(listeners=[{**one, "protocol": "SASL_PLAINTEXT"}]),
+            field=f"{field}[0].protocol",
+            words="SASL_SSL",
         ),
         *(
             Refused(
@@ -672,6 +770,8 @@ REFUSED: tuple[Refused, ...] = (
     *_identity(),
     *_members(),
     *_listeners(),
+    *_security(),
+    *_issuers(),
     *_resources_of_pods(),
     *_template_metadata(),
     *_templates(),

@@ -10,6 +10,7 @@ from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.model.desired import BootstrapMode, Desired, Downgrade, FeatureLevel, FieldFault, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord, mint
 from kafka_quorum.model.ids import ClusterID
+from kafka_quorum.model.trust import Issuer, IssuerKind, IssuerRef
 
 
 def _faults(candidate: dict[str, Any], **known: Any) -> tuple[FieldFault, ...]:  # noqa: ANN401 - passed on
@@ -176,6 +177,19 @@ def test_shrunken_storage_is_refused() -> None:
 
 def _patch(part: str, **fields: object) -> dict[str, Any]:
     return {part: fields}
+
+
+def test_the_issuer_is_read() -> None:
+    """The issuer is read with its names; by default the operator has an authority of its own."""
+    assert _desired(resource()).trust.issuer == Issuer()
+    ref = {"name": "an-issuer", "kind": "ClusterIssuer"}
+    asked = {"type": "CertManager", "issuerRef": ref, "trustSecretName": "trust"}
+    found = _desired(resource({"security": {"controllers": {"issuer": asked}}})).trust.issuer
+    assert (found.kind, found.ref) == (IssuerKind.CERT_MANAGER, IssuerRef(name="an-issuer", kind="ClusterIssuer"))
+    named = {f"{role}SecretName": role for role in ("controllers", "operator", "brokers", "trust")}
+    given = _desired(resource({"security": {"controllers": {"issuer": {"type": "Secret", **named}}}})).trust.issuer
+    names = (given.controllers_secret, given.operator_secret, given.brokers_secret, given.trust_secret)
+    assert (given.kind, names) == (IssuerKind.SECRET, ("controllers", "operator", "brokers", "trust"))
 
 
 def test_static_and_downgrade_are_read() -> None:

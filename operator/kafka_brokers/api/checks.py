@@ -10,6 +10,7 @@ from kafka_brokers.api import rules
 from kafka_brokers.api.properties import owned
 from kafka_brokers.api.spec import BrokerListenerSpec, KafkaBrokerPoolSpec, VolumeSpec
 from kafka_brokers.model.names import service_prefixes
+from kafka_brokers.model.superusers import AUTHORIZER
 from kafka_quorum.api import properties, template
 from kafka_quorum.api.jvm import refused
 from kafka_quorum.api.release import parse_release
@@ -25,12 +26,8 @@ partitions is put together from several answers there (`observe.metadata`).
 """
 AFTER_ZOOKEEPER: Final = (4, 0, 0)
 """The first release without ZooKeeper."""
-AUTHORIZER: Final = "authorizer.class.name"
 REPLACED: Final = frozenset({AUTHORIZER})
 """Properties of the spec that the contract replaces for a time: a migration from ZooKeeper changes the authorizer."""
-SUPER_USERS: Final = "super.users"
-NOBODY: Final = "User:ANONYMOUS"
-"""The principal of whoever connects to a listener without authentication."""
 _TEMPLATE: Final = "spec.template.spec"
 
 
@@ -57,7 +54,6 @@ def spec_faults(
     yield from _storage_faults(spec.storage)
     yield from _config_faults(spec)
     yield from _contract_faults(spec, contract)
-    yield from _authorizer_faults(spec, contract)
     yield from _pod_faults(spec, allowed)
 
 
@@ -197,22 +193,6 @@ def _contract_faults(spec: KafkaBrokerPoolSpec, contract: Contract) -> Iterator[
         if listener.name in names:
             said = f"{listener.name} is a listener of the controllers of quorum {spec.quorum}: choose another name"
             yield _sentence(f"spec.listeners[{index}].name", said)
-
-
-def _authorizer_faults(spec: KafkaBrokerPoolSpec, contract: Contract) -> Iterator[FieldFault]:
-    """Kafka leaves topics that a client must not describe out of its answers, without an error (measured on 3.9.2).
-
-    To the guards they would not exist: their only broker would be stopped, and their only replica formatted.
-    """
-    ruled = contract.setting(AUTHORIZER)
-    authorizer = spec.config.get(AUTHORIZER, "") if ruled is None else ruled.value
-    users = {each.strip() for each in spec.config.get(SUPER_USERS, "").split(";")}
-    if authorizer and NOBODY not in users:
-        said = (
-            f"must have {NOBODY}, because the brokers have an authorizer. The operator asks them at the listener "
-            "REPLICATION, without authentication: a topic that it must not see would count as none"
-        )
-        yield _sentence(f"spec.config.{SUPER_USERS}", said)
 
 
 def controller_listeners(contract: Contract) -> frozenset[str]:

@@ -21,7 +21,6 @@ from kafka_quorum.api.rules import (
     NODE_IDS_UNIQUE,
     OPTION_FORM,
     OPTION_HEAP,
-    PROTOCOL_LATER,
     SHORTEST_NODE_LOSS_S,
     SIZE_FORM,
     SIZE_WHOLE,
@@ -37,7 +36,6 @@ __all__ = [
     "NODE_IDS_UNIQUE",
     "OPTION_FORM",
     "OPTION_HEAP",
-    "PROTOCOL_LATER",
     "SHORTEST_NODE_LOSS_S",
     "SIZE_FORM",
     "SIZE_WHOLE",
@@ -262,6 +260,22 @@ NODE_PORT_EXTERNAL = Rule(
     message=_PORT_IS_EXTERNAL,
     each=lambda listeners: _each(
         listeners, ".nodePort", lambda one: one.node_port == 0 or one.external == "NodePort", _PORT_IS_EXTERNAL
+    ),
+)
+PROTOCOL_OPEN = Rule(
+    expression="self != 'SASL_PLAINTEXT'",
+    message="SASL_PLAINTEXT shows the traffic of users to the whole network: use SASL_SSL",
+    holds=lambda protocol: protocol != "SASL_PLAINTEXT",
+)
+_CLIENT_AUTH_IS_SSL: Final = "clientAuth is only for listeners with SSL: remove it, or set protocol to SSL"
+CLIENT_AUTH_SSL = Rule(
+    expression="self.all(l, l.clientAuth == 'None' || l.protocol == 'SSL')",
+    message=_CLIENT_AUTH_IS_SSL,
+    each=lambda listeners: _each(
+        listeners,
+        ".clientAuth",
+        lambda one: one.client_auth == "None" or one.protocol == "SSL",
+        _CLIENT_AUTH_IS_SSL,
     ),
 )
 NODE_PORT_RANGE = Rule(

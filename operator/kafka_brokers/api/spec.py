@@ -11,7 +11,7 @@ from kafka_quorum.api.spec import JvmSpec, ServerProperties, TemplateSpec
 from kit.crd.model import Model, schema, section
 
 _DEFAULT_LISTENER = {"name": "PLAINTEXT", "port": 9092, "protocol": "PLAINTEXT"}
-_NO_EXTERNAL = {"external": "None", "host": "", "nodePort": 0}
+_NO_EXTERNAL = {"clientAuth": "None", "external": "None", "host": "", "nodePort": 0}
 
 
 class VolumeSpec(Model):
@@ -53,8 +53,14 @@ class BrokerListenerSpec(Model):
     )
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         default="PLAINTEXT",
-        description="The security protocol. Only PLAINTEXT for now.",
-        json_schema_extra=schema(rules.PROTOCOL_LATER),
+        description="The security protocol. SSL: TLS, with the pool's own certificate of the quorum's authority. "
+        "SASL_SSL: the same, and clients show a user name and a password (SCRAM-SHA-512). Both need controllers with "
+        "TLS.",
+        json_schema_extra=schema(rules.PROTOCOL_OPEN),
+    )
+    client_auth: Literal["None", "Required"] = Field(
+        default="None",
+        description="For SSL: whether clients must show a certificate of the quorum's authority.",
     )
     external: Literal["None", "NodePort", "LoadBalancer"] = Field(
         default="None",
@@ -205,6 +211,7 @@ class KafkaBrokerPoolSpec(Model):
             rules.HOST_EXTERNAL,
             rules.HOST_DISTINCT,
             rules.NODE_PORT_EXTERNAL,
+            rules.CLIENT_AUTH_SSL,
             maxItems=rules.LISTENER_LIMIT,
             list_type="map",
             list_map_keys=["name"],

@@ -5,10 +5,11 @@ not change is compared with the brokers' record and claims, if the caller has th
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Final
 
-from kafka_brokers.api import checks
+from kafka_brokers.api import checks, tls_checks
 from kafka_brokers.api.properties import is_dynamic
 from kafka_brokers.api.spec import KafkaBrokerPoolSpec
 from kafka_brokers.model.contracted import needs_late, running_settings
@@ -29,10 +30,30 @@ from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.pools import pool_tls_name
 from kafka_quorum.settings import PodException
 from kit.kube.quantities import bytes_of
 
-__all__ = ["accepted_before", "needs_late", "validate"]
+__all__ = ["Present", "accepted_before", "needs_late", "validate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What the brokers of a pool have, and what must not change is compared with.
+
+    `volumes` is the largest number of volumes of a recorded broker, `claimed_bytes` the largest size in bytes that a
+    claim of each volume's index requests, `classes` a storage class of such a claim, and `directories` the name of the
+    log directory that brokers were started with. `replication_tls` is the record's; None without a record.
+    """
+
+    volumes: int = 0
+    claimed_bytes: Mapping[int, int] = field(default_factory=dict)
+    classes: Mapping[int, str] = field(default_factory=dict)
+    directories: Mapping[int, str] = field(default_factory=dict)
+    replication_tls: bool | None = False
+
+
+NOTHING: Final = Present()
 
 
 def validate(
@@ -40,19 +61,13 @@ def validate(
     contract: Contract,
     allowed: frozenset[PodException] = frozenset(),
     *,
-    volumes: int = 0,
-    claimed_bytes: Mapping[int, int] | None = None,
-    classes: Mapping[int, str] | None = None,
-    directories: Mapping[int, str] | None = None,
+    present: Present = NOTHING,
     rivals: Mapping[str, str] | None = None,
 ) -> PoolDesired | tuple[FieldFault, ...]:
     """What the resource requests under this contract, or its faults, sorted by field and never empty.
 
-    `allowed` are the exceptions from the policy for pods that the operator is installed with. `volumes` is the largest
-    number of volumes of a recorded broker, `claimed_bytes` the largest size in bytes that a claim of each volume's
-    index requests, `classes` a storage class of such a claim, and `directories` the name of the log directory that
-    brokers were started with. What must not change is compared with them. `rivals` are the prefixes of services that
-    older pools use, and the names of these pools (`names.service_prefixes`).
+    `allowed` are the exceptions from the policy for pods that the operator is installed with. `rivals` are the prefixes
+    of services that older pools use, and the names of these pools (`names.service_prefixes`).
     """
     spec = parsed(KafkaBrokerPoolSpec, resource)
     if not isinstance(spec, KafkaBrokerPoolSpec):
@@ -63,25 +78,32 @@ def validate(
         restarts.faults(metadata),
         checks.changed_faults(
             spec,
-            volumes=volumes,
-            claimed_bytes=claimed_bytes or {},
-            classes=classes or {},
-            directories=directories or {},
+            volumes=present.volumes,
+            claimed_bytes=present.claimed_bytes,
+            classes=present.classes,
+            directories=present.directories,
         ),
         checks.rival_faults(str(metadata.get("name", "")), spec, rivals or {}),
         checks.spec_faults(str(metadata.get("name", "")), spec, contract, allowed),
+        tls_checks.faults(metadata, spec, contract, replication_tls=present.replication_tls),
     )
     faults = set(islice(found, FAULTS_MAX))
-    return tuple(sorted(faults)) if faults else _desired(metadata, spec, contract)
+    if faults:
+        return tuple(sorted(faults))
+    return _desired(metadata, spec, contract, replication_tls=bool(present.replication_tls))
 
 
-def accepted_before(resource: Mapping[str, Any], contract: Contract) -> PoolDesired | None:
+def accepted_before(
+    resource: Mapping[str, Any], contract: Contract, *, replication_tls: bool = False
+) -> PoolDesired | None:
     """A spec that was accepted once, read by its shape alone: a rule that was added later must not stop its repair.
 
     None if even its shape is not understood, as after a downgrade of the operator.
     """
     spec = parsed(KafkaBrokerPoolSpec, resource)
-    return _desired(part(resource, "metadata"), spec, contract) if isinstance(spec, KafkaBrokerPoolSpec) else None
+    if not isinstance(spec, KafkaBrokerPoolSpec):
+        return None
+    return _desired(part(resource, "metadata"), spec, contract, replication_tls=replication_tls)
 
 
 def quorum_of(resource: Mapping[str, Any]) -> str:
@@ -90,7 +112,9 @@ def quorum_of(resource: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _desired(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: Contract) -> PoolDesired:
+def _desired(
+    metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: Contract, *, replication_tls: bool
+) -> PoolDesired:
     properties = sorted(spec.config.items())
     return PoolDesired(
         namespace=str(metadata.get("namespace", "")),
@@ -116,7 +140,11 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: C
         drain=Drain(spec.drain),
         throttle_bytes_per_s=spec.throttle_bytes_per_second,
         dynamic=tuple((key, value) for key, value in properties if is_dynamic(key, contract.release)),
-        runtime=_runtime(spec, contract, restarts.restarted_at(metadata)),
+        runtime=_certified(
+            replace(_runtime(spec, contract, restarts.restarted_at(metadata)), replication_tls=replication_tls),
+            contract,
+            pool_tls_name(spec.quorum, str(metadata.get("name", ""))),
+        ),
         adopt=spec.adopt,
     )
 
@@ -140,6 +168,7 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
                 external=External(each.external),
                 host=each.host,
                 node_port=each.node_port,
+                client_auth=each.client_auth == "Required",
             )
             for each in spec.listeners
         ),
@@ -154,6 +183,16 @@ def _runtime(spec: KafkaBrokerPoolSpec, contract: Contract, restarted_at: str) -
         zookeeper=contract.zookeeper,
         directories=_directories(spec),
     )
+
+
+def _certified(runtime: BrokerRuntime, contract: Contract, secret: str) -> BrokerRuntime:
+    """The same with a certificate of the pool's own, if a listener has TLS.
+
+    Its Secret has all that the contract's has, under the same names. So it is mounted in its place.
+    """
+    if not (runtime.encrypted and contract.secrets):
+        return runtime
+    return replace(runtime, secrets=(secret,), certificates=contract.certificates)
 
 
 def _replaced(contract: Contract) -> frozenset[str]:

@@ -13,10 +13,13 @@ from kafka_quorum.api.podfields import is_object_name
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, JvmSpec, KafkaQuorumSpec, KafkaSpec, StorageSpec
 from kafka_quorum.model.desired import FieldFault
-from kit.crd.model import wrongs
+from kit.crd.model import camel, wrongs
 from kit.kube.quantities import bytes_of, whole_bytes
 
 CONTROLLERS = "spec.controllers"
+CERT_MANAGER_LIFE_S = 3600
+CERT_MANAGER_BEFORE_S = 300
+"""The shortest that cert-manager accepts."""
 
 
 def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
@@ -31,6 +34,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
     yield from _zookeeper_faults(spec)
     yield from _kafka_faults(spec.kafka)
     yield from _properties_faults(spec)
+    yield from _security_faults(spec)
     yield from _controllers_faults(spec.controllers, allowed)
 
 
@@ -41,6 +45,20 @@ def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
     if not spec.controllers.node_ids:
         needs = "bootstrap mode Adopt needs the node ids that the disks have: set them"
         yield _sentence(f"{CONTROLLERS}.nodeIDs", needs)
+
+
+def _security_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """An authorizer is configured in one place, and needs clients that are known."""
+    if spec.security.authorizer.type != "Standard":
+        return
+    for where, config in (("spec.kafka.config", spec.kafka.config), (f"{CONTROLLERS}.config", spec.controllers.config)):
+        for key in ("authorizer.class.name", "super.users"):
+            if key in config:
+                said = "spec.security.authorizer sets it: remove it, and list other super users in spec.security"
+                yield _sentence(f"{where}.{key}", said)
+    if any(one.protocol == "PLAINTEXT" for one in spec.controllers.listeners):
+        said = "with PLAINTEXT every client is anonymous: use SSL or SASL_SSL for the controllers, or None here"
+        yield _sentence("spec.security.authorizer.type", said)
 
 
 def _zookeeper_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
@@ -67,6 +85,22 @@ def name_faults(name: str) -> Iterator[FieldFault]:
     for rule in (rules.NAME_TOO_LONG, rules.NAME_NO_LABEL):
         for wrong in rule.broken(name, "metadata.name"):
             yield FieldFault(field=wrong.place, message=wrong.message)
+
+
+def issuer_faults(name: str, spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """What cert-manager would refuse; and Secrets that the operator itself writes, which are no sources."""
+    issuer = spec.security.controllers.issuer
+    lives = spec.security.controllers
+    short = lives.leaf_seconds < CERT_MANAGER_LIFE_S or 0 < lives.renew_before_seconds < CERT_MANAGER_BEFORE_S
+    if issuer.type == "CertManager" and short:
+        said = "cert-manager issues for an hour or longer, and renews 5 minutes before the end or earlier"
+        enough = f"set {CERT_MANAGER_LIFE_S} or more, and {CERT_MANAGER_BEFORE_S} or more in renewBeforeSeconds, or 0"
+        yield _sentence("spec.security.controllers.leafSeconds", f"{said}: {enough}")
+    own = re.compile(rf"{re.escape(name)}-(ca|users|(operator|brokers|[0-9]+)-(tls|cert))")
+    for field in ("controllers_secret_name", "operator_secret_name", "brokers_secret_name", "trust_secret_name"):
+        if own.fullmatch(getattr(issuer, field)):
+            where = f"spec.security.controllers.issuer.{camel(field)}"
+            yield _sentence(where, "the operator itself writes this Secret: name the one that the issuer fills")
 
 
 def _kafka_faults(kafka: KafkaSpec) -> Iterator[FieldFault]:

@@ -200,11 +200,6 @@ LISTENER_PORT = Rule(
     message=f"port must lie between {PORTS[0]} and {PORTS[1]}: Kafka does not run as root here; 9093 is usual",
     holds=lambda port: PORTS[0] <= port <= PORTS[1],
 )
-PROTOCOL_LATER = Rule(
-    expression="self == 'PLAINTEXT'",
-    message="this version supports PLAINTEXT only: SSL, SASL_PLAINTEXT and SASL_SSL come in a later one",
-    holds=lambda protocol: protocol == "PLAINTEXT",
-)
 SIZE_FORM = Rule(
     expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",
     message="size must be a Kubernetes quantity above zero, for example 10Gi",

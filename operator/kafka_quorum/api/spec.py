@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from kafka_quorum.api import properties, rules, template
+from kafka_quorum.api.trust import QuorumSecuritySpec
 from kit.crd.model import Model, schema, section
 
 MAX_LEVELS = 20
@@ -110,10 +111,10 @@ class ListenerSpec(Model):
         description="The port that controllers listen on.",
         json_schema_extra=schema(rules.LISTENER_PORT, format="int32"),
     )
-    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        default="PLAINTEXT",
-        description="The security protocol. Only PLAINTEXT for now.",
-        json_schema_extra=schema(rules.PROTOCOL_LATER),
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_SSL"] | None = Field(
+        default=None,
+        description="The security protocol: SSL is mutual TLS, SASL_SSL has users with passwords in TLS (PLAIN). "
+        "Unset, a quorum that exists keeps what it has, and a new one gets SSL.",
     )
 
 
@@ -276,7 +277,7 @@ class ControllersSpec(Model):
             maxItems=8,
             list_type="map",
             list_map_keys=["name"],
-            default=[{"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}],
+            default=[{"name": "CONTROLLER", "port": 9093}],
         ),
     )
     storage: StorageSpec = section(StorageSpec, "The volume of each controller.")
@@ -377,6 +378,7 @@ class KafkaQuorumSpec(Model):
     kafka: KafkaSpec = Field(description="Which Kafka runs, and how it is configured.")
     bootstrap: BootstrapSpec = section(BootstrapSpec, "How the quorum comes to be, once.")
     controllers: ControllersSpec = section(ControllersSpec, "The controllers of the quorum.", rules.NODE_IDS_COUNT)
+    security: QuorumSecuritySpec = section(QuorumSecuritySpec, "Certificates, users and rights.")
     zookeeper: ZooKeeperSpec = section(ZooKeeperSpec, "The migration from ZooKeeper, for bootstrap mode ZooKeeper.")
     broker_access: BrokerAccessSpec = section(
         BrokerAccessSpec, "How brokers that others manage are asked; pools of brokers need none of it."

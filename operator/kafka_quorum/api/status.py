@@ -97,6 +97,23 @@ class QuorumStatus(Model):
     )
 
 
+class CertificatesStatus(Model):
+    """Until when the certificates of a quorum with TLS are valid; see the condition CertificatesValid."""
+
+    valid_until: str | None = Field(
+        default=None,
+        description="The first end of a certificate in a Secret, of one that a controller shows as a client, or of the "
+        "authority. The operator renews each one in time.",
+        json_schema_extra={"format": "date-time"},
+    )
+    ends_first: str | None = Field(default=None, description="Which one that is.")
+    authority_valid_until: str | None = Field(
+        default=None,
+        description="When the authority ends; absent while it is replaced.",
+        json_schema_extra={"format": "date-time"},
+    )
+
+
 class ControllerStatus(Model):
     """One controller: its disk, its pod and its part in the quorum."""
 
@@ -308,6 +325,9 @@ class KafkaQuorumStatus(Model):
         default=None, description="What is waited for, and since when.", json_schema_extra=_ATOMIC
     )
     quorum: QuorumStatus | None = Field(default=None, description="The quorum as its leader describes it.")
+    certificates: CertificatesStatus | None = Field(
+        default=None, description="Until when the certificates of a quorum with TLS are valid."
+    )
     controllers: list[ControllerStatus] | None = Field(
         default=None, description="Every controller.", json_schema_extra=_ATOMIC
     )

@@ -6,13 +6,14 @@ must not change are compared with the record of the quorum's identity if the cal
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Final
 
 from kafka_quorum.api import checks, restarts, rules
 from kafka_quorum.api.features import resolve_level
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
+from kafka_quorum.api.trust import QuorumSecuritySpec
 from kafka_quorum.model.desired import (
     BesideZooKeeper,
     BootstrapMode,
@@ -24,6 +25,7 @@ from kafka_quorum.model.desired import (
     FeaturePolicy,
     FieldFault,
     Migrate,
+    Protocol,
     Replacement,
     Runtime,
     Storage,
@@ -32,9 +34,14 @@ from kafka_quorum.model.desired import (
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.registered import BrokerAccess
+from kafka_quorum.model.trust import Issuer, IssuerKind, IssuerRef, TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
+
+NEW_PROTOCOL: Final = Protocol.SSL
+"""How the listener of a new quorum is secured if its spec does not say."""
+_PLAIN_MODES: Final = (BootstrapMode.ADOPT.value, BootstrapMode.ZOOKEEPER.value)
 
 
 def validate(
@@ -56,6 +63,7 @@ def validate(
     name = str(part(resource, "metadata").get("name", ""))
     found = chain(
         checks.name_faults(name),
+        checks.issuer_faults(name, spec),
         restarts.faults(part(resource, "metadata")),
         _changed_faults(spec, part(resource, "status"), record, claimed_bytes),
         checks.spec_faults(spec, allowed),
@@ -125,7 +133,32 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
             secret_name=spec.broker_access.secret_name,
             confirmed_revision=spec.broker_access.confirmed_revision,
         ),
+        says_protocol=controllers.listeners[0].protocol is not None,
+        trust=_trust(spec.security),
         migrate=_migrate(spec),
+    )
+
+
+def _trust(security: QuorumSecuritySpec) -> TrustPolicy:
+    controllers = security.controllers
+    issuer = controllers.issuer
+    return TrustPolicy(
+        issuer=Issuer(
+            kind=IssuerKind(issuer.type),
+            ref=IssuerRef(name=issuer.issuer_ref.name, kind=issuer.issuer_ref.kind, group=issuer.issuer_ref.group),
+            controllers_secret=issuer.controllers_secret_name,
+            operator_secret=issuer.operator_secret_name,
+            brokers_secret=issuer.brokers_secret_name,
+            trust_secret=issuer.trust_secret_name,
+        ),
+        leaf_s=controllers.leaf_seconds,
+        authority_s=controllers.ca_seconds,
+        renew_before_s=controllers.renew_before_seconds,
+        renew_authority=controllers.renew_ca,
+        users_secret=controllers.users_secret_name,
+        scram_users_secret=security.brokers.scram_users_secret_name,
+        authorizer=security.authorizer.type == "Standard",
+        super_users=tuple(security.authorizer.super_users),
     )
 
 
@@ -150,7 +183,7 @@ def _runtime(spec: KafkaQuorumSpec, restarted_at: str) -> Runtime:
         release=spec.kafka.version,
         image=spec.kafka.image,
         config=tuple(sorted({**spec.kafka.config, **controllers.config}.items())),
-        listener=ControllerListener(name=listener.name, port=listener.port),
+        listener=ControllerListener(name=listener.name, port=listener.port, protocol=_protocol(spec)),
         heap=controllers.jvm.heap,
         jvm_options=tuple(controllers.jvm.options),
         template_metadata=canonical(
@@ -162,6 +195,14 @@ def _runtime(spec: KafkaQuorumSpec, restarted_at: str) -> Runtime:
         template_spec=canonical(controllers.template.spec),
         restarted_at=restarted_at,
     )
+
+
+def _protocol(spec: KafkaQuorumSpec) -> Protocol:
+    """What the spec says, or what a new quorum has: those that it adopts, or puts beside ZooKeeper, have PLAINTEXT."""
+    said = spec.controllers.listeners[0].protocol
+    if said is not None:
+        return Protocol(said)
+    return Protocol.PLAINTEXT if spec.bootstrap.mode in _PLAIN_MODES else NEW_PROTOCOL
 
 
 def _storage(controllers: ControllersSpec) -> Storage:

@@ -136,10 +136,23 @@ REFUSED: tuple[Refused, ...] = (
         words=rules.LISTENER_PORT.message,
     ),
     Refused(
-        name="a later protocol",
+        name="users without TLS",
+        patch=_listener(protocol="SASL_PLAINTEXT"),
+        field="spec.listeners[0].protocol",
+        words=rules.PROTOCOL_OPEN.message,
+    ),
+    Refused(
+        name="TLS without certificates",
         patch=_listener(protocol="SSL"),
         field="spec.listeners[0].protocol",
-        words=rules.PROTOCOL_LATER.message,
+        words="SSL needs certificates",
+        by_server=False,
+    ),
+    Refused(
+        name="clients' certificates without TLS",
+        patch=_listener(clientAuth="Required"),
+        field="spec.listeners[0].clientAuth",
+        words="clientAuth is only for listeners with SSL",
     ),
     Refused(
         name="one name",

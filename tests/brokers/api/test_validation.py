@@ -8,7 +8,7 @@ from tests.brokers.api.specs import ACCEPTED, REFUSED, Refused
 from tests.brokers.values import CONTRACT, desired, resource
 
 from kafka_brokers.api import rules
-from kafka_brokers.api.validation import accepted_before, needs_late, quorum_of, validate
+from kafka_brokers.api.validation import Present, accepted_before, needs_late, quorum_of, validate
 from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.model.pool import Cure, Drain, External, Fate, PoolDesired, Unavailable
@@ -22,7 +22,7 @@ ZOOKEEPER = ZooKeeperAccess(connect="zoo:2181/kafka", secret_name="zoo")  # noqa
 
 def faults(candidate: dict[str, Any], **known: Any) -> tuple[FieldFault, ...]:  # noqa: ANN401 - passed on
     """The faults of a resource that must have some."""
-    answer = validate(candidate, CONTRACT, **known)
+    answer = validate(candidate, CONTRACT, present=Present(**known))
     assert not isinstance(answer, PoolDesired)
     return answer
 
@@ -173,10 +173,10 @@ def test_with_an_authorizer_the_operator_must_see_every_topic() -> None:
 def test_the_directory_of_a_volume_is_what_brokers_were_started_with() -> None:
     """Another directory would look like an empty disk: it is refused, also where the API server did not."""
     spec = {"storage": [{"size": "10Gi", "directory": "kafka-log{id}"}]}
-    found = validate(resource(spec), CONTRACT, directories={0: "kafka"})
+    found = validate(resource(spec), CONTRACT, present=Present(directories={0: "kafka"}))
     assert isinstance(found, tuple)
     assert [fault.field for fault in found] == ["spec.storage[0].directory"]
-    same = validate(resource(spec), CONTRACT, directories={0: "kafka-log{id}"})
+    same = validate(resource(spec), CONTRACT, present=Present(directories={0: "kafka-log{id}"}))
     assert isinstance(same, PoolDesired)
     assert same.runtime.directories == ("kafka-log{id}",)
 
@@ -200,7 +200,7 @@ def test_volumes_grow_and_are_appended() -> None:
     """A larger size, another volume, and the default class that Kubernetes filled in are no faults."""
     spec = {"storage": [{"size": "2Gi"}, {"size": "1Gi"}]}
     known: dict[str, Any] = {"volumes": 1, "claimed_bytes": {0: 2**30}, "classes": {0: "standard"}}
-    assert isinstance(validate(resource(spec), CONTRACT, **known), PoolDesired)
+    assert isinstance(validate(resource(spec), CONTRACT, present=Present(**known)), PoolDesired)
 
 
 def test_an_exception_from_the_policy_for_pods() -> None:

@@ -1,0 +1,100 @@
+"""Faults of a pool's spec about TLS, and about who the operator is to brokers that have an authorizer.
+
+Whether brokers get certificates is the quorum's contract's to say; whether REPLICATION has TLS is the record's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kafka_brokers.api.checks import node_ids
+from kafka_brokers.api.spec import BrokerListenerSpec, KafkaBrokerPoolSpec
+from kafka_brokers.model.contracted import gives_certificates
+from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.model.pools import NAMES_MAX, certified_names, why_no_name
+
+_ENCRYPTED: Final = ("SSL", "SASL_SSL")
+
+
+def faults(
+    metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: Contract, *, replication_tls: bool | None
+) -> Iterator[FieldFault]:
+    """Every fault of this kind."""
+    encrypted = [(index, each) for index, each in enumerate(spec.listeners) if each.protocol in _ENCRYPTED]
+    if encrypted and not gives_certificates(contract):
+        for index, listener in encrypted:
+            said = (
+                f"{listener.protocol} needs certificates, and the controllers of quorum {spec.quorum} have no listener "
+                "with TLS, so there are none: move them to one with SSL or SASL_SSL (spec.controllers.listeners of the "
+                "KafkaQuorum), or use PLAINTEXT"
+            )
+            if contract.given:
+                said = (
+                    f"{listener.protocol} needs certificates, and quorum {spec.quorum} has those of another issuer, "
+                    "which gives pools none: use PLAINTEXT, or a quorum with issuer.type SelfSigned"
+                )
+            yield FieldFault(field=f"spec.listeners[{index}].protocol", message=said)
+    elif replication_tls and not gives_certificates(contract):
+        said = (
+            f"the brokers replicate with TLS, and the controllers of quorum {spec.quorum} have no listener with TLS "
+            "any more, so there are no certificates: move the controllers back to one with SSL or SASL_SSL"
+        )
+        yield FieldFault(field="spec.quorum", message=said)
+    for index, listener in encrypted:
+        yield from _host_faults(f"spec.listeners[{index}].host", listener)
+    yield from _count_faults(metadata, spec, [each.host for _, each in encrypted if each.host])
+    yield from _authorizer_faults(str(metadata.get("namespace", "")), spec, contract, replication_tls=replication_tls)
+
+
+def _host_faults(place: str, listener: BrokerListenerSpec) -> Iterator[FieldFault]:
+    """Clients compare the host with the certificate, which is made before Kubernetes gives an address."""
+    if listener.external == "None":
+        return
+    if not listener.host:
+        said = (
+            f"an external listener with {listener.protocol} needs a host: clients compare it with the certificate. Set "
+            "one that leads to the brokers, such as broker-{id}.example.org"
+        )
+        yield FieldFault(field=place, message=said)
+    elif why := why_no_name(listener.host):
+        said = f"{listener.host} cannot be in a certificate: {why}. Choose another one"
+        yield FieldFault(field=place, message=said)
+
+
+def _count_faults(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, hosts: list[str]) -> Iterator[FieldFault]:
+    """One certificate has the hosts of every broker."""
+    namespace, name = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+    if len(certified_names(namespace, name, hosts, node_ids(spec))) >= NAMES_MAX:
+        said = f"the certificate of this pool would have {NAMES_MAX} or more names: use fewer listeners with {{id}}"
+        yield FieldFault(field="spec.listeners", message=said)
+
+
+def _authorizer_faults(
+    namespace: str, spec: KafkaBrokerPoolSpec, contract: Contract, *, replication_tls: bool | None
+) -> Iterator[FieldFault]:
+    """Kafka leaves topics that a client must not describe out of its answers, without an error (measured on 3.9.2).
+
+    To the guards they would not exist: their only broker would be stopped, and their only replica formatted.
+    """
+    if not has_authorizer(spec.config, contract):
+        return
+    text = spec.config.get(SUPER_USERS, "")
+    tls = gives_certificates(contract) if replication_tls is None else replication_tls
+    if replication_tls is None and not (lacks_anonymous(text) and lacks_servers(text, namespace, spec.quorum)):
+        return  # the record, which decides, is made only if these are the right ones
+    if not tls:
+        if lacks_anonymous(text):
+            said = (
+                f"must have {NOBODY}, because the brokers have an authorizer. The operator asks them at the listener "
+                "REPLICATION, without authentication: a topic that it must not see would count as none"
+            )
+            yield FieldFault(field=f"spec.config.{SUPER_USERS}", message=said)
+        return
+    if missing := lacks_servers(text, namespace, spec.quorum):
+        said = (
+            f"must have {' and '.join(missing)}, because the brokers have an authorizer. The operator and the brokers "
+            "use the listener REPLICATION with these certificates: a topic that the operator must not see would count "
+            "as none. Entries are separated by semicolons"
+        )
+        yield FieldFault(field=f"spec.config.{SUPER_USERS}", message=said)

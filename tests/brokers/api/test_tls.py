@@ -1,0 +1,148 @@
+"""Listeners of brokers with TLS: what is refused, and what a valid spec is made into."""
+
+from typing import Any
+
+import pytest
+from tests.brokers.secured import mutual, with_users
+from tests.brokers.values import CONTRACT, NAMESPACE, QUORUM, desired, resource
+
+from kafka_brokers.api.validation import Present, accepted_before, validate
+from kafka_brokers.model.contracted import keystore, secret_keys
+from kafka_brokers.model.names import inputs_hash
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.resources.properties import server_properties
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.pools import NAMES_MAX
+
+TLS: dict[str, Any] = {"name": "TLS", "port": 9093, "protocol": "SSL"}
+USERS: dict[str, Any] = {"name": "USERS", "port": 9095, "protocol": "SASL_SSL"}
+PLAIN: dict[str, Any] = {"name": "PLAINTEXT", "port": 9092}
+AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+BETWEEN = Present(replication_tls=True)
+
+
+def spec(*listeners: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    """A spec with these listeners."""
+    return {"listeners": list(listeners), **more}
+
+
+def faults(of: dict[str, Any], contract: Contract = mutual(), present: Present = Present()) -> list[tuple[str, str]]:  # noqa: B008
+    """Field and sentence of each fault."""
+    found = validate(resource(of), contract, present=present)
+    assert not isinstance(found, PoolDesired)
+    return [(fault.field, fault.message) for fault in found]
+
+
+@pytest.mark.parametrize("contract", [CONTRACT, with_users()], ids=["plain", "an older operator"])
+@pytest.mark.parametrize("listener", [TLS, USERS], ids=["SSL", "SASL_SSL"])
+def test_tls_needs_certificates(listener: dict[str, Any], contract: Contract) -> None:
+    """Without controllers with TLS a listener with TLS is refused, with the way out."""
+    ((field, message),) = faults(spec(listener), contract)
+    assert field == "spec.listeners[0].protocol"
+    assert "move them to one with SSL or SASL_SSL" in message
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("", "needs a host"),
+        ("broker-{id}", "with a domain"),
+        ("10.0.0.1", "with a domain"),
+        ("a-{id}.events-controllers.kafka.svc", "inside the cluster"),
+    ],
+)
+def test_hosts_of_external_listeners(host: str, words: str) -> None:
+    """Clients compare the host with the certificate: it must be there, and be one that a certificate may have."""
+    ((field, message),) = faults(spec({**TLS, "external": "NodePort", "host": host}))
+    assert field == "spec.listeners[0].host"
+    assert words in message
+
+
+def test_too_many_names() -> None:
+    """One certificate has the names of every broker."""
+    outside = {**TLS, "external": "LoadBalancer"}
+    rows = [{**outside, "name": f"L{n}", "port": 9100 + n, "host": f"b-{{id}}.l{n}.org"} for n in range(4)]
+    found = faults(spec(*rows, replicas=100))
+    assert [field for field, _ in found] == ["spec.listeners"]
+    assert str(NAMES_MAX) in found[0][1]
+
+
+def test_a_pool_without_tls_stays_as_it_is() -> None:
+    """Its brokers mount the quorum's Secret as before, and its revision has no new field."""
+    runtime = desired(contract=mutual()).runtime
+    assert runtime.secrets == (f"{QUORUM}-brokers-tls",)
+    assert (runtime.replication_tls, runtime.certificates, runtime.encrypted) == (False, 0, False)
+    assert inputs_hash(runtime) == inputs_hash(desired(contract=mutual()).runtime)
+    assert inputs_hash(desired(contract=with_users(certificates=3)).runtime) == inputs_hash(
+        desired(contract=with_users(certificates=4)).runtime
+    )
+
+
+def test_properties_of_listeners() -> None:
+    """SSL shows the pool's certificate, and asks for one only if that is wanted; SASL_SSL has users of the cluster."""
+    of = spec(PLAIN, TLS, {**TLS, "name": "OWN_CERT", "port": 9094, "clientAuth": "Required"}, USERS)
+    runtime = desired(of, mutual(3)).runtime
+    assert runtime.secrets == (f"{QUORUM}-brokers-tls.payments",)
+    text = server_properties(NAMESPACE, "payments", NodeID(1), runtime, ())
+    found = dict(line.split("=", 1) for line in text.splitlines())
+    assert found["listener.security.protocol.map"].endswith(
+        "REPLICATION:PLAINTEXT,PLAINTEXT:PLAINTEXT,TLS:SSL,OWN_CERT:SSL,USERS:SASL_SSL"
+    )
+    auth = {key: found[f"listener.name.{key}.ssl.client.auth"] for key in ("tls", "own_cert", "users")}
+    assert auth == {"tls": "none", "own_cert": "required", "users": "none"}
+    assert found["listener.name.tls.ssl.keystore.location"] == "/etc/kafka-quorum-tls/keystore-3.pem"
+    assert found["listener.name.users.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
+    assert found["listener.name.users.scram-sha-512.sasl.jaas.config"].endswith("ScramLoginModule required;")
+    assert "listener.name.replication.ssl.client.auth" not in found
+
+
+def test_properties_of_replication() -> None:
+    """A pool that was born with TLS has mutual TLS between its brokers, with the same files."""
+    found = validate(resource(spec(PLAIN)), mutual(2), present=BETWEEN)
+    assert isinstance(found, PoolDesired)
+    text = server_properties(NAMESPACE, "payments", NodeID(1), found.runtime, ())
+    assert "REPLICATION:SSL,PLAINTEXT:PLAINTEXT" in text
+    assert "listener.name.replication.ssl.client.auth=required\n" in text
+    assert "listener.name.replication.ssl.keystore.location=/etc/kafka-quorum-tls/keystore-2.pem\n" in text
+    earlier = accepted_before(resource(spec(PLAIN)), mutual(2), replication_tls=True)
+    assert earlier is not None
+    assert earlier.runtime == found.runtime
+
+
+def test_controllers_with_users() -> None:
+    """No setting of the contract names the pool's file then: its generation does, and the pool waits for that file."""
+    runtime = desired(spec(TLS), with_users(certificates=4)).runtime
+    assert keystore(runtime) == "/etc/kafka-quorum-tls/keystore-4.pem"
+    assert set(secret_keys(runtime)) >= {"keystore-4.pem", "sasl.properties"}
+
+
+def test_certificates_that_went_away() -> None:
+    """A pool that replicates with TLS is not rolled to nothing when the controllers lose theirs."""
+    ((field, message),) = faults(spec(PLAIN), CONTRACT, BETWEEN)
+    assert field == "spec.quorum"
+    assert "move the controllers back" in message
+
+
+def test_super_users_of_brokers_with_an_authorizer() -> None:
+    """With TLS, the operator and the brokers are users by their certificates, and nobody is anonymous."""
+    both = f"User:CN=brokers,OU={QUORUM},O={NAMESPACE};User:CN=operator,OU={QUORUM},O={NAMESPACE}"
+    good = spec(PLAIN, config=AUTHORIZER | {"super.users": both})
+    assert isinstance(validate(resource(good), mutual(), present=BETWEEN), PoolDesired)
+    nobody = spec(PLAIN, config=AUTHORIZER | {"super.users": "User:ANONYMOUS"})
+    assert isinstance(validate(resource(nobody), mutual()), PoolDesired)
+    ((field, message),) = faults(nobody, mutual(), BETWEEN)
+    assert field == "spec.config.super.users"
+    assert f"User:CN=operator,OU={QUORUM}" in message
+
+
+@pytest.mark.parametrize("contract", [mutual(), CONTRACT])
+def test_super_users_before_the_birth_of_a_pool(contract: Contract) -> None:
+    """Before it is decided whether brokers replicate with TLS, the users for either are good, and no others."""
+    both = f"User:CN=brokers,OU={QUORUM},O={NAMESPACE};User:CN=operator,OU={QUORUM},O={NAMESPACE}"
+    unborn = Present(replication_tls=None)
+    for users in (both, "User:ANONYMOUS"):
+        good = spec(PLAIN, config=AUTHORIZER | {"super.users": users})
+        assert isinstance(validate(resource(good), contract, present=unborn), PoolDesired)
+    ((field, _),) = faults(spec(PLAIN, config=AUTHORIZER | {"super.users": "User:ada"}), contract, unborn)
+    assert field == "spec.config.super.users"
