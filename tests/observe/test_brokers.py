@@ -16,10 +16,12 @@ from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.contract import Contract, Match, Setting, StoredContract
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM
+from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, USED_BY, brokers_tls_name, operator_tls_name
+from kafka_quorum.model.pools import LABEL_POOL, REPLICATION_TLS
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe.brokers import EVERY_S, MOVING_S, SOON_S, BrokerEdges, BrokerReads
+from kafka_quorum.resources.secrets import secret_object
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.protocol import PODS
@@ -144,6 +146,39 @@ async def test_brokers_of_pools_are_asked_without_access() -> None:
     assert bench.answers.asked == [(("10.1.0.1:9091",), {})]
 
 
+async def test_brokers_with_tls_are_asked_by_name() -> None:
+    """A broker whose REPLICATION has TLS is asked by its certified name with the operator's certificate."""
+    bench = Bench()
+    bench.pod(7)
+    bench.pod(8)
+    metadata = {"labels": {LABEL_POOL: "hot"}, "annotations": {REPLICATION_TLS: "true"}}
+    bench.model.patch(PODS, NAMESPACE, "hot-8", {"metadata": metadata})
+    seen = await bench.second(now(7, 8))
+    assert isinstance(seen, Unknown)
+    assert "Secret alpha-brokers-tls does not exist yet" in seen.reason
+    assert bench.answers.asked == []
+    for name, texts in (
+        (brokers_tls_name(NAME), {"ca.crt": "trusted"}),
+        (operator_tls_name(NAME), {"tls.crt": "shown", "tls.key": "hidden"}),
+    ):
+        body = secret_object(desired(), name, "certificate", texts, "", [])
+        bench.model.create(SECRETS, NAMESPACE, body)
+    bench.clock.advance(EVERY_S)
+    await bench.second(now(7, 8))
+    assert bench.answers.asked == [
+        (("10.1.0.7:9091",), {}),
+        (
+            (f"hot-8.hot-brokers.{NAMESPACE}.svc:9091",),
+            {
+                "security.protocol": "SSL",
+                "ssl.ca.pem": "trusted",
+                "ssl.certificate.pem": "shown",
+                "ssl.key.pem": "hidden",
+            },
+        ),
+    ]
+
+
 async def test_a_pod_that_has_ended_is_not_asked() -> None:
     """Its address may be that of a broker of another cluster by now, whose answers would count for ours."""
     bench = Bench()
@@ -167,7 +202,8 @@ async def test_brokers_of_others_are_asked_with_the_secret() -> None:
     assert isinstance(missing, Unknown)
     assert "client" in missing.reason
     data = {"sasl.username": "YWxpY2U="}
-    bench.model.create(SECRETS, NAMESPACE, {"metadata": {"name": "client"}, "data": data})
+    annotations = {USED_BY: f"KafkaQuorum/{NAME}"}
+    bench.model.create(SECRETS, NAMESPACE, {"metadata": {"name": "client", "annotations": annotations}, "data": data})
     bench.clock.advance(EVERY_S)
     seen = await bench.second(now(broker_access=OTHERS), needed=True)
     assert isinstance(seen, Known)

@@ -31,6 +31,7 @@ from kafka_quorum.api.properties import FETCH_TIMEOUT
 from kafka_quorum.errors import KafkaProtocolError, KafkaRefused
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
+from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import Member, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -40,6 +41,7 @@ from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemova
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe import snapshot as snapshot_
+from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.snapshot import PODS_MAX, Snapshot
 from kafka_quorum.resources import objects
@@ -117,9 +119,12 @@ async def snapshot(kube: RecordingKube) -> Snapshot:
     return taken
 
 
+PLAIN = Access(namespace=NAMESPACE, quorum=NAME, listener=ControllerListener(name="CONTROLLER", port=9093))
+
+
 async def look(taken: Snapshot, controllers: AnsweringControllers, memory: Memory | None = None) -> Look:
     """A look at the quorum."""
-    return await gather.look(controllers, taken, memory or Memory(), port=9093, clock=StillClock())
+    return await gather.look(controllers, taken, memory or Memory(), access=PLAIN, clock=StillClock())
 
 
 def refused() -> KafkaRefused:
@@ -339,7 +344,7 @@ async def live_after(
     controllers.quorums[3000] = replace(answer(THREE), voters=voters)
     changed = replace(revision(runtime(config=((FETCH_TIMEOUT, text),))), name=made_from)
     taken = replace(await snapshot(api_server()), revisions=(changed,))
-    looked = await gather.look(controllers, taken, Memory(), port=9093, clock=clock or StillClock())
+    looked = await gather.look(controllers, taken, Memory(), access=PLAIN, clock=clock or StillClock())
     return set(looked.quorum.value.live) if isinstance(looked.quorum, Known) else None
 
 
@@ -461,7 +466,7 @@ async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: fl
         controllers,
         await snapshot(api_server()),
         Memory(),
-        port=9093,
+        access=PLAIN,
         clock=SteppingClock(step_s),
     )
     assert isinstance(looked.quorum, Known)
@@ -676,7 +681,7 @@ async def test_time_of_a_look_without_a_leader() -> None:
     Otherwise a frozen controller would prevent every action that needs no leader.
     """
     taken = await snapshot(api_server())
-    found = await gather.look(AnsweringControllers(), taken, Memory(), port=9093, clock=SteppingClock(4.0))
+    found = await gather.look(AnsweringControllers(), taken, Memory(), access=PLAIN, clock=SteppingClock(4.0))
     assert isinstance(found.quorum, Unknown)
     assert found.taken_at_s == 4.0
     assert gather.observed(taken, found).looked_at_s == 4.0

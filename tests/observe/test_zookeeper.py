@@ -32,6 +32,7 @@ from kafka_quorum.model.brokers import LogDirectory
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.zookeeper import (
@@ -340,9 +341,8 @@ async def test_the_secret() -> None:
     assert "zk" in seen.zookeeper.reason
     texts = {"username": b"ada\n", "password": b"p", "other.jks": b"\xff\xfe"}  # other keys are not looked at
     data = {key: base64.b64encode(text).decode() for key, text in texts.items()}
-    bench.model.seed(
-        (SECRETS.plural, NAMESPACE, "zk"), {"metadata": {"name": "zk", "namespace": NAMESPACE}, "data": data}
-    )
+    metadata = {"name": "zk", "namespace": NAMESPACE, "annotations": {USED_BY: f"KafkaQuorum/{NAME}"}}
+    bench.model.seed((SECRETS.plural, NAMESPACE, "zk"), {"metadata": metadata, "data": data})
     bench.clock.advance(EVERY_S)
     await bench.look(nothing(), spec)
     assert bench.sources.asked[-1][1] == ZooKeeperSecret(username="ada", password="p")  # noqa: S106 - a sample

@@ -4,20 +4,22 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
-from kafka_brokers.model.names import ACCEPT_LOSS
+from kafka_brokers.model.names import ACCEPT_LOSS, pool_of
 from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe import kafka, metadata
+from kafka_brokers.observe.access import access_to, access_to_brokers
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
-from kafka_brokers.plan.facts import endpoint_of, target_name
+from kafka_brokers.plan.facts import endpoint_at, target_name
 from kafka_brokers.plan.leaving import is_cordoned
 from kafka_brokers.plan.settings import changes_of
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import PLAINTEXT, Security
 from kafka_quorum.resources.volumes import ANYWHERE, place_of
 from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
@@ -36,9 +38,18 @@ async def observe(
     looked_at_s = clock.monotonic()
     seen = _of_kubernetes(taken, memory, looked_at_s)
     if isinstance(taken.contract, Known):
-        servers = _servers(taken)
-        controllers = kafka.controllers_of(taken.contract.value)
-        asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock)
+        access = await access_to(kube, desired.namespace, desired.quorum, taken.contract.value)
+        to_brokers = await _to_brokers(kube, taken, desired)
+        servers: dict[NodeID, Endpoint] = {}
+        if isinstance(access, Unknown):
+            asked = kafka.Asked(leader=access, cluster=access, at_s=looked_at_s)
+        elif isinstance(to_brokers, Unknown):
+            asked = kafka.Asked(leader=to_brokers, cluster=to_brokers, at_s=looked_at_s)
+        else:
+            seen = replace(seen, security=to_brokers.value)
+            servers = _servers(taken, desired.namespace, to_brokers.value)
+            controllers = kafka.controllers_of(taken.contract.value, access.value)
+            asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock)
         seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
         seen = await _details(brokers, servers, seen, desired, clock.monotonic())
     seen = await _places(kube, seen, desired)
@@ -78,11 +89,14 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         revisions=taken.revisions,
         token=taken.token,
         taken_ids=taken.taken_ids,
+        others_tls=taken.others_tls,
         draining=taken.draining,
         peers=taken.peers,
         memory=memory,
         unreadable=taken.unreadable,
         later=taken.later,
+        secrets=taken.secrets.keys,
+        certified=taken.secrets.certified,
         accept_loss=accepted_losses(taken),
         spec_kept=taken.spec_kept,
         looked_at_s=looked_at_s,
@@ -102,10 +116,17 @@ def accepted_losses(taken: Snapshot) -> frozenset[NodeID]:
     return frozenset(found)
 
 
-def _servers(taken: Snapshot) -> dict[NodeID, Endpoint]:
+async def _to_brokers(kube: KubeApi, taken: Snapshot, desired: PoolDesired) -> Knowable[Security]:
+    """How brokers are asked whose REPLICATION has TLS; without such a one no Secret is read."""
+    if not any(pod.replication_tls for pod in (*taken.peers, *taken.pods)):
+        return Known(value=PLAINTEXT)
+    return await access_to_brokers(kube, desired.namespace, desired.quorum)
+
+
+def _servers(taken: Snapshot, namespace: str, security: Security) -> dict[NodeID, Endpoint]:
     """The brokers that can be asked: those of this pool, and those of the other pools of the same quorum."""
-    pods = (*taken.peers, *taken.pods)
-    return {pod.node_id: endpoint_of(pod.node_id, pod.ip) for pod in pods if pod.serves and pod.ip}
+    pods = (pod for pod in (*taken.peers, *taken.pods) if pod.serves and pod.ip)
+    return {pod.node_id: endpoint_at(namespace, pool_of(pod.name, pod.node_id), pod, security) for pod in pods}
 
 
 async def _details(

@@ -15,6 +15,7 @@ from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.model.security import PLAINTEXT, Security
 from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 
@@ -37,13 +38,13 @@ class Asked:
     at_s: float
 
 
-def controllers_of(contract: Contract) -> dict[NodeID, Endpoint]:
-    """The endpoints of the controllers in the contract: ids and addresses are in the same order."""
+def controllers_of(contract: Contract, security: Security = PLAINTEXT) -> dict[NodeID, Endpoint]:
+    """The endpoints of the controllers in the contract, secured so: ids and addresses are in the same order."""
     found = {}
     for node_id, address in zip(contract.controller_ids, contract.controllers, strict=False):
         host, _, port = address.rpartition(":")
         if host and port.isascii() and port.isdigit():
-            found[node_id] = Endpoint(node_id=node_id, host=host, port=int(port))
+            found[node_id] = Endpoint(node_id=node_id, host=host, port=int(port), security=security)
     return found
 
 

@@ -23,6 +23,7 @@ from kafka_quorum.model.names import (
     VERIFY_CONTAINER,
 )
 from kafka_quorum.model.pods import DiskFound
+from kafka_quorum.model.pools import REPLICATION_TLS
 from kafka_quorum.resources.podstatus import (
     FINISHED,
     REPORT_MAX_CHARS,
@@ -77,6 +78,7 @@ def pod_from(item: Json) -> Pod | None:
         needs_late=names.LATE in annotations,
         held=annotations.get(names.HOLD) == _HELD,
         ready=condition(status, "Ready").get("status") == "True",
+        replication_tls=annotations.get(REPLICATION_TLS) == "true",
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from kafka_brokers.api.validation import quorum_of
@@ -11,6 +11,7 @@ from kafka_brokers.model import names
 from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
+from kafka_brokers.observe.secrets import SecretsSeen, secrets_of
 from kafka_brokers.resources.meta import foreign_controller
 from kafka_brokers.resources.stored import (
     RECORD_ROLE,
@@ -25,12 +26,15 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.formats import Unreadable as UnreadableError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.names import CLUSTER_ID
+from kafka_quorum.model.names import CLUSTER_ID, USED_BY, reader
+from kafka_quorum.model.pools import pool_tls_name
 from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+from kit.kube.secrets import Use, check_use
+from kit.parsing import Malformed
 from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
 PODS_MAX: Final = 2_000
@@ -63,6 +67,10 @@ class Snapshot:
     accepted: str = ""
     accepted_spec: Json | None = None
     later: tuple[str, ...] = ()
+    secrets: SecretsSeen = field(default_factory=SecretsSeen)
+    """What the Secrets have that the contract, or a revision, has for pods."""
+    others_tls: Knowable[frozenset[bool]] = field(default_factory=lambda: Known(value=frozenset()))
+    """Whether REPLICATION of the other pools of the same cluster has TLS, by their records."""
 
     @property
     def quorum(self) -> str:
@@ -121,13 +129,22 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         specs=tuple((revision.name, spec) for revision, spec in readable),
         token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools, records, contract),
-        draining=_draining(name, records, contract),
+        draining=_of_others(
+            name,
+            records,
+            contract,
+            lambda record: {broker.node_id for broker in record.brokers if broker.leaving},
+        ),
         rivals=_rivals(resource, pools),
+        others_tls=_of_others(name, records, contract, lambda record: {record.replication_tls}),
         unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
         accepted_spec=accepted_spec,
         later=(*later, *later_spec),
+        secrets=await secrets_of(
+            kube, namespace, pool_tls_name(quorum, name), contract, (revision for revision, _ in readable)
+        ),
     )
 
 
@@ -155,9 +172,22 @@ async def _contract(kube: KubeApi, namespace: str, quorum: str) -> Knowable[Cont
     if item is None:
         return Unknown(reason=f"it has not published ConfigMap {name} yet")
     try:
-        return Known(value=contract_from(item))
-    except UnreadableError as error:
+        contract = contract_from(item)
+        await _check_secret(kube, namespace, quorum, contract)
+    except (UnreadableError, Malformed, KubeError) as error:
         return Unknown(reason=str(error))
+    return Known(value=contract)
+
+
+async def _check_secret(kube: KubeApi, namespace: str, quorum: str, contract: Contract) -> None:
+    """The Secret that brokers beside ZooKeeper mount is meant for this quorum (`Malformed`, `KubeError`).
+
+    A person who may write config maps can write a contract, and name any Secret in it.
+    """
+    if contract.zookeeper is None or not contract.zookeeper.secret_name:
+        return
+    use = Use(reader=reader(quorum), where=f"ConfigMap {names.contract_name(quorum)}", annotation=USED_BY)
+    await check_use(kube, namespace, contract.zookeeper.secret_name, use)
 
 
 async def _token(kube: KubeApi, namespace: str, quorum: str) -> Knowable[token.Token]:
@@ -277,10 +307,12 @@ def _rivals(resource: Json, pools: Iterable[Json]) -> tuple[tuple[str, str], ...
     return tuple(sorted(found.items()))
 
 
-def _draining(name: str, records: Iterable[Json], contract: Knowable[Contract]) -> Knowable[frozenset[NodeID]]:
-    """The brokers of other pools that leave. A record that cannot be read may have some, if it is of this cluster."""
+def _of_others(
+    name: str, records: Iterable[Json], contract: Knowable[Contract], found_in: Callable[[PoolRecord], set[T]]
+) -> Knowable[frozenset[T]]:
+    """What the records of other pools have. One that cannot be read may have some, if it is of this cluster."""
     cluster_id = contract.value.cluster_id if isinstance(contract, Known) else ""
-    found: set[NodeID] = set()
+    found: set[T] = set()
     for item in records:
         record, fault, _ = _record(item)
         metadata = item["metadata"]
@@ -289,7 +321,7 @@ def _draining(name: str, records: Iterable[Json], contract: Knowable[Contract]) 
         if record is None and (metadata.get("annotations") or {}).get(CLUSTER_ID) in (None, cluster_id):
             return Unknown(reason=f"the record of another pool cannot be read: {fault}")
         if record is not None and record.cluster_id == cluster_id:
-            found |= {broker.node_id for broker in record.brokers if broker.leaving}
+            found |= found_in(record)
     return Known(value=frozenset(found))
 
 

@@ -9,8 +9,8 @@ last read. While something depends on it, one that is old is no answer.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kafka_quorum.api.features import METADATA
@@ -19,19 +19,31 @@ from kafka_quorum.model.conformance import conforms_to
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, POOL_PORT
+from kafka_quorum.model.names import (
+    LABEL_NODE,
+    OF_QUORUM,
+    POOL_PORT,
+    USED_BY,
+    brokers_tls_name,
+    operator_tls_name,
+    reader,
+)
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pools import LABEL_POOL, REPLICATION_TLS, broker_host
 from kafka_quorum.model.quorum import Endpoint, NodeVersions
 from kafka_quorum.model.registered import BrokerSeen, Settings
+from kafka_quorum.model.security import Secured
 from kafka_quorum.resources.podstatus import FINISHED, address, status_of
+from kafka_quorum.resources.secrets import texts_of
+from kafka_quorum.resources.security import tls_from
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.running import RunningSettings
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.key import ObjectKey
 from kit.kube.protocol import PODS, Json, KubeApi
-from kit.kube.secrets import read_secret
+from kit.kube.secrets import SECRETS, Use, read_secret
 from kit.parsing import Malformed, number
 
 logger = logging.getLogger(__name__)
@@ -161,7 +173,7 @@ class BrokerReads:
         known: Knowable[Mapping[NodeID, Knowable[Settings]]]
         try:
             items = await self._kube.list(PODS, desired.namespace, {OF_QUORUM: desired.name})
-            pods, nobody = _pods(items), not items and not _servers(situation)
+            pods, nobody = await self._pods(desired, items), not items and not _servers(situation)
             known = Known(value={}) if nobody else await self._settings(situation, pods)
         except (KubeError, KafkaError, Malformed) as error:
             known = Unknown(reason=str(error))
@@ -181,9 +193,8 @@ class BrokerReads:
         found: dict[NodeID, Knowable[Settings]] = {}
         if self._running is None or not (pods or bootstrap):
             return Unknown(reason="no broker of a pool has an address yet")
-        if pods:
-            servers = tuple(f"{pod.host}:{pod.port}" for pod in pods[:_BOOTSTRAP_MAX])
-            found |= await self._running.read(servers, {})
+        for servers, properties in _groups(pods):
+            found |= await self._running.read(servers, properties)
         if bootstrap:
             properties = await self._properties(situation)
             asked = await self._running.read(bootstrap, properties)
@@ -191,10 +202,31 @@ class BrokerReads:
         return Known(value=found)
 
     async def _properties(self, situation: Asked) -> dict[str, str]:
-        name = situation.desired.broker_access.secret_name
+        desired = situation.desired
+        name = desired.broker_access.secret_name
         if not name:
             return {}
-        return await read_secret(self._kube, situation.desired.namespace, name, "spec.brokerAccess")
+        use = Use(reader=reader(desired.name), where="spec.brokerAccess", annotation=USED_BY)
+        return await read_secret(self._kube, desired.namespace, name, use)
+
+    async def _pods(self, desired: Desired, items: list[Json]) -> tuple[Endpoint, ...]:
+        """The brokers of pools, as they are asked; with the operator's certificate where REPLICATION has TLS."""
+        namespace = desired.namespace
+        found = _pods(namespace, items)
+        if not any(pod.name for pod in found):
+            return found
+        trust, own = [
+            texts_of(await self._secret(namespace, name), desired.name)
+            for name in (brokers_tls_name(desired.name), operator_tls_name(desired.name))
+        ]
+        security = Secured(tls=tls_from(trust, own))
+        return tuple(replace(pod, security=security) if pod.name else pod for pod in found)
+
+    async def _secret(self, namespace: str, name: str) -> Json:
+        item = await self._kube.get(SECRETS, namespace, name)
+        if item is None:
+            raise Malformed(f"Secret {name} does not exist yet")
+        return item
 
     async def _versions(self, brokers: Brokers, pods: tuple[Endpoint, ...]) -> dict[NodeID, NodeVersions]:
         async def one(pod: Endpoint) -> tuple[NodeID, NodeVersions] | None:
@@ -237,8 +269,28 @@ def _following(situation: Asked, last: _Read | None) -> tuple[object, ...]:
     return tuple((one.node_id, conforms_to(situation.observed, one)[0]) for one in found)
 
 
-def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
-    """The replication listener of each pool broker that has an address.
+def _groups(pods: tuple[Endpoint, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    """Where brokers of pools are asked, and with what: those with TLS by their names, which are certified."""
+    plain = tuple(f"{pod.host}:{pod.port}" for pod in pods if not pod.name)
+    if plain:
+        yield plain[:_BOOTSTRAP_MAX], {}
+    secured = [pod for pod in pods if pod.name]
+    for pod in secured[:1]:
+        tls = pod.security.tls if isinstance(pod.security, Secured) else None
+        if tls is not None:
+            yield (
+                tuple(f"{each.name}:{each.port}" for each in secured[:_BOOTSTRAP_MAX]),
+                {
+                    "security.protocol": "SSL",
+                    "ssl.ca.pem": tls.ca,
+                    "ssl.certificate.pem": tls.certificate,
+                    "ssl.key.pem": tls.key,
+                },
+            )
+
+
+def _pods(namespace: str, items: list[Json]) -> tuple[Endpoint, ...]:
+    """The replication listener of each pool broker that has an address; with TLS, the name in its certificate, too.
 
     A pod that has ended, such as a formatter that was refused, still shows its address, which Kubernetes gives to
     another pod: it may be a broker of another cluster, and its answers would count for the brokers of these ids.
@@ -251,7 +303,10 @@ def _pods(items: list[Json]) -> tuple[Endpoint, ...]:
             node_id = NodeID(number(labels.get(LABEL_NODE)))
             ended = "deletionTimestamp" in item["metadata"] or status_of(item).get("phase") in FINISHED
             if ip and not ended:
-                found.append(Endpoint(node_id=node_id, host=ip, port=POOL_PORT))
+                annotations = item["metadata"].get("annotations") or {}
+                encrypted = annotations.get(REPLICATION_TLS) == "true"
+                name = broker_host(namespace, str(labels.get(LABEL_POOL)), node_id) if encrypted else ""
+                found.append(Endpoint(node_id=node_id, host=ip, port=POOL_PORT, name=name))
     return tuple(found)
 
 

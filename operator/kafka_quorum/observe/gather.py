@@ -30,6 +30,7 @@ from kafka_quorum.model.quorum import (
 )
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import quorum
+from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import kube_node_from, status_from
 from kafka_quorum.observe.snapshot import Snapshot
@@ -77,13 +78,17 @@ async def look(
     taken: Snapshot,
     memory: Memory,
     *,
-    port: int,
+    access: Access,
     clock: Clock,
 ) -> Look:
     """Ask every controller that may run about the quorum, and judge the answers."""
     taken_at_s = clock.monotonic()
-    endpoints = {endpoint.node_id: endpoint for pod in taken.pods if (endpoint := _endpoint(taken, pod, port))}
+    places = {pod.node_id: at for pod in taken.pods if (at := _endpoint(taken, pod, access)) is not None}
+    endpoints = {node_id: at.value for node_id, at in places.items() if isinstance(at, Known)}
     answers, versions = await _ask(endpoints, controllers)
+    for node_id, at in places.items():
+        if isinstance(at, Unknown):
+            answers[node_id], versions[node_id] = at, at
     timeouts = fetch_timeouts(taken.pods, taken.revisions)
     chosen = quorum.leader_of(answers, timeouts)
     if isinstance(chosen, Known) and clock.monotonic() - taken_at_s > _SLOW_S:
@@ -169,11 +174,12 @@ async def _check(controllers: Controllers, leader: Endpoint, step: FeatureStep) 
     return Known(value=StepCheck(allowed=True, words=""))
 
 
-def _endpoint(taken: Snapshot, pod: Pod, port: int) -> Endpoint | None:
+def _endpoint(taken: Snapshot, pod: Pod, access: Access) -> Knowable[Endpoint] | None:
+    """Where a controller is asked, and how; None for a pod that cannot answer."""
     if pod.role is not PodRole.KAFKA or not pod.ip or not pod.running:
         return None
     revision = next((revision for revision in taken.revisions if revision.name == pod.revision), None)
-    return Endpoint(node_id=pod.node_id, host=pod.ip, port=revision.runtime.listener.port if revision else port)
+    return access.endpoint(pod, revision.runtime.listener if revision else access.listener)
 
 
 async def _ask(

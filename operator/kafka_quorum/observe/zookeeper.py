@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kafka_quorum.errors import KafkaError
+from kafka_quorum.model import names
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
@@ -31,7 +32,7 @@ from kit.clock import Clock
 from kit.errors import KubeError
 from kit.key import ObjectKey
 from kit.kube.protocol import KubeApi
-from kit.kube.secrets import read_secret
+from kit.kube.secrets import Use, read_secret
 from kit.parsing import Malformed, number
 
 logger = logging.getLogger(__name__)
@@ -158,7 +159,7 @@ class KeeperReads:
         began_s = self._clock.monotonic()
         seen: Knowable[ZooKeeperSeen]
         try:
-            secret = await self._secret(desired.namespace, access)
+            secret = await self._secret(desired, access)
             assert self._edges.zookeepers is not None  # noqa: S101 - `look` has asked
             found = await self._edges.zookeepers.read(access, secret, rights=rights, states=True)
             seen = Known(value=found)
@@ -181,10 +182,11 @@ class KeeperReads:
         except Exception as error:  # noqa: BLE001 - it is logged there
             return _fault(key, error)
 
-    async def _secret(self, namespace: str, access: ZooKeeperAccess) -> ZooKeeperSecret:
+    async def _secret(self, desired: Desired, access: ZooKeeperAccess) -> ZooKeeperSecret:
         if not access.secret_name:
             return ZooKeeperSecret()
-        texts = await read_secret(self._kube, namespace, access.secret_name, "spec.zookeeper", KEYS)
+        use = Use(reader=names.reader(desired.name), where="spec.zookeeper", annotation=names.USED_BY)
+        texts = await read_secret(self._kube, desired.namespace, access.secret_name, use, KEYS)
         return secret_from(texts)
 
     async def _driver(self, observed: Observed, port: int) -> Knowable[DriverSeen]:

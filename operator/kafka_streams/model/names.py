@@ -20,6 +20,11 @@ ADOPT: Final = f"{GROUP}/adopt"
 _HASH: Final = "[0-9a-f]{10}"
 
 
+def reader(application: str) -> str:
+    """This application in the annotation of a Secret that it may use."""
+    return f"KafkaStreamsApplication/{application}"
+
+
 def record_name(application: str) -> str:
     """The ConfigMap that holds the record."""
     return f"{application}-streams"

@@ -7,13 +7,14 @@ from typing import Final, Protocol
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.brokers import MetadataAnswer, RegisteredBroker, TopicPartition
-from kafka_quorum.model.groups import LogEnd
+from kafka_quorum.model.groups import Committed, LogEnd
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint, NodeVersions
 from kafka_quorum.model.security import Security
 from kafka_quorum.wire.groups import Groups
 from kafka_streams.model.application import Desired
+from kafka_streams.model.group import GroupSeen
 from kafka_streams.model.membership import Group
 from kafka_streams.model.observed import Memory, Observed
 from kafka_streams.model.release import StreamsRelease
@@ -114,7 +115,26 @@ async def _group(groups: Groups, endpoints: tuple[Endpoint, ...], group_id: str)
         ends = await log_ends(groups, endpoint, partitions | assigned_to(seen.value), LogEnd.LATEST)
         if not ends or any(isinstance(end, Known) for end in ends.values()):
             break
-    return Known(value=group_from(seen.value, ends))
+    shown = await _settled(groups, endpoints, seen.value, partitions)
+    return Known(value=group_from(replace(seen.value, committed=shown), ends))
+
+
+async def _settled(
+    groups: Groups, endpoints: tuple[Endpoint, ...], seen: GroupSeen, partitions: set[TopicPartition]
+) -> Knowable[tuple[Committed, ...]]:
+    """The committed offsets. If an assigned partition has none, they are asked for again, after the ends.
+
+    Rights that came into effect between offsets and ends would make hidden offsets look like none.
+    """
+    if isinstance(seen.committed, Unknown) or assigned_to(seen) <= partitions:
+        return seen.committed
+    again = await look(groups, endpoints, seen.group_id)
+    if isinstance(again, Unknown):
+        return again
+    committed = again.value.committed
+    if isinstance(committed, Known) and {row.at for row in committed.value} != partitions:
+        return Unknown(reason="committed offsets of more or fewer partitions were shown during the look")
+    return committed
 
 
 async def _releases(edges: Edges, endpoints: tuple[Endpoint, ...]) -> Knowable[frozenset[StreamsRelease]]:

@@ -11,12 +11,14 @@ from pydantic import ValidationError
 
 from kafka_quorum.api.security import RULES, SecuritySpec
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured, Security, Tls
 from kafka_quorum.resources.security import CA_KEYS, CERTIFICATE_KEYS, SASL_KEYS, sasl_from, tls_from
 from kafka_quorum.wire.security import tls_of
+from kafka_streams.model.names import reader
 from kit.errors import KubeError, KubeRefused
 from kit.kube.protocol import Json, KubeApi
-from kit.kube.secrets import read_secret
+from kit.kube.secrets import Use, read_secret
 from kit.parsing import Malformed
 
 _TLS: Final = "spec.security.tls"
@@ -38,9 +40,9 @@ async def security(kube: KubeApi, namespace: str, resource: Json) -> Knowable[Se
         return Unknown(reason="spec.security is not valid: see the condition SpecAccepted")
     if spec.protocol == "PLAINTEXT":
         return Known(value=PLAINTEXT)
-    reader = _Reader(kube, namespace)
+    secrets = _Reader(kube, namespace, resource["metadata"]["name"])
     try:
-        return Known(value=Secured(tls=await reader.tls(spec), sasl=await reader.sasl(spec)))
+        return Known(value=Secured(tls=await secrets.tls(spec), sasl=await secrets.sasl(spec)))
     except _UnusableError as error:
         return Unknown(reason=str(error))
 
@@ -48,8 +50,8 @@ async def security(kube: KubeApi, namespace: str, resource: Json) -> Knowable[Se
 class _Reader:
     """Reads the Secrets of one namespace; `tls` and `sasl` raise `_UnusableError`."""
 
-    def __init__(self, kube: KubeApi, namespace: str) -> None:
-        self._kube, self._namespace = kube, namespace
+    def __init__(self, kube: KubeApi, namespace: str, application: str) -> None:
+        self._kube, self._namespace, self._application = kube, namespace, application
 
     async def tls(self, spec: SecuritySpec) -> Tls | None:
         if not spec.tls.ca_secret_name:
@@ -80,10 +82,11 @@ class _Reader:
             raise _unusable(spec.sasl.secret_name, _SASL, error) from None
 
     async def _read(self, name: str, where: str, keys: Sequence[str]) -> dict[str, str]:
+        use = Use(reader=reader(self._application), where=where, annotation=USED_BY)
         try:
-            return await read_secret(self._kube, self._namespace, name, where, keys)
+            return await read_secret(self._kube, self._namespace, name, use, keys)
         except Malformed as error:
-            raise _UnusableError(f"{error}: create it, or correct it") from None
+            raise _UnusableError(f"{error}") from None
         except KubeRefused as error:
             granted = "grant get on this Secret to the operator's service account"
             raise _UnusableError(f"Secret {name} of {where} was not read, {granted}: {error}") from None

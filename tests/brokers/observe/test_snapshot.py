@@ -1,11 +1,13 @@
 """The Kubernetes objects of a pool: what one round of requests finds, and what cannot be read or is not ours."""
 
+import base64
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.brokers.edges import REACHED, RECORD, api_server, contract_of, pod_name
+from tests.brokers.secured import SECRET, mutual
 from tests.brokers.values import (
     CLUSTER,
     NAMESPACE,
@@ -19,6 +21,7 @@ from tests.brokers.values import (
 )
 from tests.clocks import MovingClock
 from tests.kit.kube.recording import RecordingKube
+from tests.model.certificates import leaf
 
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
@@ -29,13 +32,18 @@ from kafka_brokers.observe.snapshot import Snapshot
 from kafka_brokers.resources.stored import record_object
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import controller
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.pods import DiskFound, Running, Waiting
 from kit.errors import KubeUnavailable
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, LEASES, PODS, REVISIONS, SERVICES, Json, ResourceType
+from kit.kube.secrets import SECRETS
+from kit.pki.material import keystore
 
 CLAIM = (CLAIMS.plural, "payments-1-d0-g1")
 REVISION = (REVISIONS.plural, revision().name)
 LEASE = (LEASES.plural, "events-disruption")
+MUTUAL = replace(REACHED, settings=mutual().settings, secrets=(SECRET,))
 
 
 async def taken(kube: RecordingKube) -> Snapshot:
@@ -138,6 +146,42 @@ async def test_a_contract_that_is_not_there_or_cannot_be_read() -> None:
     found = await taken(kube)
     assert isinstance(found.contract, Unknown)
     assert found.quorum == ""
+
+
+OWN = "events-brokers-tls.payments"
+
+
+async def test_which_keys_a_secret_has() -> None:
+    """The keys of the contract's Secret and the pool's are known, no value is kept; without a Secret none is asked."""
+    kube = api_server(contract=MUTUAL)
+    assert (await taken(kube)).secrets.keys == ((SECRET, Known(value=None)), (OWN, Known(value=None)))
+    kube.put(SECRETS, {"metadata": {"name": SECRET, "namespace": NAMESPACE}, "data": {"tls.key": "aGlkZGVu"}})
+    found = await taken(kube)
+    assert found.secrets.keys == ((SECRET, Known(value=frozenset({"tls.key"}))), (OWN, Known(value=None)))
+    assert "aGlkZGVu" not in repr(found)
+    kube.errors["get", SECRETS.plural] = KubeUnavailable("forbidden")
+    (_, keys), _ = (await taken(kube)).secrets.keys
+    assert isinstance(keys, Unknown)
+    assert (await taken(api_server())).secrets.keys == ()
+
+
+@pytest.mark.parametrize(
+    ("readers", "known"), [("", False), ("KafkaQuorum/other", False), ("KafkaQuorum/events", True)]
+)
+async def test_a_contract_names_only_a_secret_that_allows_its_quorum(readers: str, known: bool) -> None:  # noqa: FBT001
+    """A person who may write config maps can write a contract: brokers mount no Secret that is not meant for it."""
+    kube = api_server()
+    item = contract_of()
+    body = json.loads(item["data"]["contract.json"])
+    body["zookeeper"] = {"connect": "zk:2181", "secret_name": "somebody"}
+    item["data"]["contract.json"] = json.dumps(body)
+    kube.put(CONFIG_MAPS, item)
+    metadata = {"name": "somebody", "namespace": NAMESPACE, "annotations": {USED_BY: readers}}
+    kube.put(SECRETS, {"metadata": metadata, "data": {}})
+    found = (await taken(kube)).contract
+    assert isinstance(found, Known) == known, found
+    if isinstance(found, Unknown):
+        assert "Secret somebody of ConfigMap events-brokers does not exist, or its annotation" in found.reason
 
 
 # The record
@@ -424,3 +468,20 @@ async def test_a_spec_that_is_not_stored_yet_is_not_kept() -> None:
     assert not found.spec_kept
     assert found.accepted_spec == {"quorum": "events"}
     assert unasked(found).uid == UID
+
+
+async def test_for_which_names_the_certificates_are() -> None:
+    """Of the pool's own Secret the names of each file are known, and no key; what is no certificate has none."""
+    kube = api_server(contract=MUTUAL)
+    store = keystore(leaf(controller(NodeID(3000))))
+    name = "alpha-3000.alpha-controllers.kafka.svc"
+    texts = {"keystore-1.pem": store, "keystore-2.pem": "no certificate", "trust.pem": "x"}
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()} | {"keystore-3.pem": "%"}
+    kube.put(SECRETS, {"metadata": {"name": OWN, "namespace": NAMESPACE}, "data": data})
+    found = (await taken(kube)).secrets
+    assert dict(found.certified) == {
+        "keystore-1.pem": frozenset({name, f"{name}.cluster.local"}),
+        "keystore-2.pem": frozenset(),
+        "keystore-3.pem": frozenset(),
+    }
+    assert store.splitlines()[1] not in repr(found)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from tests.kit.kube.recording import RecordingKube
-from tests.streams.cluster import NAMESPACE, Cluster
+from tests.streams.cluster import NAME, NAMESPACE, Cluster
 
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured
 from kafka_streams.observe.security import security
@@ -25,7 +26,8 @@ MUTUAL: Json = {"protocol": "SSL", "tls": {"caSecretName": "trust", "certificate
 def secret(name: str, **keys: str) -> Json:
     """A Secret; `_` in the name of a key stands for a dot."""
     data = {key.replace("_", "."): base64.b64encode(text.encode()).decode() for key, text in keys.items()}
-    return {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data}
+    annotations = {USED_BY: f"KafkaQuorum/other, KafkaStreamsApplication/{NAME}"}
+    return {"metadata": {"name": name, "namespace": NAMESPACE, "annotations": annotations}, "data": data}
 
 
 class Kube(RecordingKube):
@@ -50,7 +52,8 @@ def having(*secrets: Json) -> Kube:
 
 async def read(kube: Kube, spec: Json | None) -> Any:  # noqa: ANN401 - Known or Unknown
     """What is read for a spec."""
-    return await security(kube, NAMESPACE, {"spec": {} if spec is None else {"security": spec}})
+    found = {} if spec is None else {"security": spec}
+    return await security(kube, NAMESPACE, {"metadata": {"name": NAME}, "spec": found})
 
 
 async def refusal(kube: Kube, spec: Json) -> str:
@@ -154,7 +157,12 @@ async def test_pem_that_cannot_be_used(pem: dict[str, str]) -> None:
 
 async def test_secrets_that_cannot_be_read() -> None:
     """A Secret that is missing, may not be read, is no text, or cannot be asked for is Unknown, with what to do."""
-    assert "Secret user of spec.security.sasl does not exist: create it" in await refusal(having(), SASL)
+    missing = await refusal(having(), SASL)
+    assert "Secret user of spec.security.sasl does not exist, or its annotation" in missing
+    for readers in ("", f"KafkaQuorum/{NAME}", f"KafkaStreamsApplication/{NAME}-2", "*"):
+        others = secret("user", username="ada", password=PASSWORD)
+        others["metadata"]["annotations"] = {USED_BY: readers}
+        assert await refusal(having(others), SASL) == missing, readers
     binary = secret("user")
     binary["data"] = {"username": "/w==", "password": "!"}
     assert "no text" in await refusal(having(binary), SASL)
@@ -217,7 +225,7 @@ async def test_nothing_moves_without_its_secret() -> None:
     await cluster.run(10)
     status, reason, message = ready(cluster)
     assert (status, reason) == ("Unknown", "GroupUnknown")
-    assert "Secret user of spec.security.sasl does not exist: create it" in message
+    assert "Secret user of spec.security.sasl does not exist, or its annotation" in message
     assert (cluster.asked, cluster.stops) == ([], [])
     cluster.kube.put(SECRETS, secret("user", username="ada", password="another"))  # noqa: S106 - a test's own
     await cluster.run(120)

@@ -82,6 +82,19 @@ async def test_a_topic_that_is_hidden() -> None:
             assert f"partition {TOO if shown else IN}" in known.reason
 
 
+async def test_a_right_that_comes_during_the_look() -> None:
+    """Offsets that were hidden when they were asked for, of a topic that is shown afterwards, are unknown."""
+    groups = brokers(IN, TOO, committed=(IN,), state=GroupState.STABLE)
+    first, both = (tuple(Committed(at=at, offset=7) for at in some) for some in ((IN,), (IN, TOO)))
+    groups.say("committed", first, both)
+    group = await group_of(groups)
+    for known in (group.committed, group.ends):
+        assert isinstance(known, Unknown)
+        assert "during the look" in known.reason
+    groups.say("committed", both)
+    assert (await group_of(groups)).committed == Known(value={("in", 0): 7, ("too", 0): 7})
+
+
 async def test_a_broker_of_the_bootstrap_list_that_is_away() -> None:
     """The next one says who leads the partitions, and what all brokers run."""
     groups = brokers(IN, TOO, committed=(IN,), state=GroupState.STABLE)

@@ -1,0 +1,73 @@
+"""How the operator reaches the controllers of one quorum: the protocol of their listener, trust, and its own leaf."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import ControllerListener, Protocol
+from kafka_quorum.model.ids import Member, NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.pods import Pod
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured, Security, Tls
+from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
+from kit.pki.leaf import Leaf
+
+NO_USERS: Final = "the users of the controllers' listener are not made yet"
+NO_LEAF: Final = "the operator's own certificate is not made yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How the operator reaches the controllers of one quorum. Nothing shows its key.
+
+    `listener` is that of a controller whose revision is not known. `trust` has every authority that may have signed.
+    """
+
+    namespace: str
+    quorum: str
+    listener: ControllerListener
+    trust: str = ""
+    leaf: Leaf | None = field(default=None, repr=False)
+    password: str = field(default="", repr=False)
+    why: str = NO_LEAF
+
+    def endpoint(self, pod: Pod, listener: ControllerListener) -> Knowable[Endpoint]:
+        """Where this listener of a running controller answers, and how; Unknown without what it needs."""
+        security = self.security(listener.protocol)
+        if isinstance(security, Unknown):
+            return security
+        name = "" if security.value == PLAINTEXT else self._name(pod.node_id)
+        at = Endpoint(node_id=pod.node_id, host=pod.ip, port=listener.port, security=security.value, name=name)
+        return Known(value=at)
+
+    def security(self, protocol: Protocol) -> Knowable[Security]:
+        """How a connection with this protocol is secured."""
+        if protocol is Protocol.PLAINTEXT:
+            return Known(value=PLAINTEXT)
+        if self.leaf is None or not self.trust:
+            return Unknown(reason=self.why)
+        if protocol is Protocol.SASL_SSL:
+            return self._logged_in()
+        tls = Tls(ca=self.trust, certificate=self.leaf.chain_pem, key=self.leaf.key.pem)
+        return Known(value=Secured(tls=tls))
+
+    def _logged_in(self) -> Knowable[Security]:
+        if not self.password:
+            return Unknown(reason=NO_USERS)
+        user = Sasl(mechanism=Mechanism.PLAIN, username=OPERATOR_USER, password=self.password)
+        return Known(value=Secured(tls=Tls(ca=self.trust), sasl=user))
+
+    def _name(self, node_id: NodeID) -> str:
+        return names.host_name(self.namespace, Member(self.quorum, node_id))
+
+    def of(self, at: Endpoint, pods: tuple[Pod, ...], revisions: tuple[Revision, ...]) -> Endpoint:
+        """The same endpoint of a plan, which has no keys, as it is reached: by the pod that has this address."""
+        pod = next((each for each in pods if (each.node_id, each.ip) == (at.node_id, at.host)), None)
+        made = next((each for each in revisions if pod is not None and each.name == pod.revision), None)
+        if pod is None or made is None:
+            return at
+        listener = next((each for each in made.runtime.listeners if each.port == at.port), made.runtime.listener)
+        found = self.endpoint(pod, listener)
+        return found.value if isinstance(found, Known) else at

@@ -1,0 +1,257 @@
+"""Certificates of another issuer: which Secrets have them, and what is wrong with what they have.
+
+Everything is checked here, before a plan sees it, so a pod gets nothing that Kafka or Java refuses later. A Secret that
+the spec names must list the quorum in its annotation: the operator copies none that its user may not read. One that
+cert-manager fills must prove that it was filled for a Certificate of this quorum.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from kafka_quorum.model import names
+from kafka_quorum.model.certified import dns_names, holders, subject
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, RequestSeen, Role, Source
+from kafka_quorum.model.observed import Revision, revision_named
+from kafka_quorum.model.trust import IssuerKind
+from kafka_quorum.observe.requested import Asked, filled
+from kafka_quorum.observe.unread import unread
+from kafka_quorum.resources.secrets import sentence, source_of
+from kit.errors import KubeError
+from kit.kube.protocol import KubeApi
+from kit.kube.secrets import Use, read_secret
+from kit.parsing import Malformed
+from kit.pki.bundle import Bundle, read_trust
+from kit.pki.faults import Place
+from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
+from kit.pki.names import NoPrincipal
+
+WHERE: Final = "spec.security.controllers.issuer"
+_LEAF_KEYS: Final = ("tls.crt", "tls.key")
+_TRUST_KEYS: Final = ("ca.crt",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What another issuer gave. `operator` is the operator's own leaf, which nothing shows.
+
+    `refused` are the sentences of what was read and is not used. `pending` and `requests` are as in `Material`.
+    """
+
+    sources: tuple[tuple[Holder, Knowable[Source]], ...]
+    refused: tuple[str, ...]
+    operator: Leaf | None = field(default=None, repr=False)
+    pending: frozenset[Holder] = frozenset()
+    requests: tuple[tuple[Holder, Knowable[RequestSeen | None]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the certificates in use have, which those that follow must keep. Empty while none is in use."""
+
+    subjects: Mapping[Holder, str]
+    dns_names: Mapping[Holder, frozenset[str]]
+
+
+NOTHING: Final = Before(subjects={}, dns_names={})
+
+
+def before(leafs: Iterator[tuple[Holder, LeafSeen]]) -> Before:
+    """What these leafs have."""
+    known = [(holder, leaf.certificate) for holder, leaf in leafs]
+    return Before(
+        subjects={holder: one.subject for holder, one in known},
+        dns_names={holder: frozenset(f"DNS:{name}" for name in one.dns_names) for holder, one in known},
+    )
+
+
+def is_in_use(revisions: tuple[Revision, ...], record: IdentityRecord) -> bool:
+    """Whether controllers have certificates: one that follows must be one that they can load."""
+    if record.phase is not BootstrapPhase.STARTED:
+        return False
+    applied = revision_named(revisions, record.applied_revision)
+    return applied is None or applied.runtime.encrypted
+
+
+def other_issuer(material: Material, desired: Desired) -> str:
+    """Why no certificate is replaced: those in use are of another kind of issuer. Empty if they are not."""
+    wanted = desired.trust.issuer.kind
+    used = sorted({leaf.issuer.value for _, leaf in material.known_leafs() if leaf.issuer is not wanted})
+    if not used:
+        return ""
+    return (
+        f"{WHERE}.type cannot change while certificates of {', '.join(used)} are in use: give it this type again, or "
+        "move to a listener with PLAINTEXT first"
+    )
+
+
+def trusted_first(revisions: tuple[Revision, ...], record: IdentityRecord) -> tuple[str, ...]:
+    """The bundles by which the authority of a leaf is found before all others: what servers trust in this stage."""
+    reached = record.migration
+    if reached is not None and reached.trust is not None:
+        both = (reached.trust.before, reached.trust.after)
+        return both[::-1] if record.overlay.signed_by_new else both
+    applied = revision_named(revisions, record.applied_revision)
+    return () if applied is None else (applied.runtime.trust,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A sentence about what was read and is not used."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """What one round of requests is judged by. `known` are the authorities that servers trust, now and next."""
+
+    desired: Desired
+    before: Before
+    known: tuple[Bundle, ...]
+    now: datetime
+
+
+async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[Knowable[str], str]:
+    """The bundle of the issuer's Secret in canonical PEM; and the sentence if it is not used."""
+    name = desired.trust.issuer.trust_secret
+    texts = await _texts(kube, desired, name, _TRUST_KEYS)
+    if isinstance(texts, Unknown):
+        return texts, ""
+    if isinstance(texts, _Refused):
+        return Unknown(reason=texts.words), texts.words
+    found = read_trust(texts.get("ca.crt", ""), Place(owner=f"Secret {name}", key="ca.crt"), now)
+    if isinstance(found, Bundle):
+        return Known(value=found.pem), ""
+    return Unknown(reason=sentence(found)), sentence(found)
+
+
+async def read_leafs(
+    kube: KubeApi, desired: Desired, record: IdentityRecord, in_use: Before, known: tuple[Bundle, ...], now: datetime
+) -> Given:
+    """The leafs of the issuer's Secrets, judged. The bundle is read before, because it is part of `known`."""
+    looked = _Looked(desired=desired, before=in_use, known=known, now=now)
+    if desired.trust.issuer.kind is IssuerKind.CERT_MANAGER:
+        return await _requested(kube, looked, holders(record))
+    served: dict[str, list[Holder]] = {}
+    for holder in holders(record):
+        served.setdefault(_secret(desired, holder), []).append(holder)
+    texts = await asyncio.gather(*(_texts(kube, desired, name, _LEAF_KEYS) for name in served))
+    found = {
+        holder: _judged(answer, looked, _of_role(listed, holder.role), name)
+        for (name, listed), answer in zip(served.items(), texts, strict=True)
+        for holder in listed
+    }
+    return _given(found)
+
+
+async def _requested(kube: KubeApi, looked: _Looked, listed: tuple[Holder, ...]) -> Given:
+    """The same with cert-manager, which has a Secret for each holder."""
+    asked = await asyncio.gather(*(filled(kube, looked.desired, holder) for holder in listed))
+    found = {
+        holder: _judged(_filled(one), looked, (holder,), holder.request(looked.desired.name))
+        for holder, one in zip(listed, asked, strict=True)
+    }
+    given = _given(found)
+    rows = list(zip(listed, asked, strict=True))
+    return Given(
+        sources=given.sources,
+        refused=given.refused,
+        operator=given.operator,
+        pending=frozenset(holder for holder, one in rows if one.pending),
+        requests=tuple((holder, one.request) for holder, one in rows),
+    )
+
+
+def _filled(asked: Asked) -> dict[str, str] | Unknown | _Refused:
+    if asked.refused:
+        return _Refused(asked.refused)
+    return asked.texts if isinstance(asked.texts, Unknown) else asked.texts.value
+
+
+def _given(found: Mapping[Holder, tuple[Source, Leaf] | Unknown | _Refused]) -> Given:
+    own = found.get(OPERATOR)
+    refused = dict.fromkeys(answer.words for answer in found.values() if isinstance(answer, _Refused))
+    return Given(
+        sources=tuple((holder, _known(answer)) for holder, answer in found.items()),
+        refused=tuple(refused),
+        operator=own[1] if isinstance(own, tuple) else None,
+    )
+
+
+def _secret(desired: Desired, holder: Holder) -> str:
+    """Which Secret has the leaf of this holder."""
+    issuer = desired.trust.issuer
+    if holder == OPERATOR:
+        return issuer.operator_secret
+    return issuer.brokers_secret if holder == BROKERS else issuer.controllers_secret
+
+
+def _of_role(listed: list[Holder], role: str) -> tuple[Holder, ...]:
+    return tuple(holder for holder in listed if holder.role == role)
+
+
+def _known(answer: tuple[Source, Leaf] | Unknown | _Refused) -> Knowable[Source]:
+    if isinstance(answer, tuple):
+        return Known(value=answer[0])
+    return answer if isinstance(answer, Unknown) else Unknown(reason=answer.words)
+
+
+async def _texts(
+    kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...]
+) -> dict[str, str] | Unknown | _Refused:
+    """The texts of a Secret; Unknown if it could not be read."""
+    use = Use(reader=names.reader(desired.name), where=WHERE, annotation=names.USED_BY)
+    try:
+        return await read_secret(kube, desired.namespace, name, use, keys)
+    except Malformed as error:
+        return _Refused(str(error))
+    except KubeError as error:
+        return unread(name, error)
+
+
+def _judged(
+    texts: dict[str, str] | Unknown | _Refused, looked: _Looked, listed: tuple[Holder, ...], name: str
+) -> tuple[Source, Leaf] | Unknown | _Refused:
+    """The leaf in these texts for all of these holders, of one role; or the sentence why it is not used."""
+    if not isinstance(texts, dict):
+        return texts
+    files = LeafFiles(owner=f"Secret {name}", tls_crt=texts.get("tls.crt", ""), tls_key=texts.get("tls.key", ""))
+    leaf = read_leaf(files, _expected(looked, listed))
+    if not isinstance(leaf, Leaf):
+        return _Refused(sentence(leaf))
+    try:
+        _ = leaf.certificate.principal
+    except NoPrincipal as error:
+        return _Refused(f"tls.crt of Secret {name} has a subject that cannot be a user of Kafka ({error}): correct it")
+    source = source_of(name, leaf, *looked.known)
+    if not source.authority:
+        trust = looked.desired.trust.issuer.trust_secret
+        words = f"is of an authority that ca.crt of Secret {trust} does not have: put that authority there first"
+        return _Refused(f"tls.crt of Secret {name} {words}")
+    return source, leaf
+
+
+def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
+    """What a leaf of these holders must be good for. Brokers and the operator are clients only.
+
+    Of cert-manager the operator asks for a subject: another one is not what was asked for.
+    """
+    desired, role = looked.desired, listed[0].role
+    controllers = role == Role.CONTROLLERS.value
+    asked = desired.trust.issuer.kind is IssuerKind.CERT_MANAGER
+    used = next((looked.before.subjects[one] for one in listed if one in looked.before.subjects), None)
+    kept = (looked.before.dns_names.get(one, frozenset()) for one in listed if controllers)
+    return Expected(
+        now=looked.now,
+        server=controllers,
+        client=True,
+        names=tuple(name for one in listed for name in dns_names(desired, one)),
+        subject=subject(desired, role).principal if asked else used,
+        earlier_names=frozenset().union(*kept),
+    )

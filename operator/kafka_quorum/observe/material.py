@@ -1,0 +1,304 @@
+"""Which certificates the Secrets of a quorum have, and which ones its listeners serve.
+
+Secrets are read by name. What they show without keys is the `Material` of a look; the operator's own key stays in
+`Access`, with which it reaches the controllers. Listeners are asked beside the looks, because a server may be silent: a
+look has the last answers. One is asked again each minute, and after some seconds while it serves another certificate
+than its Secret has.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import ReloadListener
+from kafka_quorum.model.bundles import bundle_of, together
+from kafka_quorum.model.certified import holders, needs_certificates, sasl_listeners
+from kafka_quorum.model.desired import ControllerListener, Desired, Runtime
+from kafka_quorum.model.handshakes import Served
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import (
+    OPERATOR,
+    Holder,
+    LeafSeen,
+    Material,
+    OwnAuthorities,
+    Shown,
+    UsersSeen,
+    controller,
+)
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.plan import Outcome
+from kafka_quorum.model.pods import Pod
+from kafka_quorum.model.pools import PoolSeen
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.observe.access import NO_LEAF, Access
+from kafka_quorum.observe.given import NOTHING, before, is_in_use, other_issuer, read_bundle, read_leafs, trusted_first
+from kafka_quorum.observe.pools import pools_of
+from kafka_quorum.observe.probing import Probe, Probes, given_probe, probe_of
+from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.observe.unread import unread
+from kafka_quorum.resources.secrets import authorities_from, leaf_from
+from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
+from kafka_quorum.resources.users import users_from
+from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, KubeApi
+from kit.kube.secrets import SECRETS
+from kit.parsing import Malformed
+from kit.pki.bundle import Bundle
+from kit.pki.leaf import Leaf
+
+logger = logging.getLogger(__name__)
+EVERY_S: Final = 60.0
+SOON_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """Secrets as one round of requests found them. It is used as long as the other objects of that look are."""
+
+    taken: Snapshot
+    desired: Desired
+    material: Material
+    access: Access
+    probe: Probe | None
+
+
+class MaterialReads:
+    """Reads Secrets in a look, and asks listeners beside it. Nothing here outlives the process."""
+
+    def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers) -> None:
+        """Nothing is read yet."""
+        self._kube, self._clock, self._controllers = kube, clock, controllers
+        self._probes = Probes(clock, controllers)
+        self._last: dict[ObjectKey, _Read] = {}
+        self._shown: dict[ObjectKey, dict[tuple[int, str], Shown]] = {}
+        self._begun_s: dict[tuple[ObjectKey, int, str], float] = {}
+        self._tasks: dict[tuple[ObjectKey, int, str], asyncio.Task[None]] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        """The resource is gone."""
+        self._last.pop(key, None)
+        self._shown.pop(key, None)
+        self._probes.forget(key)
+        for begun in [each for each in self._begun_s if each[0] == key]:
+            del self._begun_s[begun]
+        for asked in [each for each in self._tasks if each[0] == key]:
+            self._tasks.pop(asked).cancel()
+
+    def access(self, key: ObjectKey, observed: Observed) -> Callable[[Endpoint], Endpoint]:
+        """How an endpoint of a plan is reached, by the last look."""
+        last = self._last.get(key)
+        if last is None:
+            return lambda at: at
+        return lambda at: last.access.of(at, observed.pods, observed.revisions)
+
+    async def look(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> tuple[Material | None, Access]:
+        """The certificates of this quorum, None if it needs none; and how its controllers are reached."""
+        bare = Access(namespace=key.namespace, quorum=key.name, listener=desired.runtime.listener)
+        record = taken.record
+        encrypted = any(each.runtime.encrypted for each in taken.revisions)
+        if record is None or not (encrypted or needs_certificates(desired, record)):
+            return None, bare
+        last = self._last.get(key)
+        pools: Knowable[tuple[PoolSeen, ...]] = Known(value=())  # another issuer gives them none
+        if desired.trust.issuer.own:
+            pools = await pools_of(self._kube, desired.namespace, desired.name)
+        if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
+            last = await self._read(taken, desired, record, bare, pools)
+            self._last[key] = last
+        self._ask(key, taken, last)
+        shown = self._shown.setdefault(key, {})
+        self._probes.ask(key, taken.pods, taken.revisions, last.probe)
+        answers = tuple(shown[each] for each in sorted(shown))
+        return replace(last.material, shown=answers, probed=self._probes.found(key)), last.access
+
+    def reloads(self, key: ObjectKey, outcomes: Iterable[Outcome]) -> None:
+        """Listeners that were asked to load their certificate again: what they showed before is no reason any more."""
+        shown = self._shown.get(key, {})
+        for outcome in outcomes:
+            match outcome.action:
+                case ReloadListener(node_id=node_id, listener=listener):
+                    place = (node_id, listener)
+                    if place in shown:
+                        shown[place] = replace(shown[place], fresh=False)
+                    self._begun_s[key, *place] = self._clock.monotonic()
+                case _:
+                    pass
+
+    async def _read(
+        self,
+        taken: Snapshot,
+        desired: Desired,
+        record: IdentityRecord,
+        bare: Access,
+        pools: Knowable[tuple[PoolSeen, ...]],
+    ) -> _Read:
+        listed = holders(record, pools.value if isinstance(pools, Known) else ())
+        secret_names = [names.authority_name(desired.name), *(one.secret(desired.name) for one in listed)]
+        items = await asyncio.gather(*(self._get(desired.namespace, name) for name in secret_names))
+        runtimes = [each.runtime for each in taken.revisions]
+        users, password = _users(await self._users(desired, record, runtimes), desired)
+        own, own_trust = _own(items[0], desired)
+        bundle, wrong = await self._bundle(desired)
+        given_trust = bundle.value if isinstance(bundle, Known) else ""
+        change = None if record.migration is None else record.migration.trust
+        changing = () if change is None else (change.before, change.after)
+        trust = together(own_trust, given_trust, *(each.trust for each in runtimes), *changing)
+        used = tuple(map(bundle_of, trusted_first(taken.revisions, record)))
+        known = (*used, bundle_of(trust))
+        leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
+        access = replace(bare, trust=trust, password=password)
+        for holder, item in zip(listed, items[1:], strict=True):
+            seen, leaf = _leaf(item, desired, holder, known)
+            leafs.append((holder, seen))
+            if holder == OPERATOR:
+                why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
+                access = replace(access, leaf=leaf, why=why)
+        material = Material(own=own, leafs=tuple(leafs), users=users, pools=pools)
+        in_use = is_in_use(taken.revisions, record)
+        if in_use and (other := other_issuer(material, desired)):
+            material = replace(
+                material, own=Unknown(reason=other), given_trust=Unknown(reason=other), other_issuer=True
+            )
+            return _Read(taken=taken, desired=desired, material=material, access=access, probe=None)
+        now = self._clock.now()
+        if desired.trust.issuer.own:
+            probe = probe_of(items[0], desired, record, access, now)
+            return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
+        kept = before(material.known_leafs()) if in_use else NOTHING
+        given = await read_leafs(self._kube, desired, record, kept, (*used, bundle_of(given_trust)), now)
+        refused = tuple(filter(None, (wrong, *given.refused)))
+        material = replace(
+            material,
+            given_trust=bundle,
+            sources=given.sources,
+            refused=refused,
+            pending=given.pending,
+            requests=given.requests,
+        )
+        probe = given_probe(given.operator, record, access)
+        return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
+
+    async def _bundle(self, desired: Desired) -> tuple[Knowable[str], str]:
+        """What the issuer's Secret says that everybody shall trust, and what is wrong with it."""
+        if desired.trust.issuer.own:
+            return Unknown(reason=""), ""
+        return await read_bundle(self._kube, desired, self._clock.now())
+
+    async def _users(self, desired: Desired, record: IdentityRecord, runtimes: list[Runtime]) -> Knowable[Json | None]:
+        """The Secret with users, if a listener has any."""
+        if not sasl_listeners(desired, record, runtimes):
+            return Known(value=None)
+        return await self._get(desired.namespace, names.users_name(desired.name))
+
+    async def _get(self, namespace: str, name: str) -> Knowable[Json | None]:
+        """A Secret, None if there is none; Unknown if it cannot be read."""
+        try:
+            return Known(value=await self._kube.get(SECRETS, namespace, name))
+        except KubeError as error:
+            return unread(name, error)
+
+    def _ask(self, key: ObjectKey, taken: Snapshot, read: _Read) -> None:
+        """Begin the handshakes that are due, and forget containers that do not run any more."""
+        revisions = {each.name: each for each in taken.revisions}
+        present: set[tuple[int, str]] = set()
+        shown, now_s = self._shown.setdefault(key, {}), self._clock.monotonic()
+        for pod in taken.pods:
+            made = revisions.get(pod.revision)
+            if made is None or not pod.serves or not pod.ip:
+                continue
+            for listener in _encrypted(made):
+                place: tuple[int, str] = (pod.node_id, listener.name)
+                present.add(place)
+                last = shown.get(place)
+                if last is not None and last.instance != pod.instance:
+                    shown.pop(place)
+                    last = None
+                pause_s = EVERY_S if last is not None and _as_stored(read.material, last) else SOON_S
+                if now_s - self._begun_s.get((key, *place), -EVERY_S) < pause_s:
+                    continue
+                at = read.access.endpoint(pod, listener)
+                task = self._tasks.get((key, *place))
+                if isinstance(at, Known) and (task is None or task.done()):
+                    self._begun_s[key, *place] = now_s
+                    self._tasks[key, *place] = asyncio.create_task(self._shake(key, pod, listener, at.value))
+        for place in set(shown) - present:
+            del shown[place]
+
+    async def _shake(self, key: ObjectKey, pod: Pod, listener: ControllerListener, at: Endpoint) -> None:
+        with contextlib.suppress(KafkaError):
+            found = await self._controllers.handshake(at)
+            self._shown.setdefault(key, {})[pod.node_id, listener.name] = Shown(
+                node_id=pod.node_id,
+                listener=listener.name,
+                handshake=found,
+                at_s=self._clock.monotonic(),
+                instance=pod.instance,
+            )
+
+
+def _users(item: Knowable[Json | None], desired: Desired) -> tuple[Knowable[UsersSeen | None], str]:
+    """The users, and the operator's password."""
+    if isinstance(item, Unknown):
+        return item, ""
+    if item.value is None:
+        return Known(value=None), ""
+    try:
+        seen, passwords = users_from(item.value, desired.name)
+    except Malformed as error:
+        return Unknown(reason=f"{error}"), ""
+    return Known(value=seen), passwords[OPERATOR_USER]
+
+
+def _own(item: Knowable[Json | None], desired: Desired) -> tuple[Knowable[OwnAuthorities], str]:
+    """The quorum's own authorities, and both in PEM."""
+    if not desired.trust.issuer.own:
+        return Unknown(reason=""), ""
+    if isinstance(item, Unknown):
+        return item, ""
+    if item.value is None:
+        return Known(value=OwnAuthorities()), ""
+    try:
+        seen = authorities_from(item.value, desired).seen
+    except Malformed as error:
+        return Unknown(reason=f"{error}"), ""
+    both = (seen.present, seen.following)
+    return Known(value=seen), "".join(each.pem for each in both if each is not None)
+
+
+def _leaf(
+    item: Knowable[Json | None], desired: Desired, holder: Holder, known: tuple[Bundle, ...]
+) -> tuple[Knowable[LeafSeen | None], Leaf | None]:
+    if isinstance(item, Unknown):
+        return item, None
+    if item.value is None:
+        return Known(value=None), None
+    try:
+        return _as_known(*leaf_from(item.value, desired, holder, *known))
+    except Malformed as error:
+        return Unknown(reason=f"{error}"), None
+
+
+def _as_known(seen: LeafSeen, leaf: Leaf) -> tuple[Knowable[LeafSeen | None], Leaf]:
+    return Known(value=seen), leaf
+
+
+def _encrypted(made: Revision) -> Iterable[ControllerListener]:
+    return (each for each in made.runtime.listeners if each.protocol.encrypted)
+
+
+def _as_stored(material: Material, shown: Shown) -> bool:
+    """Whether a listener served the certificate that its Secret has."""
+    seen, found = material.leaf(controller(shown.node_id)), shown.handshake
+    if not isinstance(seen, Known) or seen.value is None or not isinstance(found, Served):
+        return False
+    return found.leaf.sha256 == seen.value.certificate.sha256

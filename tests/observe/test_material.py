@@ -1,0 +1,224 @@
+"""How Secrets with certificates are read, how controllers are reached, and when listeners are asked."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.kit.kube.recording import RecordingKube
+from tests.model.certificates import LISTENER, authority, leaf, leaf_seen, recorded, secured, served, wanted
+from tests.model.values import IDS, NAME, NAMESPACE, NOW_S, at_rest, desired, permit, revision, running
+from tests.observe.test_gather import StillClock, api_server, snapshot
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.model import permit as permits
+from kafka_quorum.model.actions import ReloadListener
+from kafka_quorum.model.certified import holders
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import OPERATOR, Material, controller
+from kafka_quorum.model.plan import Outcome
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import PLAINTEXT, Secured
+from kafka_quorum.observe.material import EVERY_S, SOON_S, MaterialReads
+from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
+from kit.errors import KubeRefused
+from kit.key import ObjectKey
+from kit.kube.protocol import Json
+from kit.kube.secrets import SECRETS
+
+KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
+TRUST = authority().certificate.pem
+SECOND = controller(IDS[1])
+
+
+class MovingClock(StillClock):
+    """A clock that a test moves."""
+
+    at_s = 1000.0
+
+    def monotonic(self) -> float:
+        """The test's seconds."""
+        return self.at_s
+
+
+def stored(body: Json) -> Json:
+    """A Secret as the API server has it."""
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": "40", "uid": body["metadata"]["name"]}}
+
+
+def with_secrets() -> RecordingKube:
+    """An API server with every Secret of the quorum."""
+    kube = RecordingKube()
+    kube.put(SECRETS, stored(authorities_object(wanted(), f"{NAME}-ca", StoredAuthorities(present=authority()))))
+    for holder in holders(recorded()):
+        kube.put(SECRETS, stored(leaf_object(wanted(), holder, leaf(holder), TRUST, 1, None, 0)))
+    return kube
+
+
+async def a_look() -> Snapshot:
+    """The other objects of a quorum with SSL."""
+    pods = at_rest(recorded()).pods
+    return replace(await snapshot(api_server()), record=recorded(), revisions=(revision(secured()),), pods=pods)
+
+
+async def asked(reads: MaterialReads, taken: Snapshot) -> Material:
+    """The certificates of a look, after what it began has ended."""
+    found, _ = await reads.look(KEY, taken, wanted())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert found is not None
+    return found
+
+
+async def test_a_quorum_without_encryption_reads_no_secret() -> None:
+    """Nothing is read, and endpoints are plain."""
+    kube = RecordingKube()
+    taken = replace(await snapshot(api_server()), record=running())
+    found, access = await MaterialReads(kube, MovingClock(), AnsweringControllers()).look(KEY, taken, desired())
+    assert (found, kube.calls) == (None, [])
+    at = access.endpoint(at_rest().pods[0], desired().runtime.listener)
+    assert isinstance(at, Known)
+    assert at.value.security == PLAINTEXT
+
+
+async def test_secrets_are_read_by_name() -> None:
+    """Each Secret is read by its name and none is listed, unlike pools; the look has everything, and no key."""
+    kube = with_secrets()
+    found = await asked(MaterialReads(kube, MovingClock(), AnsweringControllers()), await a_look())
+    assert {(call.verb, call.plural) for call in kube.calls} == {("get", "secrets"), ("list", "kafkabrokerpools")}
+    assert isinstance(found.own, Known)
+    assert [holder for holder, _ in found.known_leafs()] == list(holders(recorded()))
+    for secret in (authority(), leaf(SECOND), leaf(OPERATOR)):
+        assert secret.key.pem.splitlines()[1] not in repr(found)
+
+
+async def test_a_missing_secret_and_one_that_cannot_be_read_differ() -> None:
+    """A Secret that does not exist is known to be missing; without the right it is unknown, with the way out."""
+    kube = with_secrets()
+    del kube.objects["secrets", "alpha-3001-tls"]
+    found = await asked(MaterialReads(kube, MovingClock(), AnsweringControllers()), await a_look())
+    assert found.leaf(SECOND) == Known(value=None)
+    refusing = RecordingKube(errors={("get", "secrets"): KubeRefused("forbidden")})
+    refused = await asked(MaterialReads(refusing, MovingClock(), AnsweringControllers()), await a_look())
+    seen = refused.leaf(SECOND)
+    assert isinstance(seen, Unknown)
+    assert "Grant get on Secrets" in seen.reason
+    assert isinstance(refused.own, Unknown)
+
+
+async def test_controllers_are_reached_by_the_operators_own_leaf() -> None:
+    """With its leaf, an endpoint has the pod's address, the host name that is certified, and the operator's key."""
+    reads = MaterialReads(with_secrets(), MovingClock(), AnsweringControllers())
+    taken = await a_look()
+    _, access = await reads.look(KEY, taken, wanted())
+    at = access.endpoint(taken.pods[1], LISTENER)
+    assert isinstance(at, Known)
+    assert (at.value.host, at.value.name) == ("10.0.0.2", "alpha-3001.alpha-controllers.kafka.svc")
+    assert isinstance(at.value.security, Secured)
+    assert at.value.security.tls is not None
+    assert at.value.security.tls.key == leaf(OPERATOR).key.pem
+    for shown in (repr(access), repr(at)):
+        assert leaf(OPERATOR).key.pem.splitlines()[1] not in shown
+
+
+async def test_an_endpoint_of_a_plan_gets_the_key_when_it_is_used() -> None:
+    """A plan's endpoint has no key; it is reached by the pod that has its address, and any other one stays as it is."""
+    reads = MaterialReads(with_secrets(), MovingClock(), AnsweringControllers())
+    taken = await a_look()
+    await reads.look(KEY, taken, wanted())
+    reach = reads.access(KEY, replace(at_rest(recorded()), revisions=taken.revisions, pods=taken.pods))
+    plain = Endpoint(node_id=IDS[1], host="10.0.0.2", port=9093)
+    assert isinstance(reach(plain).security, Secured)
+    strange = replace(plain, host="10.9.9.9")
+    assert reach(strange) == strange
+
+
+async def test_without_its_leaf_the_operator_reaches_nobody() -> None:
+    """An encrypted listener without the operator's certificate is unknown: it is never asked in clear text."""
+    kube = with_secrets()
+    del kube.objects["secrets", "alpha-operator-tls"]
+    controllers = AnsweringControllers()
+    reads, taken = MaterialReads(kube, MovingClock(), controllers), await a_look()
+    _, access = await reads.look(KEY, taken, wanted())
+    assert isinstance(access.endpoint(taken.pods[1], LISTENER), Unknown)
+    await asked(reads, taken)
+    assert controllers.asked == []
+
+
+# Listeners
+
+
+async def test_listeners_are_asked_beside_the_look() -> None:
+    """Each listener is asked once; the next look has the answers, and asks again after a minute only."""
+    clock, controllers = MovingClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    assert (await asked(reads, taken)).shown == ()
+    assert [one.node_id for one in (await asked(reads, taken)).shown] == list(IDS)
+    clock.at_s += EVERY_S - 1
+    await asked(reads, taken)
+    assert len(controllers.asked) == len(IDS)
+    clock.at_s += 1
+    await asked(reads, taken)
+    assert len(controllers.asked) == 2 * len(IDS)
+
+
+async def test_one_that_serves_another_leaf_is_asked_soon() -> None:
+    """A listener that serves another leaf than its Secret has, or did not answer, is asked again after seconds."""
+    clock, controllers = MovingClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS[:2]}
+    controllers.handshakes[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    await asked(reads, taken)
+    clock.at_s += SOON_S
+    await asked(reads, taken)
+    assert [at.node_id for _, at in controllers.asked[3:]] == list(IDS[1:])
+
+
+async def test_another_container_has_shown_nothing() -> None:
+    """What a listener showed belongs to its container: another one is asked anew."""
+    clock, controllers = MovingClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    await asked(reads, taken)
+    again = replace(taken, pods=(replace(taken.pods[0], uid="another"), *taken.pods[1:]))
+    assert [one.node_id for one in (await asked(reads, again)).shown] == list(IDS[1:])
+
+
+async def test_after_a_request_what_was_shown_is_old() -> None:
+    """Once a listener was asked to load its certificate, its last answer is no reason for another request."""
+    clock, controllers = MovingClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    await asked(reads, taken)
+    request = ReloadListener(
+        leader=Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093),
+        node_id=IDS[1],
+        listener=LISTENER.name,
+        sha256=leaf_seen(SECOND).certificate.sha256,
+        message="m",
+        permit=permit(permits.Reload),
+    )
+    reads.reloads(KEY, [Outcome(action=request, done=True, unknown=False, message="m")])
+    shown = {one.node_id: one.fresh for one in (await asked(reads, taken)).shown}
+    assert shown == {IDS[0]: True, IDS[1]: False, IDS[2]: True}
+
+
+async def test_a_resource_that_is_gone_is_forgotten() -> None:
+    """Nothing of a deleted quorum is kept, above all no key."""
+    reads, taken = MaterialReads(with_secrets(), MovingClock(), AnsweringControllers()), await a_look()
+    await asked(reads, taken)
+    reads.forget(KEY)
+    plain = Endpoint(node_id=IDS[1], host="10.0.0.2", port=9093)
+    assert reads.access(KEY, at_rest(recorded()))(plain) == plain
+
+
+@pytest.mark.parametrize("name", ["alpha-3001-tls", "alpha-ca"])
+async def test_a_foreign_secret_is_named(name: str) -> None:
+    """A Secret of another quorum is unknown, and the reason names it."""
+    kube = with_secrets()
+    kube.objects["secrets", name]["metadata"]["labels"] = {}
+    found = await asked(MaterialReads(kube, MovingClock(), AnsweringControllers()), await a_look())
+    seen = found.own if name == "alpha-ca" else found.leaf(SECOND)
+    assert isinstance(seen, Unknown)
+    assert name in seen.reason
