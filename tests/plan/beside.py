@@ -22,7 +22,7 @@ from tests.model.values import (
 
 from kafka_quorum.model import names
 from kafka_quorum.model.contract import Contract, Match, StoredContract
-from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, Desired, Migrate
+from kafka_quorum.model.desired import BesideZooKeeper, BootstrapMode, ControllerListener, Desired, Migrate
 from kafka_quorum.model.identity import (
     Format,
     IdentityRecord,
@@ -126,7 +126,9 @@ def record_at(at: At) -> IdentityRecord:
         made = with_report(made, node_id, directory(node_id))
     migration, stage = at
     reached = Reached(kind=migration.kind, stage=stage, release=RELEASE, image="")
-    return with_migration(replace(with_started(made), had_leader=True), reached)
+    return with_migration(
+        replace(with_started(made, ControllerListener(name="CONTROLLER", port=9093)), had_leader=True), reached
+    )
 
 
 def keeper_of(at: At) -> ZooKeeperSeen:

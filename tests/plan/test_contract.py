@@ -1,6 +1,7 @@
 """The broker contract: published with the identity, in step with the controllers, and its revision never goes down."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.model.values import (
@@ -23,10 +24,11 @@ from tests.plan.reading import every, planned
 
 from kafka_quorum.model.actions import ApplyContract
 from kafka_quorum.model.contract import Contract, Match, StoredContract
-from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desired, Protocol
 from kafka_quorum.model.identity import with_claim, with_nodes, with_report, with_revision, without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import trust_file
 from kafka_quorum.model.observed import Observed
 
 OLD, NEW = runtime(release="4.3.0"), runtime(release="4.4.0")
@@ -73,6 +75,61 @@ def test_published_with_the_identity() -> None:
     assert (made.revision, made.release, made.image) == (1, "4.4.0", "")
     assert made.controllers == tuple(hosts(3000, 3001, 3002).split(","))
     assert made.controller_ids == (3000, 3001, 3002)
+
+
+def secured(protocol: Protocol, stored: Contract | None = None, **changes: Any) -> Contract:  # noqa: ANN401 - any field
+    """What a quorum publishes whose controllers' listener is secured."""
+    listener = ControllerListener(name="CONTROLLER", port=9093, protocol=protocol)
+    of = runtime(listener=listener, **{"trust": "authority", "certificates": 3, **changes})
+    runs = revision(of)
+    record = replace(running(), listener=listener, applied_revision=runs.name)
+    made = published(at_rest(record, revisions=(runs,)), stored, desired(runtime=of))
+    assert made is not None
+    return replace(made, resource_version="5")
+
+
+TRUST = trust_file("authority")
+_SSL = "listener.name.controller.ssl"
+
+
+def test_mutual_tls() -> None:
+    """Brokers of controllers with mutual TLS need the files of one Secret: trust by its digest, keys by generation."""
+    made = secured(Protocol.SSL)
+    assert made.secrets == ("alpha-brokers-tls",)
+    has = settings(made)
+    assert has["listener.security.protocol.map"] == ("CONTROLLER:SSL", Match.HAS)
+    assert {key: value for key, value in has.items() if key.startswith("listener.name")} == {
+        f"{_SSL}.keystore.location": ("keystore-3.pem", Match.FILE),
+        f"{_SSL}.keystore.type": ("PEM", Match.EQUALS),
+        f"{_SSL}.truststore.location": (TRUST, Match.FILE),
+        f"{_SSL}.truststore.type": ("PEM", Match.EQUALS),
+    }
+
+
+def test_users_in_tls() -> None:
+    """Brokers of controllers with SASL_SSL need the trust, and a user, of which the contract has only the mechanism."""
+    made = secured(Protocol.SASL_SSL)
+    assert made.secrets == ("alpha-brokers-tls",)
+    has = settings(made)
+    assert has["listener.security.protocol.map"] == ("CONTROLLER:SASL_SSL", Match.HAS)
+    assert has["sasl.mechanism.controller.protocol"] == ("PLAIN", Match.EQUALS)
+    assert has[f"{_SSL}.truststore.location"] == (TRUST, Match.FILE)
+    assert f"{_SSL}.keystore.location" not in has
+
+
+@pytest.mark.parametrize("changes", [{"trust": "another"}, {"certificates": 4}])
+def test_another_file_is_another_revision(changes: dict[str, Any]) -> None:
+    """Other authorities, or renewed certificates, are something that a running broker must follow."""
+    before = secured(Protocol.SSL)
+    assert secured(Protocol.SSL, before, **changes).revision == before.revision + 1
+
+
+def test_the_generation_of_pools_certificates() -> None:
+    """It is told where no setting names the file; a renewal changes nothing that a broker must follow."""
+    made = secured(Protocol.SASL_SSL)
+    assert (made.certificates, secured(Protocol.SSL).certificates, first().certificates) == (3, 0, 0)
+    again = secured(Protocol.SASL_SSL, replace(made, resource_version="5"), certificates=4)
+    assert (again.certificates, again.revision) == (4, made.revision)
 
 
 def test_nothing_to_write_at_rest() -> None:

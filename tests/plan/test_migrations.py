@@ -35,6 +35,7 @@ from kafka_quorum.model.migration import (
     STATIC_TO_DYNAMIC,
     FoundBy,
     Keeper,
+    Listens,
     MigrationKind,
     Overlay,
     Reached,
@@ -154,7 +155,17 @@ def test_a_controller_loses_a_setting_before_the_brokers_do() -> None:
         assert controllers.found_by is FoundBy.BOOTSTRAP or brokers.found_by is FoundBy.VOTERS
         assert brokers.keeper not in (Keeper.PLAIN, Keeper.MIGRATES) or controllers.keeper is Keeper.MIGRATES
         assert (brokers.stopped, brokers.measured) == (False, False)
-    assert [field.name for field in fields(Overlay)] == ["found_by", "keeper", "stopped", "measured"]
+        assert controllers.listens in HAS[brokers.listens]
+    known = ["found_by", "keeper", "stopped", "measured", "listens", "signed_by_new"]
+    assert [field.name for field in fields(Overlay)] == known
+
+
+HAS = {
+    Listens.PRESENT: {Listens.PRESENT},
+    Listens.OLD_FIRST: {Listens.OLD_FIRST, Listens.NEW_FIRST},
+    Listens.NEW: {Listens.OLD_FIRST, Listens.NEW_FIRST, Listens.NEW},
+}
+"""The controllers that have the listener of these brokers."""
 
 
 def test_only_known_stages_are_known() -> None:

@@ -80,9 +80,9 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
     "listener of a running quorum": (
         at_rest(),
         desired(runtime=runtime(listener=ControllerListener(name="CONTROLLER", port=9094))),
-        "NotSupportedYet",
+        "MigrationHeld",
         Severity.HELD,
-        ("spec.controllers.listeners",),
+        ("CONTROLLER", 9093, "spec.controllers.listeners"),
     ),
     "others than the voters of a static quorum": (
         at_rest(replace(running(), static=True)),

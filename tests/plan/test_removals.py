@@ -41,7 +41,7 @@ from kafka_quorum.model.actions import (
     WriteRecord,
 )
 from kafka_quorum.model.admission import Admission
-from kafka_quorum.model.desired import ControllerListener, Desired
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import (
     IdentityRecord,
     with_claim,
@@ -565,12 +565,10 @@ def test_nothing_comes_in_between() -> None:
 
 
 def test_what_waits_between_the_halves_is_told() -> None:
-    """Between the halves the waits and verdicts of postponed work are still reported."""
+    """Between the halves the verdicts of postponed work are still reported."""
     look = without_pod(scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW)), 3002)
-    other = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
-    said = planned(look, desired(runtime=other))
+    said = planned(look, desired(runtime=runtime(heap="1Gi")))
     assert only(said, AddRaftVoter).request.voter == NEW
-    assert "NotSupportedYet" in reasons(said)
     assert verdict(said, "2-run").allowed
 
 

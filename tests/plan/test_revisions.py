@@ -224,16 +224,16 @@ def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
 
 
 def test_listener_of_running_controllers_stays() -> None:
-    """A changed listener restarts nothing and is reported as not supported; other changes of the spec are rolled."""
+    """A listener of the same name cannot be beside the present one: it restarts nothing; other changes are rolled."""
     listener = ControllerListener(name="CONTROLLER", port=9094)
     said = planned(at_rest(), desired(runtime=runtime(listener=listener)))
     assert said.actions == ()
-    held = wait(said, "NotSupportedYet")
+    held = wait(said, "MigrationHeld")
     assert held.severity is Severity.HELD
-    assert facts(held.message) == facts("spec.controllers.listeners")
+    assert facts(held.message) == facts("CONTROLLER", 9093, "spec.controllers.listeners")
     both = planned(at_rest(), desired(runtime=runtime(listener=listener, heap="1Gi")))
     assert only(both, CreateRevision).runtime == runtime(heap="1Gi")
-    assert reasons(both) == {"NotSupportedYet"}
+    assert reasons(both) == {"MigrationHeld"}
 
 
 def test_listener_before_the_barrier_is_carried_out() -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from tests.golden.facts import facts
+from tests.model import certificates
 from tests.model.values import (
     IDS,
     LOOKED_S,
@@ -30,6 +31,7 @@ from tests.model.values import (
     nothing,
     pod,
     running,
+    runtime,
     situation,
     started,
     still_blank,
@@ -41,16 +43,19 @@ from tests.model.values import (
     without_pod,
 )
 
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID, ReplicaKey
-from kafka_quorum.model.known import Knowable, Known
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import OPERATOR, controller
 from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.migration import ListenerChange
 from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import Observed, QuorumView, Tenure
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.model.scram import ScramSeen
 from kafka_quorum.plan.guards.registry import GUARDS, yes
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter, may_retire_disk, may_retire_node, may_run
@@ -65,6 +70,14 @@ from kafka_quorum.plan.guards.rule3_voters import (
 from kafka_quorum.plan.guards.rule4_changes import may_change_voters, may_drop_node
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, may_take_token
 from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
+from kafka_quorum.plan.guards.rule7_listeners import (
+    may_begin_listeners,
+    may_drop_listener,
+    may_end_listeners,
+    may_prefer,
+    may_return,
+    may_send_brokers,
+)
 from kafka_quorum.plan.guards.rule7_migrations import (
     may_begin_migration,
     may_drop_static,
@@ -86,6 +99,9 @@ from kafka_quorum.plan.guards.rule7_zookeeper import (
     may_stop_controllers,
 )
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint, may_mint_beside
+from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_end_change, may_trust_new, may_turn_trust
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.guards.rule13_users import may_change_user
 
 Asked: TypeAlias = Callable[[], Verdict]
 """A guard's verdict, judged when the test asks for it."""
@@ -575,6 +591,9 @@ def test_node_id_is_a_voter_already() -> None:
     held(verdict, str(key(3001)))
 
 
+LISTENER = ControllerListener(name="CONTROLLER", port=9093)
+
+
 def test_every_guard_is_listed() -> None:
     """The list of guards that the simulation must reach is complete."""
     record, seen = running(), view([key(3000)])
@@ -622,6 +641,22 @@ def test_every_guard_is_listed() -> None:
     )
     said += tuple(gate(situation(observed=at_rest(), record=record)) for gate in of_zookeeper)
     said += (may_mint_beside(desired(), nothing()),)
+    change = ListenerChange(old=LISTENER, new=replace(LISTENER, name="OTHER", port=9193))
+    at = situation(observed=at_rest(), record=record)
+    said += (
+        may_begin_listeners(at, change.new),
+        *(gate(at, change) for gate in (may_send_brokers, may_prefer, may_drop_listener, may_end_listeners)),
+        may_return(at, change, 0),
+    )
+    secured = certificates.judged()
+    unread = Unknown(reason="not read")
+    said += (
+        may_show_leaf(secured, OPERATOR, "", ""),
+        may_end_authority(secured, ""),
+        may_reload(secured, certificates.served(3001), certificates.leaf_seen(controller(IDS[1])), runtime()),
+        may_change_user(secured, ScramSeen(given=unread, recorded=unread), "ada"),
+        *(gate(secured) for gate in (may_trust_new, may_drop_old, may_end_change, may_turn_trust)),
+    )
     assert {verdict.rule for verdict in said} == set(GUARDS)
 
 

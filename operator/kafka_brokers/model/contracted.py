@@ -2,10 +2,19 @@
 
 A first contact (`Match.SOME`), such as the bootstrap servers, is in the properties file too. A change of it restarts
 no broker: the next pod of a broker gets the new one.
+
+Files of the contract's Secret (`Match.FILE`) are paths in the properties file. Another file name restarts brokers, as
+any other value does. What has a password is in no setting: the start script adds it.
 """
 
+import re
+from typing import Final
+
 from kafka_brokers.model.pool import BrokerRuntime, External
-from kafka_quorum.model.contract import Contract, Match, Setting
+from kafka_quorum.model.contract import SASL_KEY, SASL_MECHANISM, SECRET_PATH, Contract, Match, Setting
+from kafka_quorum.model.names import keystore_file
+
+_IN_SECRET: Final = f"{SECRET_PATH}/"
 
 
 def running_settings(contract: Contract) -> tuple[tuple[str, str], ...]:
@@ -15,13 +24,59 @@ def running_settings(contract: Contract) -> tuple[tuple[str, str], ...]:
 
 
 def _written(setting: Setting) -> str:
-    """The value that goes into files: of several that are allowed, the first one."""
+    """The value that goes into files: of several that are allowed, the first one; of a file, its path."""
+    if setting.match is Match.FILE:
+        return f"{_IN_SECRET}{setting.value}"
     return setting.value.split(",")[0].strip() if setting.match is Match.ONE_OF else setting.value
 
 
 def first_contact(contract: Contract) -> tuple[tuple[str, str], ...]:
     """The contract's settings that are a first contact only, sorted by key."""
     return tuple(sorted((each.key, each.value) for each in contract.settings if each.match is Match.SOME))
+
+
+def logs_in(runtime: BrokerRuntime) -> bool:
+    """Whether a broker has a user at the controllers, whose lines are in the contract's Secret."""
+    return bool(runtime.secrets) and dict(runtime.contract).get(SASL_MECHANISM) is not None
+
+
+def secret_keys(runtime: BrokerRuntime) -> tuple[str, ...]:
+    """The keys of the contract's Secret that a broker needs to start."""
+    if not runtime.secrets:
+        return ()
+    files = (value.removeprefix(_IN_SECRET) for _, value in runtime.contract if value.startswith(_IN_SECRET))
+    own = (keystore_file(runtime.certificates),) if runtime.certificates else ()
+    return (*files, *own, *((SASL_KEY,) if logs_in(runtime) else ()))
+
+
+def truststore(runtime: BrokerRuntime) -> str:
+    """The path of the authorities that a broker's own listeners trust; empty if the contract names none."""
+    return next((value for key, value in runtime.contract if key.endswith(".ssl.truststore.location")), "")
+
+
+def keystore(runtime: BrokerRuntime) -> str:
+    """The path of the key and the certificate that a broker's own listeners show; empty if there is none."""
+    named = next((value for key, value in runtime.contract if key.endswith(".ssl.keystore.location")), "")
+    if named or not runtime.certificates:
+        return named
+    return f"{_IN_SECRET}{keystore_file(runtime.certificates)}"
+
+
+def certificate_of(runtime: BrokerRuntime) -> int:
+    """The generation of the certificate that a broker of this runtime shows; 0 if it shows none."""
+    found = re.fullmatch(r"keystore-([0-9]{1,9})[.]pem", keystore(runtime).rpartition("/")[2])
+    return int(found[1]) if found else 0
+
+
+def gives_certificates(contract: Contract) -> bool:
+    """Whether brokers of this quorum get certificates, so that their own listeners can have TLS."""
+    if contract.given:
+        return False
+    return bool(contract.secrets and contract.files and (contract.certificates or _names_keystore(contract)))
+
+
+def _names_keystore(contract: Contract) -> bool:
+    return any(each.match is Match.FILE and each.key.endswith(".ssl.keystore.location") for each in contract.settings)
 
 
 def needs_late(runtime: BrokerRuntime) -> bool:

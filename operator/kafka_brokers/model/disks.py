@@ -86,13 +86,17 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRecord:
-    """The record as the ConfigMap holds it. `resource_version` guards the next write; empty if it is not stored yet."""
+    """The record as the ConfigMap holds it. `resource_version` guards the next write; empty if it is not stored yet.
+
+    `replication_tls`: the listener REPLICATION has mutual TLS. That is decided at the birth of the pool, for good.
+    """
 
     cluster_id: ClusterID
     brokers: tuple[BrokerIdentity, ...] = ()
     former: tuple[FormerBroker, ...] = ()
     throttle: Throttle | None = None
     resource_version: str = ""
+    replication_tls: bool = False
 
     def broker(self, node_id: NodeID) -> BrokerIdentity | None:
         """The broker of this id, if the pool has it."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafka_brokers.model.pool import BrokerRuntime
+from kafka_quorum.model import pools
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import GROUP, digest, without_defaults
 
-LABEL_POOL: Final = f"{GROUP}/pool"
+LABEL_POOL: Final = pools.LABEL_POOL
 LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_NODE: Final = f"{GROUP}/node-id"
 LABEL_DISK: Final = f"{GROUP}/disk"
@@ -63,12 +64,12 @@ def token_name(quorum: str) -> str:
 
 def headless_name(pool: str) -> str:
     """The headless service of the brokers."""
-    return f"{pool}-brokers"
+    return pools.headless_name(pool)
 
 
 def bootstrap_name(pool: str) -> str:
     """The service that clients inside the cluster begin at."""
-    return f"{pool}-bootstrap"
+    return pools.bootstrap_name(pool)
 
 
 def external_name(pool: str, listener: str, node_id: NodeID | None) -> str:
@@ -98,7 +99,7 @@ def host_label(pool: str, node_id: NodeID) -> str:
 
 def host_name(namespace: str, pool: str, node_id: NodeID) -> str:
     """A broker's host name from anywhere in the cluster, without the cluster's own domain."""
-    return f"{host_label(pool, node_id)}.{headless_name(pool)}.{namespace}.svc"
+    return pools.broker_host(namespace, pool, node_id)
 
 
 def claim_name(pool: str, node_id: NodeID, index: int, generation: int) -> str:
@@ -115,6 +116,11 @@ def claim_parts(name: str) -> tuple[str, NodeID, int, int] | None:
 def pod_name(pool: str, node_id: NodeID) -> str:
     """The pod that runs a broker: one name for each broker, so Kubernetes itself prevents a second one."""
     return f"{pool}-{node_id}-broker"
+
+
+def pool_of(name: str, node_id: NodeID) -> str:
+    """The pool of a broker's pod of this name: `pod_name` read backwards."""
+    return name.removesuffix(f"-{node_id}-broker")
 
 
 def formatter_name(pool: str, node_id: NodeID, generations: tuple[int, ...]) -> str:

@@ -20,10 +20,12 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.pods import ContainerState, DiskFound, Running
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import PLAINTEXT, Security
 from kit.token import Token
 
 _NOT_ASKED = Unknown(reason="it was not asked")
 _NONE_LEAVES: Known[frozenset[NodeID]] = Known(value=frozenset())
+_NO_OTHERS: Known[frozenset[bool]] = Known(value=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,8 @@ class Pod:
     """A person asked that this broker is not stopped (annotation)."""
     ready: bool = False
     """Its Ready condition."""
+    replication_tls: bool = False
+    """Its listener REPLICATION has mutual TLS."""
 
     @property
     def running(self) -> bool:
@@ -303,12 +307,20 @@ class Observed:
     memory: Memory = field(default_factory=Memory)
     unreadable: tuple[Unreadable, ...] = ()
     later: tuple[str, ...] = ()
+    secrets: tuple[tuple[str, Knowable[frozenset[str] | None]], ...] = ()
+    """The keys of the Secrets that pods mount, by name; None for one that does not exist."""
+    certified: tuple[tuple[str, frozenset[str]], ...] = ()
+    """The names in the certificate of each file of the pool's own Secret."""
     accept_loss: frozenset[NodeID] = frozenset()
     """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
     spec_kept: bool = True
     """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
     looked_at_s: float = 0.0
     uid: str = ""
+    others_tls: Knowable[frozenset[bool]] = _NO_OTHERS
+    """Whether REPLICATION of the other pools of the same cluster has TLS, by the records of these pools."""
+    security: Security = PLAINTEXT
+    """How a broker is asked whose REPLICATION has TLS."""
 
     def broker_pod(self, node_id: NodeID) -> Pod | None:
         """The pod that runs this broker, if there is one."""
@@ -326,6 +338,10 @@ class Observed:
     def revision(self, name: str | None) -> Revision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)
+
+    def secret(self, name: str) -> Knowable[frozenset[str] | None]:
+        """The keys of a Secret, if it was looked up; None if it does not exist."""
+        return dict(self.secrets).get(name, _NOT_ASKED)
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """A node of Kubernetes, if it was looked up."""

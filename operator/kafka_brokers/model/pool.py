@@ -51,7 +51,7 @@ class BrokerListener:
     """A listener of the brokers. `host` is a template of the advertised host name with `{id}`; empty: Kubernetes'.
 
     `node_port` is the first of the node ports, which broker `id` has at `node_port + id - lowest id`; 0: Kubernetes
-    chooses.
+    chooses. `client_auth`: clients must show a certificate.
     """
 
     name: str
@@ -60,6 +60,12 @@ class BrokerListener:
     external: External = External.NONE
     host: str = ""
     node_port: int = 0
+    client_auth: bool = False
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it has TLS."""
+        return self.protocol in {"SSL", "SASL_SSL"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +88,9 @@ class BrokerRuntime:
 
     `zookeeper` is the contract's: the broker uses ZooKeeper. `directories` names the log directory within each volume,
     with `{id}` for the node id; empty if every volume has the usual one.
+
+    `replication_tls`: the listener REPLICATION has mutual TLS. `certificates` is the generation of the brokers' own
+    certificate, if no setting of the contract names its file; 0 otherwise.
     """
 
     release: str
@@ -99,6 +108,13 @@ class BrokerRuntime:
     restarted_at: str = ""
     zookeeper: ZooKeeperAccess | None = None
     directories: tuple[str, ...] = ()
+    replication_tls: bool = False
+    certificates: int = 0
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a listener of the brokers has TLS: then they have a certificate for their own names."""
+        return self.replication_tls or any(each.encrypted for each in self.listeners)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

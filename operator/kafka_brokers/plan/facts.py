@@ -1,19 +1,26 @@
 """Questions that concerns and guards share; they decide nothing. Pure."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_brokers.model import names
+from kafka_brokers.model.contracted import certificate_of, keystore, secret_keys
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
-from kafka_brokers.model.observed import ClusterView, Leader, Observed, Revision
-from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod, Revision
+from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.security import Security
 
 CHANGED: Final = 2
 """Kafka's number for a setting that was changed for one broker while it ran."""
 CORDON: Final = "cordoned.log.dirs"
+NO_SECRET: Final = "WaitingForSecret"  # noqa: S105 - a reason
+"""The reason of a wait for a Secret that pods mount."""
+_CLOCKS_S: Final = 30.0
+"""How far the clocks of servers may differ from the operator's."""
 MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
 
 
@@ -51,7 +58,9 @@ class Situation:
     def endpoint(self, node_id: NodeID) -> Endpoint | None:
         """Where a running broker of this pool is asked; None if it does not run."""
         pod = self.observed.broker_pod(node_id)
-        return endpoint_of(node_id, pod.ip) if pod is not None and pod.serves and pod.ip else None
+        if pod is None or not pod.serves or not pod.ip:
+            return None
+        return endpoint_at(self.desired.namespace, self.desired.name, pod, self.observed.security)
 
     @property
     def migrates(self) -> bool:
@@ -91,9 +100,68 @@ class Situation:
                 return Unknown(reason=reason)
 
 
+def is_shut_out(situation: Situation, pod: Pod) -> bool:
+    """Whether the certificate has ended that this running broker shows, and the controllers do not hear from it.
+
+    It loads another one only when it starts again. A connection outlives its certificate: so a broker that the quorum
+    hears from is never shut out.
+    """
+    contract, revision = situation.observed.contract, situation.observed.revision(pod.revision)
+    if isinstance(contract, Unknown) or revision is None:
+        return False
+    own, due = certificate_of(revision.runtime), certificate_of(situation.desired.runtime)
+    if not 0 < own < due:
+        return False
+    end_s = contract.value.end_s_of(own)
+    if end_s is None or end_s >= situation.now_s - _CLOCKS_S:
+        return False
+    match situation.fenced(pod.node_id):
+        case Known(value=fenced):
+            return fenced
+        case Unknown():
+            return situation.leader is not None and pod.node_id not in situation.leader.observers
+
+
+def lacks_secret(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[NodeID] = ()) -> str:
+    """What a pod of this runtime could not mount, as a clause; empty if all of it is there.
+
+    The certificate must be for the hosts of these brokers, too: a broker loads it only when it starts.
+    """
+    wanted = secret_keys(runtime)
+    if not wanted:
+        return ""
+    name = runtime.secrets[0]
+    match observed.secret(name):
+        case Unknown(reason=reason):
+            return f"Secret {name} cannot be read ({reason})"
+        case Known(value=None):
+            return f"Secret {name} does not exist. The operator of the quorum creates it"
+        case Known(value=keys):
+            missing = sorted(set(wanted) - (keys or frozenset()))
+    missing = missing or _uncertified(observed, runtime, node_ids)
+    return f"Secret {name} has no {', '.join(missing)} yet. The operator of the quorum adds it" if missing else ""
+
+
+def _uncertified(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[NodeID]) -> list[str]:
+    """The first host of these brokers that the certificate lacks, in words."""
+    hosts = [each.host for each in runtime.listeners if each.encrypted and each.host]
+    wanted = {host.replace("{id}", str(node_id)).lower() for host in hosts for node_id in node_ids}
+    file = keystore(runtime).rpartition("/")[2]
+    lacking = wanted - dict(observed.certified).get(file, frozenset())
+    return [f"certificate for {min(lacking)}"] if lacking else []
+
+
 def endpoint_of(node_id: NodeID, ip: str) -> Endpoint:
-    """The listener of a broker that the operator asks."""
+    """The listener of a broker that the operator asks, without TLS."""
     return Endpoint(node_id=node_id, host=ip, port=names.REPLICATION_PORT)
+
+
+def endpoint_at(namespace: str, pool: str, pod: Pod, security: Security) -> Endpoint:
+    """The same of a pod. With TLS, its certificate must have its host name."""
+    found = endpoint_of(pod.node_id, pod.ip)
+    if not pod.replication_tls:
+        return found
+    return replace(found, security=security, name=names.host_name(namespace, pool, pod.node_id))
 
 
 def target_name(desired: PoolDesired) -> str:

@@ -17,7 +17,9 @@ from kafka_brokers.model.observed import Claim, Observed
 from kafka_brokers.model.plan import Part, Severity, waits
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import Situation, registered_elsewhere
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
+from kafka_brokers.plan.replication import lacking_users, replication_tls
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.plan import LATER_FORMAT
 
@@ -33,7 +35,7 @@ def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
         return waits(Severity.PROGRESS, "WaitingForQuorum", text)
     cluster_id, record = observed.contract.value.cluster_id, observed.record
     if record is None:
-        return _made(desired, observed, cluster_id)
+        return _made(desired, observed, observed.contract.value)
     if record.cluster_id != cluster_id:
         text = (
             f"Did not change anything: the volumes of this pool are of cluster {record.cluster_id}, and quorum "
@@ -43,9 +45,9 @@ def unsettled(desired: PoolDesired, observed: Observed) -> Part | None:
     return None
 
 
-def _made(desired: PoolDesired, observed: Observed, cluster_id: ClusterID) -> Part:
+def _made(desired: PoolDesired, observed: Observed, contract: Contract) -> Part:
     """A new record, or one that is rebuilt from the copies in the claims of an earlier one."""
-    claims = [claim for claim in observed.claims if not claim.retired]
+    cluster_id, claims = contract.cluster_id, [claim for claim in observed.claims if not claim.retired]
     foreign = next((claim for claim in claims if claim.cluster_id not in (None, cluster_id)), None)
     if foreign is not None:
         text = (
@@ -53,9 +55,15 @@ def _made(desired: PoolDesired, observed: Observed, cluster_id: ClusterID) -> Pa
             f"{foreign.cluster_id}, not {cluster_id}. Restore ConfigMap and claims of one cluster"
         )
         return waits(Severity.DEGRADED, "ClusterConflict", text)
+    tls = replication_tls(desired, observed, contract, rebuilt=bool(claims))
+    if isinstance(tls, Unknown):
+        text = f"Waiting to begin: it is not known whether the brokers of quorum {desired.quorum} replicate with TLS"
+        return waits(Severity.PROGRESS, "WaitingForQuorum", f"{text} ({tls.reason})")
+    if lacks := lacking_users(desired, contract, replication_tls=tls.value):
+        return waits(Severity.HELD, "WaitingForUsers", f"Waiting to begin: {lacks}")
     brokers = tuple(_whole(desired, observed, broker) for broker in _from_claims(claims))
     former = _former(observed.claims, {broker.node_id for broker in brokers})
-    record = PoolRecord(cluster_id=cluster_id, brokers=brokers, former=former)
+    record = PoolRecord(cluster_id=cluster_id, brokers=brokers, former=former, replication_tls=tls.value)
     kept = f", with brokers {_ids(record.node_ids)} from their claims" if claims else ""
     message = f"the pool has its record, for cluster {cluster_id}{kept}"
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.MINTED, message=message))

@@ -8,7 +8,7 @@ from kafka_brokers.model.actions import Action, CreatePod, DeletePod, GiveLate, 
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
-from kafka_brokers.plan.facts import Situation
+from kafka_brokers.plan.facts import NO_SECRET, Situation, is_shut_out, lacks_secret
 from kafka_brokers.plan.guards.availability import waits_for
 from kafka_brokers.plan.guards.rule2_disks import goes_with, may_replace_pod, may_run
 from kafka_brokers.plan.late import late_properties
@@ -72,7 +72,8 @@ def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIden
         other for other in record.brokers if other.node_id != broker.node_id and other.revision == situation.target
     )
     away = (other.stopped or situation.observed.fenced(other.node_id) is not False for other in trying)
-    return situation.repair_only or any(away)
+    lacks = lacks_secret(situation.observed, situation.desired.runtime, (broker.node_id,))
+    return situation.repair_only or any(away) or bool(lacks)
 
 
 def _created(situation: Situation, broker: BrokerIdentity) -> Part:
@@ -81,6 +82,10 @@ def _created(situation: Situation, broker: BrokerIdentity) -> Part:
     verdict = may_run(situation.observed, broker)
     revision = situation.observed.revision(broker.revision)
     config = None if revision is None else config_of(situation, revision)
+    if revision is not None and (lacks := lacks_secret(situation.observed, revision.runtime, (broker.node_id,))):
+        text = f"Waiting to start broker {broker.node_id}: {lacks}"
+        wait = Wait(severity=Severity.PROGRESS, reason=NO_SECRET, message=text, node_id=broker.node_id)
+        return Part(waits=(wait,), verdicts=(verdict,))
     wait = Wait(
         severity=Severity.PROGRESS,
         reason="Starting",
@@ -112,15 +117,17 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
     # One that is fenced for a moment comes back sooner than one that restarts, while another is away.
     away = any(other.stopped for other in situation.record.brokers)
     waited = situation.view is not None and bool(waits_for(situation.view, broker.node_id))
-    idle = not pod.running or (fenced and not away and not waited)
+    shut_out = is_shut_out(situation, pod)
+    idle = not pod.running or (fenced and not away and not waited) or shut_out
     moved = idle and broker.revision not in (None, pod.revision)
     if not (other or moved or pod.finished):
         return None
     if not pod.finished and (going := goes_with(situation.observed, pod)):
         text = f"Did not delete pod {pod.name}: {going}, and the volume would be gone with the pod"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id),))
-    verdict = may_replace_pod(pod, situation.fenced(broker.node_id))
+    verdict = may_replace_pod(pod, Known(value=True) if shut_out else situation.fenced(broker.node_id))
     why = "it was made for other volumes" if other else "it has ended" if pod.finished else "it cannot start"
+    why = "its certificate has ended" if shut_out and not pod.finished else why
     if not isinstance(verdict, Permit):
         text = f"Did not delete pod {pod.name}, although {why}: {verdict.reason}"
         wait = Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id)

@@ -14,7 +14,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
-from kafka_brokers.plan.facts import Situation, holder_of, owns_token
+from kafka_brokers.plan.facts import NO_SECRET, Situation, holder_of, is_shut_out, lacks_secret, owns_token
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
@@ -109,7 +109,7 @@ def rolls(situation: Situation) -> Part:
     asked = tuple(one.node_id for one, pod in running if _outdated(situation, one, pod))
     if situation.observed.revision(situation.target) is None:
         return Part()
-    if idle := _fenced(situation, running):
+    if idle := _without_secret(situation, asked) or _fenced(situation, running):
         return idle
     if not asked:
         return Part()
@@ -124,6 +124,15 @@ def rolls(situation: Situation) -> Part:
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
 
 
+def _without_secret(situation: Situation, asked: tuple[NodeID, ...]) -> Part | None:
+    """What the restart of these brokers waits for, if they could not mount what they need then."""
+    lacks = lacks_secret(situation.observed, situation.desired.runtime, asked)
+    if not (asked and lacks):
+        return None
+    text = f"Waiting to restart brokers {_ids(asked)}: {lacks}"
+    return Part(waits=(Wait(severity=Severity.PROGRESS, reason=NO_SECRET, message=text),))
+
+
 def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> Part | None:
     """Brokers that run and are fenced serve nothing: the first one gets the present revision without a stop of others.
 
@@ -131,8 +140,17 @@ def _fenced(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> 
     nothing else. One that was stopped, and does not come back from its revision, gets the corrected one, too. One that
     a partition without a leader waits for keeps running: it may recover its logs, and would begin again. If it cannot
     start, its container ends, and the next pod is made from the present revision anyway.
+
+    One whose certificate has ended is shut out until it starts again, whatever waits for it: all of them start again.
     """
     view = situation.view
+    if shut_out := [one for one, pod in running if one.revision != situation.target and is_shut_out(situation, pod)]:
+        record = situation.record
+        for one in shut_out:
+            record = changed(record, replace(one, revision=situation.target))
+        ids = _ids(one.node_id for one in shut_out)
+        message = f"brokers {ids} are shut out: their certificates have ended. They start again from {situation.target}"
+        return Part(exclusive=WriteRecord(record=record, change=RecordChange.REVISION, message=message))
     trying = [
         one
         for one in situation.record.brokers

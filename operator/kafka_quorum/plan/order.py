@@ -41,6 +41,8 @@ from kafka_quorum.plan.releases.levels import seen, step
 from kafka_quorum.plan.releases.revisions import revisions, unsupported
 from kafka_quorum.plan.releases.rolls import roll
 from kafka_quorum.plan.releases.token import token_given_back
+from kafka_quorum.plan.security.certificates import certificates
+from kafka_quorum.plan.security.scram import scram_users
 from kafka_quorum.plan.voters.first_leader import first_leader
 from kafka_quorum.plan.voters.leaving import lost_nodes, removed
 from kafka_quorum.plan.voters.operation import membership
@@ -94,6 +96,7 @@ CONCERNS: Final = (
     ),
     Concern(name="voters of a static quorum", stage=_UPKEEP, part=static_voters, repairing=Runs.OFF),
     Concern(name="changes that a migration delays", stage=_UPKEEP, part=frozen, repairing=Runs.OFF, stopped=Runs.ACTS),
+    Concern(name="certificates", stage=_UPKEEP, part=certificates),
     Concern(name="claims without a volume", stage=_UPKEEP, part=unbound),
     Concern(name="controllers that join", stage=_UPKEEP, part=joining, repairing=Runs.OFF),
     Concern(name="revisions", stage=_UPKEEP, part=revisions),
@@ -135,6 +138,14 @@ CONCERNS: Final = (
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="the disruption token", stage=_RELEASES, part=token_given_back, paused=Runs.ACTS, stopped=Runs.ACTS),
+    Concern(
+        name="users of the brokers",
+        stage=_RELEASES,
+        part=scram_users,
+        repairing=Runs.OFF,
+        voter_change=Runs.OFF,
+        feature_step=Runs.OFF,
+    ),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.brokers.looks import (
     CRASHES,
+    NOW_S,
     ORDERS,
     changed_pod,
     edited,
@@ -18,6 +20,7 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
+from tests.brokers.secured import SECRET, TRUST, mutual
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import (
@@ -262,3 +265,43 @@ def test_preferred_leaders_come_after_restarts() -> None:
     assert not any(isinstance(one, ElectPreferred) for one in planned(away).actions)
     others = [partition("t-0", [9, 0, 2], [0, 9, 2], leader=0), *ORDERS]
     assert not planned(look(seen=view(others, [*map(registered, range(3)), registered(9)]))).actions
+
+
+FIRST, SECOND = desired(contract=mutual(1)), desired(contract=mutual(2))
+EARLIER = revision_of(FIRST)
+ENDED = ((1, int(NOW_S) - 60), (2, int(NOW_S) + 600))
+
+
+def shut_out(*ends: tuple[int, int], seen: ClusterView | None = None) -> Observed:
+    """Brokers 1 and 2 run with the first certificate, and are fenced; all partitions wait for them."""
+    rows = [partition(f"orders-{n}", [0, 1, 2], [1, 2], leader=None) for n in range(3)]
+    away = seen or view(rows, [registered(node, fenced=node > 0) for node in range(3)])
+    returned = edited(ran(record(), SECOND), 0, stopped=True)
+    of = look(edited(edited(returned, 1, revision=EARLIER.name), 2, revision=EARLIER.name), SECOND, old=(EARLIER,))
+    of = replace(with_view(of, away), contract=Known(value=replace(mutual(2), certificate_ends=ends)), token=OURS)
+    of = replace(of, secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),))
+    return changed_pod(changed_pod(of, 1, revision=EARLIER.name, gate="False"), 2, revision=EARLIER.name, gate="False")
+
+
+def test_brokers_whose_certificates_ended_start_again() -> None:
+    """They are fenced, and only a start loads another one: nothing waits for them, and all start again at once."""
+    of = shut_out(*ENDED)
+    action = change(planned(of, SECOND))
+    assert action.change is RecordChange.REVISION
+    assert {broker(action.record, node_id).revision for node_id in (1, 2)} == {revision_of(SECOND).name}
+    after = replace(of, record=replace(action.record, resource_version="8"))
+    deleted = [one.pod.node_id for one in planned(after, SECOND).actions if isinstance(one, DeletePod)]
+    assert deleted == [1, 2]
+
+
+@pytest.mark.parametrize("ends", [(), ((1, int(NOW_S) - 10), (2, int(NOW_S) + 600)), ((1, int(NOW_S) + 60),)])
+def test_brokers_whose_certificates_may_be_valid_recover(ends: tuple[tuple[int, int], ...]) -> None:
+    """Without a certain end, or one that clocks may differ about, they may be recovering: they keep running."""
+    assert not planned(shut_out(*ends), SECOND).actions
+
+
+def test_a_broker_that_the_controllers_hear_from_is_not_shut_out() -> None:
+    """A connection outlives its certificate: an unfenced broker restarts by the rules of every roll."""
+    seen = view([partition("orders-0", [0, 1, 2], [0, 1, 2])], [registered(node) for node in range(3)])
+    acts = planned(shut_out(*ENDED, seen=seen), SECOND).actions
+    assert not any(isinstance(one, DeletePod) for one in acts)

@@ -8,6 +8,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
+from kafka_brokers.plan.facts import lacks_secret
 from kafka_brokers.plan.guards.availability import counted, last_copies, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
@@ -32,6 +33,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
         (
             *_of_the_quorum(leader),
             *_of_the_record(observed, view, batch),
+            *_of_the_secret(desired, observed, batch),
             *_of_volumes(desired, observed, view, batch),
             *_of_the_batch(desired, view, batch),
             *_of_other_brokers(observed, view, batch),
@@ -71,6 +73,12 @@ def _cordoned(observed: Observed, pod: Pod | None) -> tuple[bool, str]:
         return False, ""
     text = f"Kubernetes node {name} takes no new pods: uncordon it, or delete the pod yourself"
     return node.value.cordoned or not node.value.ready, text
+
+
+def _of_the_secret(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    """A broker that cannot mount what it needs to reach the controllers would not come back."""
+    lacks = lacks_secret(observed, desired.runtime, batch)
+    yield bool(lacks), lacks
 
 
 def _of_volumes(

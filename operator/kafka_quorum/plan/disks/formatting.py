@@ -83,7 +83,12 @@ def _barrier(situation: Situation) -> Part:
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=_preflight(situation, verdict))
     message = f"every initial controller is formatted, so cluster {record.cluster_id} may start"
-    write = DecideRecord(record=with_started(record), change=RecordChange.STARTED, message=message, permit=verdict)
+    write = DecideRecord(
+        record=with_started(record, situation.runtime.listener),
+        change=RecordChange.STARTED,
+        message=message,
+        permit=verdict,
+    )
     return Part(exclusive=write, verdicts=(verdict,))
 
 

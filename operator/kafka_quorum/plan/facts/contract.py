@@ -8,20 +8,24 @@ from dataclasses import replace
 
 from kafka_quorum.model.beside import began_beside
 from kafka_quorum.model.contract import Contract, Match, Setting
-from kafka_quorum.model.desired import Runtime
-from kafka_quorum.model.known import Known
-from kafka_quorum.model.migration import FoundBy, Keeper
+from kafka_quorum.model.desired import ControllerListener, Runtime
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS
+from kafka_quorum.model.migration import FoundBy, Keeper, Listens
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.migrating import overlay_of_brokers
 from kafka_quorum.plan.facts.preflight import ACL, IBP, STANDARD
+from kafka_quorum.plan.facts.secured import secrets_for, secured
 from kit.text import name
 
 BOOTSTRAP = "controller.quorum.bootstrap.servers"
 VOTERS = "controller.quorum.voters"
 LISTENER_NAMES = "controller.listener.names"
+_ENDS_MAX = 8
+"""A broker that is older than so many generations is judged by the oldest of them."""
 _NOTHING_NEXT = "nothing. A broker that has these settings needs no change"
 
 
@@ -44,9 +48,13 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
         controllers=addresses,
         controller_ids=record.node_ids,
         next_step=_next_step(situation, made_from[0]),
+        secrets=secrets_for(settings, situation.desired.name),
         base=addresses,
         young=not record.had_leader and not began_beside(situation),  # a cluster of ZooKeeper has brokers
         zookeeper=_zookeeper(situation),
+        certificates=_certificates(situation, settings),
+        given=bool(secrets_for(settings, situation.desired.name)) and not situation.desired.trust.issuer.own,
+        certificate_ends=_certificate_ends(situation, old, settings),
     )
     if old is None:
         return due
@@ -54,6 +62,28 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
     if _must_follow(old, due):
         return replace(due, revision=max(old.revision + 1, least_revision))
     return replace(due, revision=max(old.revision, least_revision), base=old.base or old.controllers)
+
+
+def _certificates(situation: Situation, settings: tuple[Setting, ...]) -> int:
+    """Brokers show no certificate to controllers with SASL_SSL, so no setting names the file of pools' listeners."""
+    named = any(each.match is Match.FILE and each.key.endswith(".keystore.location") for each in settings)
+    return 0 if named or not secrets_for(settings, situation.desired.name) else situation.runtime.certificates
+
+
+def _certificate_ends(
+    situation: Situation, old: Contract | None, settings: tuple[Setting, ...]
+) -> tuple[tuple[int, int], ...]:
+    """The ends of the last generations of the brokers' certificates. Unknown changes nothing."""
+    if not secrets_for(settings, situation.desired.name):
+        return ()
+    known = {} if old is None else dict(old.certificate_ends)
+    material = situation.observed.material
+    seen = Unknown(reason="") if material is None else material.leaf(BROKERS)
+    if isinstance(seen, Known) and (leaf := seen.value) is not None:
+        if leaf.before_ends_s and leaf.generation > 1:
+            known.setdefault(leaf.generation - 1, leaf.before_ends_s)
+        known[leaf.generation] = leaf.certificate.not_after_s
+    return tuple(sorted(known.items()))[-_ENDS_MAX:]
 
 
 def is_published(situation: Situation) -> bool:
@@ -126,12 +156,36 @@ def _old_authorizer(situation: Situation) -> tuple[Setting, ...]:
 
 
 def _of_kraft(situation: Situation) -> tuple[Setting, ...]:
-    listener = situation.runtime.listener
+    listener = listener_of_brokers(situation)
     return (
         *_found_by(situation),
-        Setting(key=LISTENER_NAMES, value=listener.name, match=Match.HAS),
-        Setting(key="listener.security.protocol.map", value=f"{listener.name}:PLAINTEXT", match=Match.HAS),
+        Setting(key=LISTENER_NAMES, value=listener.name, match=_names_match(situation, listener)),
+        Setting(
+            key="listener.security.protocol.map", value=f"{listener.name}:{listener.protocol.value}", match=Match.HAS
+        ),
+        *secured(listener, situation.runtime),
     )
+
+
+def listener_of_brokers(situation: Situation) -> ControllerListener:
+    """The controllers' listener that brokers must use now."""
+    reached = situation.record.migration
+    change = None if reached is None else reached.listeners
+    if reached is None or change is None:
+        return situation.runtime.listener
+    return change.new if reached.present.brokers.listens is Listens.NEW else change.old
+
+
+def _names_match(situation: Situation, listener: ControllerListener) -> Match:
+    """A broker uses the first of its listeners of controllers. So it may have no other one once they are changed.
+
+    Before that the setting stays as brokers have it: they need no restart.
+    """
+    stored = situation.observed.contract
+    before = stored.value.contract.setting(LISTENER_NAMES) if isinstance(stored, Known) and stored.value else None
+    if before is None or not before.value:
+        return Match.HAS
+    return before.match if before.value == listener.name else Match.EQUALS
 
 
 def _found_by(situation: Situation) -> tuple[Setting, ...]:
@@ -148,7 +202,7 @@ def _found_by(situation: Situation) -> tuple[Setting, ...]:
 
 
 def _addresses(situation: Situation) -> tuple[str, ...]:
-    desired, port = situation.desired, situation.runtime.listener.port
+    desired, port = situation.desired, listener_of_brokers(situation).port
     ids = situation.record.node_ids
     return tuple(f"{host_name(desired.namespace, desired.member(node_id))}:{port}" for node_id in ids)
 

@@ -7,10 +7,11 @@ from kafka_quorum.model.situation import Situation
 def overlay_of_brokers(situation: Situation) -> Overlay:
     """What is laid over the contract of the brokers now.
 
-    Without a migration: brokers keep the static voters while a controller may still need them, or runs with them.
+    Without a migration, or while authorities are changed: brokers keep the static voters while a controller may still
+    need them, or runs with them.
     """
     reached = situation.record.migration
-    if reached is not None:
+    if reached is not None and reached.trust is None:
         return reached.present.brokers
     return STATIC if situation.record.static or runs_static(situation) else PLAIN
 

@@ -21,6 +21,7 @@ from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
+from kafka_quorum.plan.facts.trusting import has_ended
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 
@@ -83,7 +84,7 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     if pod is None:
         return _where_nothing_runs(situation, node)
     if isinstance(observed.quorum, Unknown):
-        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
+        return _where_certificates_ended(situation, node, pod, observed.quorum.reason)
     view, key, status = observed.quorum.value, node.key, observed.status
     others = view.voters - {key}
     steady = frozenset(other for other in others if _is_steady(situation, view, other))
@@ -170,6 +171,28 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
             (bool(away), f"Waiting for {is_back} {then}"),
         ),
         f"controller {node.node_id} does not run",
+    )
+
+
+def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod, unknown: str) -> Answer:
+    """Without a leader a controller restarts only if a certificate that it shows has ended, and a later one waits.
+
+    With one that has ended as a client it gets no connection to the others, whatever its listener serves: it cannot
+    follow a leader. One follows the other when that one has run for some time.
+    """
+    first = f"Waiting to restart controller {node.node_id}"
+    others = (other for other in situation.record.nodes if other is not node and _tries(situation, other))
+    away = _names(other.key for other in others if not _is_back(situation, other))
+    return unless(
+        (
+            (not has_ended(situation, pod), f"{first}: the quorum has no leader ({unknown})"),
+            (
+                pod.deleting or not has_disk_of(pod, node),
+                f"Did not restart pod {pod.name}: it is not on its present disk",
+            ),
+            (bool(away), f"{first}: controllers {away} must run without a crash first"),
+        ),
+        "its certificate has ended, so no other controller accepts it",
     )
 
 

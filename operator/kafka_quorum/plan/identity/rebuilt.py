@@ -16,7 +16,7 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, of_oldest_release, somebody_started
-from kafka_quorum.plan.identity.rebuilt_stage import rebuilt_migration
+from kafka_quorum.plan.identity.rebuilt_stage import rebuilt_listener, rebuilt_migration
 
 
 def forced_start(record: IdentityRecord) -> IdentityRecord:
@@ -57,7 +57,10 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     migration = rebuilt_migration(desired, observed, record.applied_revision, started=started)
     if isinstance(migration, str):
         return migration
-    record = replace(record, migration=migration)
+    listener = rebuilt_listener(observed, record.applied_revision, started=started)
+    if isinstance(listener, str):
+        return listener
+    record = replace(record, migration=migration, listener=listener)
     if (fault := fault_of(record)) is not None:
         return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record

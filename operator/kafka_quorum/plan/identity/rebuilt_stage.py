@@ -6,8 +6,8 @@ What cannot be known is not guessed: the record is not rebuilt then.
 """
 
 from kafka_quorum.model.contract import Contract
-from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desired, Protocol
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import (
     BACK_TO_ZOOKEEPER,
     LEFT_ZOOKEEPER_ALONE,
@@ -55,6 +55,26 @@ def rebuilt_migration(  # noqa: PLR0911 - one answer for each stage
             "spec.zookeeper.rollBack to true to go back to ZooKeeper"
         )
     return _by_contract(contract, release, turned=turned, runs=runs)
+
+
+def rebuilt_listener(observed: Observed, revision: str | None, *, started: bool) -> ControllerListener | str | None:
+    """The controllers' listener, None for one that always had PLAINTEXT, or why it cannot be known.
+
+    A wrong one would cut every server off. So it follows from what the controllers were made from.
+    """
+    if not started:
+        return None
+    applied = observed.revision(revision)
+    made = [observed.revision(pod.revision) for pod in observed.pods if pod.role is PodRole.KAFKA]
+    if any(each is not None and each.runtime.other is not None for each in (applied, *made)):
+        return "its controllers change their listener, and the stage of that is not known. Restore it from a backup"
+    if applied is not None:
+        present = applied.runtime.listener
+        return None if present.protocol is Protocol.PLAINTEXT else present
+    published = observed.contract
+    if isinstance(published, Known) and published.value is not None and published.value.contract.secrets:
+        return "it is not known which listener with TLS its controllers have. Restore it from a backup"
+    return None
 
 
 def _why_not_ended(observed: Observed) -> str:

@@ -16,11 +16,11 @@ from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import MigrationPlan, Severity, Wait
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.migrations import from_zookeeper, static_to_dynamic
+from kafka_quorum.plan.migrations import authority, from_zookeeper, listeners, static_to_dynamic
 from kafka_quorum.plan.migrations.way import Entry, Gate, Way
 from kafka_quorum.plan.part import Part, merged
 
-WAYS: Final[tuple[Way, ...]] = (static_to_dynamic.WAY, *from_zookeeper.WAYS)
+WAYS: Final[tuple[Way, ...]] = (authority.WAY, static_to_dynamic.WAY, listeners.WAY, *from_zookeeper.WAYS)
 """Every kind of migration, in the order in which they begin: only one at a time."""
 _BY_KIND: Final = {way.migration.kind: way for way in WAYS}
 MIGRATING: Final = "Migrating"
@@ -130,7 +130,9 @@ def _through(situation: Situation, way: Way, gate: Gate, to: int) -> Part:
 def _record_at(situation: Situation, migration: Migration, to: int) -> IdentityRecord:
     record = situation.record
     if to == len(migration.stages):
-        return without_migration(record)
+        change = None if record.migration is None else record.migration.listeners
+        ended = without_migration(record)
+        return ended if change is None else replace(ended, listener=change.new)
     name = migration.stages[to].name
     if record.migration is not None:
         return with_migration(record, replace(record.migration, kind=migration.kind, stage=name))
@@ -158,11 +160,15 @@ def _reverting(situation: Situation, way: Way, index: int, back: Gate) -> Part:
     verdict = back.judge(situation)
     if isinstance(verdict, Refusal) and way.turns is not None:  # it does not go on: a person wants to go back
         return Part(verdicts=(verdict,), waits=(_wait(HELD, verdict.reason, Severity.HELD),))
+    if isinstance(verdict, Refusal) and way.waits_to_return:
+        return Part(verdicts=(verdict,), waits=_held_back(situation, back, verdict))
     if isinstance(verdict, Refusal):
         part = _through(situation, way, way.gates[index], index + 1)
         return replace(part, verdicts=(verdict, *part.verdicts))
     record = situation.record
-    if way.turns is not None:
+    if back.makes is not None:
+        before = back.makes(situation, record.migration)
+    elif way.turns is not None:
         before = _record_at(situation, *way.turns(situation, index))
     else:
         before = without_migration(record) if index == 0 else _record_at(situation, way.migration, index - 1)

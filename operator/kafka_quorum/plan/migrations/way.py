@@ -9,21 +9,31 @@ from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.migration import Migration, Reached
 from kafka_quorum.model.permit import (
     AttemptAgain,
+    BeginListeners,
     BeginMigration,
     BrokersFollow,
+    BrokersToListener,
+    ChangedTrust,
     ControllersFollow,
     CopyMetadata,
+    DropListener,
+    DropOld,
     DropStatic,
     EndQuorum,
     Finalize,
     Finalized,
     GiveBackZooKeeper,
     LeaveZooKeeper,
+    ListenersChanged,
     Permit,
+    PreferListener,
     Refusal,
+    ReturnToListener,
     RevertMigration,
     RollBack,
     StopControllers,
+    TrustNew,
+    TurnTrust,
     ZooKeeperLeads,
 )
 from kafka_quorum.model.situation import Situation
@@ -45,6 +55,16 @@ Answered: TypeAlias = (
     | Permit[ZooKeeperLeads]
     | Permit[EndQuorum]
     | Permit[AttemptAgain]
+    | Permit[BeginListeners]
+    | Permit[BrokersToListener]
+    | Permit[PreferListener]
+    | Permit[DropListener]
+    | Permit[ListenersChanged]
+    | Permit[ReturnToListener]
+    | Permit[TrustNew]
+    | Permit[DropOld]
+    | Permit[ChangedTrust]
+    | Permit[TurnTrust]
     | Refusal
 )
 
@@ -90,6 +110,8 @@ class Way:
     asked: Callable[[Situation], bool]
     gates: tuple[Gate, ...]
     backs: tuple[Gate | None, ...]
+    waits_to_return: bool = False
+    """Whether a refused way back is waited for. False: the migration goes on meanwhile."""
     turns: Callable[[Situation, int], tuple[Migration, int]] | None = None
     """Where the way back leads from a stage: to a stage of another migration. None: to the stage before."""
 

@@ -12,7 +12,7 @@ from kafka_quorum.model.actions import CureGhost
 from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import advertised
+from kafka_quorum.model.names import all_advertised
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.quorum import FeatureRange
@@ -56,7 +56,7 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
         cure = CureGhost(
             leader=leader,
             node_id=node_id,
-            listeners=(advertised(desired.namespace, desired.member(node_id), situation.runtime),),
+            listeners=all_advertised(desired.namespace, desired.member(node_id), situation.runtime),
             supported=() if forgets else _ranges(observed, leader.node_id),
             message=f"controller {node_id} {how}: {verdict.reason}",
             permit=verdict,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.beside import keeper
+from kafka_quorum.model.certified import why_no_trust
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.names import inputs_hash
@@ -30,6 +31,8 @@ def revisions(situation: Situation) -> Part:
     """
     if situation.repair_only:
         return moved(situation)
+    if why := why_no_trust(situation.runtime):
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
     record = situation.record
     if record.applied_revision == situation.target and _follows(situation) and not format_pending(situation):
         return Part()
@@ -45,10 +48,6 @@ def unsupported(situation: Situation) -> Part:
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
     waits = []
-    if situation.runtime.listener != situation.desired.runtime.listener:
-        way_out = "Restore spec.controllers.listeners"
-        text = f"Did not change the listeners of running controllers: this version does not support it. {way_out}"
-        waits.append(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text))
     if _leads_elsewhere(situation):
         way_out = "Restore connect, secretName and interBrokerListener in spec.zookeeper"
         text = f"Did not change the connection to ZooKeeper: it stays as the controllers were started with. {way_out}"

@@ -13,7 +13,7 @@ from kafka_quorum.model.actions import AddRaftVoter, BeginOperation, DeletePod, 
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import advertised
+from kafka_quorum.model.names import all_advertised
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterOperation, VoterRemoval, VoterReplacement
@@ -210,7 +210,7 @@ def _add_request(
     request = AddVoter(
         cluster_id=record.cluster_id,
         voter=target,
-        listeners=(advertised(desired.namespace, desired.member(target.node_id), runtime),),
+        listeners=all_advertised(desired.namespace, desired.member(target.node_id), runtime),
         timeout_ms=_CHANGE_TIMEOUT_MS,
     )
     return AddRaftVoter(leader=leader, request=request, judged_at_s=view.taken_at_s, permit=permit)

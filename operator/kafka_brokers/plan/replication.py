@@ -1,0 +1,53 @@
+"""Whether the listener REPLICATION of a new pool has TLS. That is decided at its birth, and stays. Pure.
+
+Each broker dials the others at the listener that it has for replication itself. So all brokers of a cluster must have
+the same kind: a new pool takes TLS only if it is known that no broker replicates without it.
+"""
+
+from kafka_brokers.model.contracted import gives_certificates
+from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
+from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.known import Knowable, Known, Unknown
+
+
+def replication_tls(desired: PoolDesired, observed: Observed, contract: Contract, *, rebuilt: bool) -> Knowable[bool]:
+    """The choice; Unknown, with the reason, while it cannot be made. `rebuilt`: the pool had a record that is lost.
+
+    A pool that had one keeps what its brokers were made with.
+    """
+    if rebuilt:
+        return Known(value=any(each.runtime.replication_tls for each in observed.revisions))
+    possible = contract.zookeeper is None and gives_certificates(contract)
+    match observed.others_tls:
+        case Unknown() as unknown:
+            return unknown if possible else Known(value=False)
+        case Known(value=others) if True in others and not possible:
+            return Unknown(reason="other pools do, and the controllers have no listener with TLS: give them one again")
+        case Known(value=others) if others or not possible or desired.adopt:
+            # Brokers that are adopted exist, and replicate without TLS.
+            return Known(value=True in others and False not in others)
+        case Known():
+            return _without_pools(observed, contract)
+
+
+def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: bool) -> str:
+    """Which super users an authorizer of the brokers lacks with this choice, as a clause; empty if none."""
+    config = dict(desired.runtime.config)
+    if not has_authorizer(config, contract):
+        return ""
+    users, where = config.get(SUPER_USERS, ""), f"spec.config.{SUPER_USERS}"
+    if replication_tls:
+        missing = " and ".join(lacks_servers(users, desired.namespace, desired.quorum))
+        return f"{where} needs {missing}, because the brokers replicate with mutual TLS" if missing else ""
+    return f"{where} needs {NOBODY}, because the brokers replicate without TLS" if lacks_anonymous(users) else ""
+
+
+def _without_pools(observed: Observed, contract: Contract) -> Knowable[bool]:
+    """Of the first pool: brokers of others have no TLS at a listener of this name, as far as anybody knows."""
+    if contract.young:
+        return Known(value=True)
+    if isinstance(observed.leader, Unknown):
+        return Unknown(reason=f"whether other brokers run is not known: {observed.leader.reason}")
+    return Known(value=not observed.leader.value.observers - {*contract.controller_ids, *dict(observed.taken_ids)})

@@ -1,0 +1,63 @@
+"""What servers trust, by what they are made from."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.handshakes import Failure, NotServed
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.material import LeafSeen, controller
+from kafka_quorum.model.pods import Pod, PodRole, Running
+from kafka_quorum.model.situation import Situation
+from kit.pki.authority import SKEW
+from kit.stamps import seconds_of
+
+SHOWN_S: Final = 30.0
+"""How long a handshake shows what a listener serves."""
+
+
+def trusting_runtimes(situation: Situation) -> Iterator[tuple[str, Runtime]]:
+    """What each controller is made from, now and next, if that is encrypted; with its name for a sentence."""
+    observed = situation.observed
+    for pod in observed.pods:
+        made = observed.revision(pod.revision)
+        if pod.role is PodRole.KAFKA and made is not None and made.runtime.encrypted:
+            yield f"controller {pod.node_id}", made.runtime
+    for node in situation.record.nodes:
+        next_ = situation.revision_of(node)
+        if next_ is not None and next_.runtime.encrypted:
+            yield f"controller {node.node_id}", next_.runtime
+
+
+def has_ended(situation: Situation, pod: Pod) -> bool:
+    """Whether this Kafka shows a certificate that has ended, and starts with another one from the next revision.
+
+    A handshake shows the one that it serves. A listener may have loaded a renewed one: what it shows to the others is
+    then known from its Secret alone.
+    """
+    material, made = situation.observed.material, situation.observed.revision(pod.revision)
+    if material is None or made is None or made.runtime.certificates >= situation.runtime.certificates:
+        return False
+    seen = material.leaf(controller(pod.node_id))
+    if not isinstance(seen, Known) or seen.value is None or seen.value.certificate.not_after_s <= situation.now_s:
+        return False
+    served = any(
+        isinstance(shown.handshake, NotServed) and shown.handshake.failure is Failure.EXPIRED
+        for shown in material.shown
+        if (shown.node_id, shown.instance) == (pod.node_id, pod.instance)
+        and situation.observed.looked_at_s - shown.at_s <= SHOWN_S
+    )
+    return served or _client_has_ended(pod, seen.value, made.runtime.certificates, situation.now_s)
+
+
+def _client_has_ended(pod: Pod, leaf: LeafSeen, generation: int, now_s: float) -> bool:
+    """Whether the leaf that this container loaded at its start has ended. Unless that is certain, it has not.
+
+    It is the one before the Secret's, if the container is older than that; and its life began before the container's.
+    """
+    started_s = seconds_of(pod.container.started_at) if isinstance(pod.container, Running) else 0.0
+    if not started_s or not leaf.before_ends_s or now_s < leaf.before_ends_s:
+        return False
+    made_s = leaf.certificate.not_before_s + SKEW.total_seconds()
+    is_before = started_s < made_s and leaf.generation == generation + 1
+    return is_before or now_s >= started_s + leaf.certificate.not_after_s - made_s

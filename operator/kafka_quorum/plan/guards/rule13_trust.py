@@ -1,0 +1,83 @@
+"""Rule 13: no trust is cut that a running server needs."""
+
+from kafka_quorum.model.bundles import has_authority, have_ended
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import Holder, LeafSeen, Shown
+from kafka_quorum.model.permit import EndAuthority, Reload, ShowLeaf
+from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.trusting import trusting_runtimes
+from kafka_quorum.plan.guards.registry import Answer, guard, unless
+
+
+@guard(ShowLeaf)
+def may_show_leaf(situation: Situation, holder: Holder, authority: str, why: str) -> Answer:
+    """Rule 13: a leaf is put into a Secret only if every server that may run trusts its authority.
+
+    A process may load it at any moment: when its container restarts. Brokers are asked by the gates of a migration.
+    """
+    first = f"Did not give {holder} another certificate"
+    blind = _blind(situation, authority)
+    return unless(
+        (
+            (not authority, f"{first}: no known authority has signed it"),
+            (bool(blind), f"{first}: {blind} does not trust its authority yet"),
+        ),
+        why,
+    )
+
+
+@guard(EndAuthority)
+def may_end_authority(situation: Situation, trust: str) -> Answer:
+    """Rule 13: an authority ends when every server runs with the trust that lacks it, and no leaf needs it."""
+    material = situation.observed.material
+    first = "Waiting to end the earlier authority"
+    others = dict.fromkeys(name for name, runtime in trusting_runtimes(situation) if runtime.trust != trust)
+    pools = material.pools.reason if material is not None and isinstance(material.pools, Unknown) else ""
+    running = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA]
+    unknown = [pod.name for pod in running if situation.observed.revision(pod.revision) is None]
+    signed = (
+        [] if material is None else [str(one) for one, leaf in material.known_leafs() if not _by(trust, leaf.authority)]
+    )
+    return unless(
+        (
+            (material is None, f"{first}: the Secrets were not read"),
+            (bool(pools), f"{first}: it is not known which pools show a certificate of it ({pools})"),
+            (bool(unknown), f"{first}: it is not known what pod {', '.join(unknown)} trusts"),
+            (bool(others), f"{first}: {', '.join(others)} still trusts it"),
+            (bool(signed), f"{first}: the certificate of {', '.join(signed)} is signed by it"),
+        ),
+        "every controller runs without it",
+    )
+
+
+@guard(Reload)
+def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runtime) -> Answer:
+    """Rule 13: a listener loads a leaf whose authority every server trusts. Kafka keeps the present one otherwise."""
+    first = f"Did not let controller {shown.node_id} load its certificate again"
+    blind = _blind(situation, leaf.authority)
+    led = isinstance(situation.observed.quorum, Known)
+    return unless(
+        (
+            (not led, f"{first}: the quorum has no leader, and Kafka stores the request in the metadata log"),
+            (not runtime.encrypted, f"{first}: its listener has no certificate"),
+            (bool(blind), f"{first}: {blind} does not trust its authority yet"),
+        ),
+        "its Secret has a renewed one",
+    )
+
+
+def _blind(situation: Situation, authority: str) -> str:
+    """Which controllers do not trust this authority, now or next.
+
+    A controller all of whose authorities have ended accepts nobody: no leaf can make that worse.
+    """
+    runtimes = ((name, one.trust) for name, one in trusting_runtimes(situation))
+    found = (name for name, trust in runtimes if not has_authority(trust, authority))
+    ended = {name for name, one in trusting_runtimes(situation) if have_ended(one.trust, situation.now_s)}
+    return ", ".join(dict.fromkeys(name for name in found if name not in ended))
+
+
+def _by(trust: str, authority: str) -> bool:
+    return bool(authority) and has_authority(trust, authority)

@@ -1,0 +1,1 @@
+"""Certificates: the quorum's own authority, leafs and their renewal, and listeners that load them again."""

@@ -1,0 +1,356 @@
+"""The quorum's own authority, the leafs that it signs, their renewal, and listeners that load them again."""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import (
+    ComposeLeaf,
+    MakeAuthority,
+    MakeUsers,
+    PromoteAuthority,
+    ReloadListener,
+    WithdrawAuthority,
+)
+from kafka_quorum.model.bundles import has_authority, have_ended
+from kafka_quorum.model.certified import (
+    FIRST,
+    dns_names,
+    holders,
+    lost,
+    needs_certificates,
+    newest,
+    shown_until_s,
+)
+from kafka_quorum.model.handshakes import Served
+from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import (
+    BROKERS,
+    OPERATOR,
+    AuthoritySeen,
+    Holder,
+    LeafSeen,
+    Material,
+    OwnAuthorities,
+    controller,
+)
+from kafka_quorum.model.names import keystore_file
+from kafka_quorum.model.permit import Refusal
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pools import NAMES_MAX
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.leader import leader_endpoint
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.security.given import given_leafs
+from kafka_quorum.plan.security.shared import is_of_brokers, logins, sasl, serves_brokers, trust_of, wait, waits
+
+
+def certificates(situation: Situation) -> Part:
+    """Everything that certificates need now."""
+    if not needs_certificates(situation.desired, situation.record):
+        return Part()
+    material = situation.observed.material
+    if material is None:
+        return waits("Waiting for the Secrets with certificates to be read", Severity.PROGRESS)
+    leafs = _leafs(situation, material) if situation.desired.trust.issuer.own else given_leafs(situation, material)
+    first = (_authority(situation, material), _users(situation, material), _pools(material))
+    return merged((*first, *leafs, *_reloads(situation, material)))
+
+
+def _pools(material: Material) -> Part:
+    """Pools that are not known may need a certificate: that is said, and the others go on."""
+    if isinstance(material.pools, Known):
+        return Part()
+    return waits(f"Did not look after the certificates of pools: {material.pools.reason}", Severity.HELD)
+
+
+def _users(situation: Situation, material: Material) -> Part:
+    """Make the users of listeners with SASL_SSL; users that exist keep their passwords."""
+    wanted = sasl(situation)
+    if not wanted:
+        return Part()
+    if isinstance(material.users, Unknown):
+        return waits(f"Did not look after the users of the controllers: {material.users.reason}", Severity.HELD)
+    seen, name = material.users.value, names.users_name(situation.desired.name)
+    if seen is not None and wanted <= seen.listeners:
+        return Part()
+    make = MakeUsers(
+        name=name,
+        listeners=tuple(sorted(wanted | (frozenset() if seen is None else seen.listeners))),
+        source=situation.desired.trust.users_secret,
+        version="" if seen is None else seen.version,
+        message=f"Secret {name} has the users of listener {', '.join(sorted(wanted))}",
+    )
+    return Part(actions=(make,))
+
+
+def _authority(situation: Situation, material: Material) -> Part:
+    """Make the quorum's own authority, the one that follows it, or end the earlier one."""
+    desired, own = situation.desired, material.own
+    if isinstance(own, Unknown):
+        if not own.reason:
+            return Part()  # another issuer signs
+        return waits(f"Did not change any certificate: {own.reason}", Severity.HELD)
+    name = names.authority_name(desired.name)
+    if own.value.present is None:
+        message = f"Secret {name} has the authority that signs the certificates of this quorum"
+        return Part(actions=(_made(situation, own.value, following=False, message=message),))
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    if _has_ended(situation, own.value.present):
+        message = f"Secret {name} has another authority in place of the one that has ended, which nobody accepts"
+        return Part(actions=(_made(situation, own.value, following=False, message=message),))
+    return _replaced(situation, own.value, name)
+
+
+def _has_ended(situation: Situation, present: AuthoritySeen) -> bool:
+    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible."""
+    applied = situation.observed.revision(situation.record.applied_revision)
+    trusted = present.pem if applied is None else applied.runtime.trust
+    return present.not_after_s < situation.now_s and have_ended(trusted or present.pem, situation.now_s)
+
+
+def _is_withdrawn(situation: Situation, seen: OwnAuthorities) -> bool:
+    """Whether the request for the authority that follows is taken back, before it is the only one that is trusted."""
+    reached, follows = situation.record.migration, seen.following
+    if follows is None or seen.asked_for == seen.asked_before:
+        return False
+    if situation.desired.trust.renew_authority != seen.asked_before:
+        return False
+    if reached is None:
+        return situation.runtime.trust != follows.pem
+    return reached.trust is not None and not reached.drops_trust
+
+
+def _withdrawn(seen: OwnAuthorities, name: str) -> Part:
+    """The present authority stays. What trusts both goes on to do so, until a migration has given up the other one."""
+    if seen.following is None:
+        return Part()
+    message = f"Secret {name} has the present authority only: spec.security.controllers.renewCA has its earlier text"
+    away = WithdrawAuthority(name=name, sha256=seen.following.sha256, version=seen.version, message=message)
+    return Part(actions=(away,))
+
+
+def _replaced(situation: Situation, seen: OwnAuthorities, name: str) -> Part:
+    """Make the authority that follows, end the earlier one, or take back the one that follows."""
+    if _is_withdrawn(situation, seen):
+        return _withdrawn(seen, name)
+    if situation.record.migration is not None:
+        return Part()
+    if seen.following is not None:
+        return _promoted(situation, seen, name)
+    why = _why_another(situation, seen)
+    if not why:
+        return Part()
+    message = f"Secret {name} has another authority, to replace the present one: {why}"
+    return Part(actions=(_made(situation, seen, following=True, message=message),))
+
+
+def _made(situation: Situation, seen: OwnAuthorities, *, following: bool, message: str) -> MakeAuthority:
+    policy = situation.desired.trust
+    return MakeAuthority(
+        name=names.authority_name(situation.desired.name),
+        following=following,
+        asked_for=policy.renew_authority,
+        life_s=policy.authority_s,
+        version=seen.version,
+        message=message,
+    )
+
+
+def _why_another(situation: Situation, seen: OwnAuthorities) -> str:
+    policy, present = situation.desired.trust, seen.present
+    if present is None:
+        return ""
+    if policy.renew_authority != seen.asked_for:
+        return "spec.security.controllers.renewCA was changed"
+    life_s = present.not_after_s - present.not_before_s
+    if situation.now_s >= present.not_after_s - policy.renew_before(life_s):
+        return "the present one ends soon"
+    return ""
+
+
+def _promoted(situation: Situation, seen: OwnAuthorities, name: str) -> Part:
+    """When only the authority that follows is trusted, it becomes the present one."""
+    following = seen.following
+    if following is None or situation.runtime.trust != following.pem:
+        return Part()
+    verdict = may_end_authority(situation, following.pem)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
+    message = f"Secret {name} has only the new authority: {verdict.reason}"
+    end = PromoteAuthority(name=name, sha256=following.sha256, version=seen.version, message=message, permit=verdict)
+    return Part(actions=(end,), verdicts=(verdict,))
+
+
+def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
+    """Missing leafs, and all of them again if one must be renewed: each renewal is a generation."""
+    if not _candidate(situation, material):
+        return
+    if not _signer(situation, material) and situation.record.migration is None:
+        text = "Waiting to sign certificates with the new authority: the controllers do not trust it yet"
+        yield waits(text, Severity.PROGRESS)
+    wanted, why = _generation(situation, material)
+    for holder in holders(situation.record, material.known_pools):
+        seen = material.leaf(holder)
+        if isinstance(seen, Unknown):
+            if seen.reason:
+                yield waits(f"Did not look after the certificate of {holder}: {seen.reason}", Severity.HELD)
+            continue
+        if seen.value is None:
+            yield _composed(situation, material, holder, max(wanted, FIRST), None, "it has none")
+        elif seen.value.generation < wanted:
+            yield _composed(situation, material, holder, wanted, seen.value, why)
+        elif is_of_brokers(holder) and (other := _why_other(situation, material, holder, seen.value)):
+            yield _composed(situation, material, holder, wanted, seen.value, other)
+
+
+def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:
+    """The authority that would sign leafs now; None if there is none, or somebody else signs."""
+    own = material.own
+    if isinstance(own, Unknown) or own.value.present is None:
+        return None
+    follows = own.value.following
+    if follows is None:
+        return own.value.present
+    promoted = situation.record.overlay.signed_by_new or situation.runtime.trust == follows.pem
+    return follows if promoted else own.value.present
+
+
+def _signer(situation: Situation, material: Material) -> str:
+    """The digest of the authority that signs all leafs now; empty if none does.
+
+    One that the servers did not trust before, because the earlier one was lost, signs when every server trusts it.
+    """
+    found = _candidate(situation, material)
+    if found is None:
+        return ""
+    change = None if situation.record.migration is None else situation.record.migration.trust
+    before = situation.runtime.trust if change is None else change.before
+    known = not before or situation.record.overlay.signed_by_new or has_authority(before, found.sha256)
+    return found.sha256 if known else ""
+
+
+def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
+    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority."""
+    found = _candidate(situation, material)
+    own = found.sha256 if found is not None and (holder in {OPERATOR, BROKERS} or holder.pool) else ""
+    return _signer(situation, material) or own
+
+
+def _generation(situation: Situation, material: Material) -> tuple[int, str]:
+    """The generation that every leaf shall have, and why."""
+    present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
+    for holder in lost(material, situation.observed, situation.record):
+        return present + 1, f"that of {holder} is lost"
+    for holder, leaf in material.known_leafs():
+        if signer and leaf.generation == present and (why := _why_renewed(situation, leaf, signer)):
+            return present + 1, f"{why} ({holder})"
+    return present, "the others are renewed"
+
+
+def _composed(
+    situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None, why: str
+) -> Part:
+    """Write the Secret of this holder, if every server accepts the leaf."""
+    desired, signer = situation.desired, _signer_of(situation, material, holder)
+    verdict = may_show_leaf(situation, holder, signer, why)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
+    name = holder.secret(desired.name)
+    wanted = _names(situation, material, holder, generation, before)
+    compose = ComposeLeaf(
+        name=name,
+        holder=holder,
+        generation=generation,
+        dns_names=wanted,
+        life_s=desired.trust.leaf_s,
+        authority=signer,
+        trust=trust_of(situation, material),
+        before=before,
+        listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
+        before_ends_s=shown_until_s(situation.observed, holder, before),
+        also=_also(situation, holder, generation, before, wanted),
+        message=f"Secret {name} has certificate {generation} of {holder}: {why}",
+        permit=verdict,
+    )
+    return Part(actions=(compose,), verdicts=(verdict,))
+
+
+def _names(
+    situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None
+) -> tuple[str, ...]:
+    """The names of the next certificate. Within a generation a pool's has every name of the one that it replaces."""
+    found = dns_names(situation.desired, holder, material.known_pools)
+    if not holder.pool or before is None or before.generation != generation:
+        return found
+    both = tuple(sorted({*found, *before.certificate.dns_names}))
+    return both if len(both) <= NAMES_MAX else found
+
+
+def _also(
+    situation: Situation, holder: Holder, generation: int, before: LeafSeen | None, names: tuple[str, ...]
+) -> int:
+    """The generation of the contract, if this pool has no file of it: it is new, and the others are renewed.
+
+    Nor may that file stay if it lacks a name: brokers that are new start with it.
+    """
+    named = situation.runtime.certificates
+    if not (holder.pool and 0 < named < generation):
+        return 0
+    if before is None or before.generation == generation or keystore_file(named) not in before.files:
+        return named
+    return 0 if set(names) <= set(before.certificate.dns_names) else named
+
+
+def _why_other(situation: Situation, material: Material, holder: Holder, leaf: LeafSeen) -> str:
+    """Why brokers need another certificate of the same generation, or other files beside it; empty if they do not."""
+    missing = set(dns_names(situation.desired, holder, material.known_pools)) - set(leaf.certificate.dns_names)
+    if missing:
+        return f"its brokers are reached as {min(missing)}, too"
+    named = situation.runtime.certificates
+    lacks = holder.pool and 0 < named < leaf.generation and keystore_file(named) not in leaf.files
+    if lacks or not serves_brokers(situation, material, leaf):
+        return "brokers need other files"
+    return ""
+
+
+def _reloads(situation: Situation, material: Material) -> Iterator[Part]:
+    """Listeners that serve another leaf than their Secret has: asked again in each look that shows it."""
+    for shown in material.shown:
+        leaf, handshake = material.leaf(controller(shown.node_id)), shown.handshake
+        if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None or not isinstance(handshake, Served):
+            continue
+        if handshake.leaf.sha256 == leaf.value.certificate.sha256:
+            continue
+        pods = [pod for pod in situation.observed.serving(shown.node_id) if pod.instance == shown.instance]
+        made = situation.observed.revision(pods[0].revision) if pods else None
+        if made is None:
+            continue
+        verdict = may_reload(situation, shown, leaf.value, made.runtime)
+        if isinstance(verdict, Refusal):
+            yield Part(verdicts=(verdict,))
+            continue
+        leader = leader_endpoint(situation)
+        if leader is None:
+            continue
+        text = f"listener {shown.listener} of controller {shown.node_id} loads its certificate again"
+        reload = ReloadListener(
+            leader=leader,
+            node_id=shown.node_id,
+            listener=shown.listener,
+            sha256=leaf.value.certificate.sha256,
+            message=text,
+            permit=verdict,
+        )
+        yield Part(actions=(reload,), verdicts=(verdict,))
+
+
+def _why_renewed(situation: Situation, leaf: LeafSeen, signer: str) -> str:
+    policy, shown = situation.desired.trust, leaf.certificate
+    if leaf.authority != signer:
+        return "another authority signs"
+    life_s = shown.not_after_s - shown.not_before_s
+    ends = situation.now_s >= shown.not_after_s - policy.renew_before(life_s)
+    return "the certificate ends soon" if ends else ""

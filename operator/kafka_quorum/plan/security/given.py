@@ -1,0 +1,147 @@
+"""Leafs of another issuer: a checked leaf is copied into the Secret that its holder mounts, as a new generation.
+
+Each holder follows its own source. What cannot be used is no reason to stop the others: then a holder keeps its leaf,
+also in the next generation, and the status says what is wrong with the Secret of the issuer.
+"""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
+from kafka_quorum.model.bundles import has_authority
+from kafka_quorum.model.certified import FIRST, dns_names, holders, lost, newest, shown_until_s
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material, Source
+from kafka_quorum.model.permit import Refusal
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.security.shared import logins, serves_brokers, trust_of, wait, waits
+
+
+def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
+    """Copies of what the issuer gave, where it is new; and what is wrong with the rest."""
+    if material.other_issuer:
+        return  # the authority says so
+    yield from _requests(situation, material)
+    yield from _wrong(situation, material)
+    ready = dict(_ready(situation, material))
+    wanted, why = _given_generation(situation, material, ready)
+    for holder in holders(situation.record):
+        seen = material.leaf(holder)
+        if isinstance(seen, Unknown):
+            if seen.reason:
+                yield waits(f"Did not look after the certificate of {holder}: {seen.reason}", Severity.HELD)
+            continue
+        leaf, source = seen.value, ready.get(holder)
+        if leaf is None and source is not None:
+            yield _copied(situation, material, holder, max(wanted, FIRST), None, source, "it has none")
+        elif leaf is not None and leaf.generation < wanted:
+            yield _copied(situation, material, holder, wanted, leaf, source, why)
+        elif leaf is not None and holder == BROKERS and not serves_brokers(situation, material, leaf):
+            yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
+
+
+def _requests(situation: Situation, material: Material) -> Iterator[Part]:
+    """Ask cert-manager for each leaf, or for another one if the spec has changed what is needed."""
+    for holder, seen in material.requests:
+        if isinstance(seen, Unknown) or (seen.value is not None and seen.value.current):
+            continue
+        name, ref = holder.request(situation.desired.name), situation.desired.trust.issuer.ref
+        message = f"Certificate {name} asks {ref.kind} {ref.name} for the certificate of {holder}"
+        yield Part(actions=(RequestLeaf(name=name, holder=holder, message=message),))
+
+
+def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
+    """What the Secrets of the issuer lack. The controllers often have one Secret, which is named once."""
+    trust = material.given_trust
+    if isinstance(trust, Unknown) and trust.reason:
+        yield waits(f"Did not look after the authorities that servers trust: {trust.reason}", Severity.HELD)
+    found: dict[str, Holder] = {}
+    for holder in holders(situation.record):
+        source = material.source(holder)
+        if isinstance(source, Unknown):
+            found.setdefault(source.reason, holder)
+        elif not _trusted(situation, source.value) and situation.record.migration is None:
+            text = f"Waiting to use the certificate in Secret {source.value.secret}: the controllers do not trust its"
+            yield waits(f"{text} authority yet", Severity.PROGRESS)
+    for reason, holder in found.items():
+        if reason:
+            severity = Severity.PROGRESS if holder in material.pending else Severity.HELD
+            yield waits(f"Did not use the certificate for {holder}: {reason}", severity)
+
+
+def _ready(situation: Situation, material: Material) -> Iterator[tuple[Holder, Source]]:
+    """Sources whose authority every server trusts."""
+    for holder in holders(situation.record):
+        source = material.source(holder)
+        if not isinstance(source, Unknown) and _trusted(situation, source.value):
+            yield holder, source.value
+
+
+def _trusted(situation: Situation, source: Source) -> bool:
+    """Whether the authority of a source is one that servers trusted before a change, or that may sign by now."""
+    change = None if situation.record.migration is None else situation.record.migration.trust
+    before = situation.runtime.trust if change is None else change.before
+    if not before or situation.record.overlay.signed_by_new:
+        return True
+    return any(has_authority(before, sha256) for sha256 in source.authorities)
+
+
+def _given_generation(situation: Situation, material: Material, ready: dict[Holder, Source]) -> tuple[int, str]:
+    """The generation that every leaf shall have, and why."""
+    present = newest(material, situation.observed, situation.record)
+    for holder in lost(material, situation.observed, situation.record):
+        if holder in ready:
+            return present + 1, f"that of {holder} is lost"
+    for holder, leaf in material.known_leafs():
+        source = ready.get(holder)
+        if source is None or leaf.generation != present or leaf.certificate.sha256 == source.certificate.sha256:
+            continue
+        return present + 1, f"Secret {source.secret} has another certificate"
+    return present, "the others are renewed"
+
+
+def _copied(
+    situation: Situation,
+    material: Material,
+    holder: Holder,
+    generation: int,
+    before: LeafSeen | None,
+    source: Source | None,
+    why: str,
+) -> Part:
+    """Write the Secret of this holder with the leaf of its source, or with its own one again."""
+    desired, name = situation.desired, holder.secret(situation.desired.name)
+    if source is not None:
+        secret, sha256, authority = source.secret, source.certificate.sha256, _authority(situation, source)
+    elif before is not None:
+        secret, sha256, authority = name, before.certificate.sha256, before.authority
+    else:
+        return Part()
+    verdict = may_show_leaf(situation, holder, authority, why)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
+    compose = ComposeLeaf(
+        name=name,
+        holder=holder,
+        generation=generation,
+        dns_names=dns_names(desired, holder) if secret != name else (),
+        life_s=desired.trust.leaf_s,
+        authority=authority,
+        trust=trust_of(situation, material),
+        before=before,
+        listeners=tuple(sorted(logins(situation, material))) if holder == BROKERS else (),
+        before_ends_s=shown_until_s(situation.observed, holder, before),
+        source=secret,
+        source_sha256=sha256,
+        message=f"Secret {name} has certificate {generation} of {holder}, from Secret {secret}: {why}",
+        permit=verdict,
+    )
+    return Part(actions=(compose,), verdicts=(verdict,))
+
+
+def _authority(situation: Situation, source: Source) -> str:
+    """The authority of a source that servers trust now."""
+    trust = situation.runtime.trust
+    return next((each for each in sorted(source.authorities) if has_authority(trust, each)), source.authority)

@@ -1,0 +1,335 @@
+"""What the planner does about certificates, and the guards of rule 13."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.golden.facts import facts
+from tests.model.certificates import (
+    LEAF_S,
+    LISTENER,
+    authority_seen,
+    judged,
+    leaf_seen,
+    looked,
+    material,
+    recorded,
+    secured,
+    served,
+    wanted,
+    with_leaf,
+)
+from tests.model.values import IDS, LOOKED_S, NOW_S, SILENT, bound, desired, running, runtime, situation, with_pod
+
+from kafka_quorum.model.actions import ComposeLeaf, MakeAuthority, PromoteAuthority, ReloadListener
+from kafka_quorum.model.handshakes import Failure, NotServed
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, Shown, controller
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.pods import Running
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.security.certificates import certificates
+from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
+from kit.stamps import second
+
+RECORD = recorded()
+SECOND = controller(IDS[1])
+LATE_S = NOW_S + LEAF_S
+
+
+def planned(seen: Material, *, now_s: float = NOW_S) -> Part:
+    """What the concern returns for this look."""
+    return certificates(judged(seen, now_s=now_s))
+
+
+def with_own(seen: Material, **changes: Any) -> Material:  # noqa: ANN401 - any field
+    """The same with another Secret of authorities."""
+    return replace(seen, own=Known(value=replace(OwnAuthorities(present=authority_seen(), version="41"), **changes)))
+
+
+def test_nothing_to_do() -> None:
+    """Complete and fresh certificates that every listener serves need nothing."""
+    shown = tuple(served(node_id) for node_id in IDS)
+    assert planned(replace(material(RECORD), shown=shown)) == Part()
+
+
+def test_no_certificates_are_needed() -> None:
+    """A quorum without encryption gets no Secret."""
+    assert certificates(situation(desired(), record=running())) == Part()
+
+
+def test_the_first_authority() -> None:
+    """Without an authority one is made, and no leaf before it."""
+    bare = replace(material(RECORD), own=Known(value=OwnAuthorities()), leafs=())
+    (action,) = certificates(situation(wanted(), looked(bound(), bare), bound(), now_s=NOW_S)).actions
+    assert isinstance(action, MakeAuthority)
+    assert (action.name, action.following, action.version) == ("alpha-ca", False, "")
+
+
+def test_an_unread_authority_is_no_missing_one() -> None:
+    """If the Secret of the authority was not read, nothing is made, and the status says why."""
+    part = planned(replace(material(RECORD), own=Unknown(reason="Secret alpha-ca was not read (403)")))
+    assert part.actions == ()
+    assert [(wait.reason, "alpha-ca" in wait.message) for wait in part.waits] == [(HELD, True)]
+
+
+def test_missing_leafs() -> None:
+    """Every missing leaf is made of the present generation; what exists stays."""
+    part = planned(with_leaf(with_leaf(material(RECORD), OPERATOR, None), BROKERS, None))
+    made = [(one.holder, one.generation, one.before) for one in part.actions if isinstance(one, ComposeLeaf)]
+    assert made == [(OPERATOR, 1, None), (BROKERS, 1, None)]
+
+
+def test_a_lost_leaf_begins_a_generation() -> None:
+    """If the leaf of a running controller is lost, all are made again: the lost one ends unseen."""
+    part = planned(with_leaf(material(RECORD), SECOND, None))
+    made = [(one.holder, one.generation, one.before_ends_s) for one in part.actions if isinstance(one, ComposeLeaf)]
+    assert len(made) == 5
+    assert {generation for _, generation, _ in made} == {2}
+    assert (SECOND, 2, 0) in made
+
+
+def test_a_renewal() -> None:
+    """When one leaf ends soon, all get the next generation, each over exactly the Secret that was read."""
+    early = planned(material(RECORD), now_s=LATE_S - (LEAF_S + 300) / 3 - 1)
+    assert early == Part()
+    part = planned(material(RECORD), now_s=LATE_S - (LEAF_S + 300) / 3)
+    made = [one for one in part.actions if isinstance(one, ComposeLeaf)]
+    assert [(one.generation, one.before is not None and one.before.version) for one in made] == [(2, "40")] * 5
+    assert {one.before_ends_s for one in made} == {int(LATE_S)}
+
+
+def test_an_interrupted_renewal_goes_on() -> None:
+    """Leafs that the last pass did not renew follow, and those that it renewed stay."""
+    part = planned(with_leaf(material(RECORD), SECOND, leaf_seen(SECOND, generation=2, before_ends_s=int(LATE_S))))
+    made = [one.holder for one in part.actions if isinstance(one, ComposeLeaf)]
+    assert SECOND not in made
+    assert len(made) == 4
+
+
+def test_an_unread_leaf_is_not_replaced() -> None:
+    """A Secret that was not read is neither made nor renewed; the others are, and the status names it."""
+    seen = material(RECORD)
+    leafs = tuple(
+        (one, Unknown(reason="Secret alpha-3001-tls is foreign") if one == SECOND else it) for one, it in seen.leafs
+    )
+    part = planned(replace(seen, leafs=leafs), now_s=LATE_S)
+    made = {one.holder for one in part.actions if isinstance(one, ComposeLeaf)}
+    assert SECOND not in made
+    assert len(made) == 4
+    assert [wait.reason for wait in part.waits if "alpha-3001-tls" in wait.message] == [HELD]
+
+
+def test_a_new_authority_that_nobody_trusts_signs_nothing() -> None:
+    """If the authority was lost and made again, no leaf of it is shown while controllers trust the earlier one."""
+    lost = replace(material(RECORD), own=Known(value=OwnAuthorities(present=authority_seen(2), version="42")))
+    part = planned(lost)
+    assert part.actions == ()
+    assert {wait.reason for wait in part.waits} == {CERTIFICATES}
+
+
+@pytest.mark.parametrize(
+    ("policy", "now_s"),
+    [
+        (TrustPolicy(leaf_s=LEAF_S, renew_authority="again"), NOW_S),
+        (TrustPolicy(leaf_s=LEAF_S), NOW_S + 90 * LEAF_S),
+    ],
+    ids=["asked for", "ends soon"],
+)
+def test_an_authority_that_follows(policy: TrustPolicy, now_s: float) -> None:
+    """Another value of renewCA, or an authority that ends soon, makes one more beside it."""
+    part = certificates(judged(material(RECORD), spec=wanted(trust=policy), now_s=now_s))
+    (action,) = (one for one in part.actions if isinstance(one, MakeAuthority))
+    assert (action.following, action.version) == (True, "41")
+
+
+def test_an_authority_is_promoted() -> None:
+    """When every controller runs with the new authority alone, the earlier one ends."""
+    new = secured(trust=authority_seen(2).pem)
+    record = recorded(new)
+    seen = with_own(material(record), following=authority_seen(2))
+    for holder, _ in seen.leafs:
+        seen = with_leaf(seen, holder, leaf_seen(holder, of=2))
+    part = certificates(situation(wanted(), looked(record, seen, new), record, now_s=NOW_S))
+    (action,) = (one for one in part.actions if isinstance(one, PromoteAuthority))
+    assert (action.sha256, action.version) == (authority_seen(2).sha256, "41")
+
+
+# Listeners
+
+
+def reloads(*shown: Shown, seen: Material | None = None) -> list[ReloadListener]:
+    """The requests for what these listeners showed."""
+    part = planned(replace(seen or material(RECORD), shown=shown))
+    return [one for one in part.actions if isinstance(one, ReloadListener)]
+
+
+def test_a_listener_with_an_earlier_leaf_is_asked() -> None:
+    """A listener that serves another leaf than its Secret has is asked, through the leader."""
+    (action,) = reloads(served(3000), served(3001, NOW_S - 60), served(3002))
+    assert (action.node_id, action.listener, action.leader.node_id) == (3001, LISTENER.name, 3000)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        served(3001, NOW_S - 60, fresh=False),
+        served(3001, NOW_S - 60, instance="an earlier container"),
+        served(3001, handshake=NotServed(failure=Failure.UNREACHABLE, why="no connection")),
+    ],
+    ids=["asked already", "an earlier container", "no answer"],
+)
+def test_a_listener_that_is_not_asked(shown: Shown) -> None:
+    """What a listener showed before it was asked, or before its container, is no reason; nor is silence."""
+    assert reloads(shown) == []
+
+
+# The guards
+
+
+def refused(verdict: Verdict, *named: object) -> None:
+    """The guard refuses, and names at least these."""
+    assert not verdict.allowed
+    assert set(facts(*named)) <= set(facts(verdict.reason))
+
+
+def test_a_leaf_that_everybody_trusts() -> None:
+    """A leaf of the trusted authority may be shown; not one of another, nor one of none."""
+    assert may_show_leaf(judged(), SECOND, authority_seen().sha256, "").allowed
+    refused(may_show_leaf(judged(), SECOND, authority_seen(2).sha256, ""), "3000", "3001", "3002")
+    refused(may_show_leaf(judged(), SECOND, "", ""))
+
+
+def test_one_controller_that_does_not_trust_it() -> None:
+    """One running controller that is made from an earlier trust is enough for a refusal, and it alone is named."""
+    both = secured(trust=authority_seen().pem + authority_seen(2).pem)
+    record = recorded(both)
+    look = with_pod(
+        looked(record, material(record), both, secured()),
+        3001,
+        revision=looked(record, None, both, secured()).revisions[1].name,
+    )
+    verdict = may_show_leaf(situation(wanted(), look, record), SECOND, authority_seen(2).sha256, "")
+    refused(verdict, "3001")
+    assert "3000" not in verdict.reason
+
+
+def test_an_authority_that_is_needed_does_not_end() -> None:
+    """An authority stays while a controller trusts it, a leaf is signed by it, or a pod's trust is not known."""
+    trust = authority_seen(2).pem
+    refused(may_end_authority(judged(), trust), "3000", "3001", "3002")
+    new = secured(trust=trust)
+    record = recorded(new)
+    look = looked(record, material(record), new)
+    refused(may_end_authority(situation(wanted(), look, record), trust), "3001")
+    refused(may_end_authority(situation(wanted(), replace(look, material=None), record), trust))
+    strange = with_pod(look, 3002, revision="alpha-x")
+    refused(may_end_authority(situation(wanted(), strange, record), trust), "alpha-3002-g1")
+
+
+def test_when_a_listener_may_load() -> None:
+    """A listener loads a trusted leaf with a leader; not without one, and not one of another authority."""
+    leaf, shown = leaf_seen(SECOND), served(3001)
+    assert may_reload(judged(), shown, leaf, secured()).allowed
+    silent = replace(judged().observed, quorum=SILENT)
+    refused(may_reload(situation(wanted(), silent, RECORD), shown, leaf, secured()), "3001")
+    refused(may_reload(judged(), shown, leaf_seen(SECOND, of=2), secured()), "3001")
+    refused(may_reload(judged(), shown, leaf, runtime()), "3001")
+
+
+# The way out when certificates have ended
+
+
+def ended(*shown: Shown, generation: int = 2) -> Situation:
+    """No leader answers, and the Secrets have leafs that are valid: those of 3001 were renewed."""
+    seen = replace(material(RECORD), shown=shown)
+    for holder, _ in seen.leafs:
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=generation, before_ends_s=1))
+    return situation(
+        wanted(), replace(looked(RECORD, seen), quorum=SILENT, taken_at_s=LOOKED_S), RECORD, now_s=NOW_S + 100
+    )
+
+
+EXPIRED = served(3001, handshake=NotServed(failure=Failure.EXPIRED, why="it has ended"))
+
+
+def test_a_controller_whose_certificate_has_ended_restarts_without_a_leader() -> None:
+    """It may restart if its own handshake showed the end, and a later leaf waits in its Secret."""
+    now = ended(EXPIRED)
+    pod = next(iter(now.observed.serving(IDS[1])))
+    node = next(one for one in RECORD.nodes if one.node_id == IDS[1])
+    assert may_restart(now, node, pod).allowed
+
+
+RENEWED_S = NOW_S + 1000
+ENDS_S = int(NOW_S) + 2000
+
+
+def past(now_s: float, *, generation: int = 2, started_s: float = NOW_S, ends_s: int = ENDS_S) -> Situation:
+    """3001 serves its renewed leaf, and its container may be older than that; no leader answers."""
+    seen = material(RECORD)
+    for holder, _ in seen.leafs:
+        late = leaf_seen(holder, at_s=RENEWED_S, generation=generation, before_ends_s=ends_s)
+        seen = with_leaf(seen, holder, late)
+    since = Running(started_at=second(datetime.fromtimestamp(started_s, UTC)))
+    look = with_pod(replace(looked(RECORD, seen), quorum=SILENT, taken_at_s=LOOKED_S), 3001, container=since)
+    return situation(wanted(), look, RECORD, now_s=now_s)
+
+
+def judge_restart(now: Situation) -> Verdict:
+    """Whether 3001 may restart."""
+    pod = next(iter(now.observed.serving(IDS[1])))
+    return may_restart(now, next(one for one in RECORD.nodes if one.node_id == IDS[1]), pod)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        past(ENDS_S),
+        past(RENEWED_S - 1 + LEAF_S, generation=3, started_s=RENEWED_S - 1),
+    ],
+    ids=["the one before the renewed one", "one that was made before the start"],
+)
+def test_a_client_whose_certificate_has_ended_restarts_without_a_leader(now: Situation) -> None:
+    """It may restart although its listener serves a valid leaf: what it loaded at its start has certainly ended."""
+    assert judge_restart(now).allowed
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        past(ENDS_S - 1),
+        past(ENDS_S, ends_s=0),
+        past(ENDS_S, generation=3),
+        past(ENDS_S, started_s=RENEWED_S),
+        past(ENDS_S, started_s=0.0),
+        past(RENEWED_S + LEAF_S),
+    ],
+    ids=["not yet", "its end is unknown", "a generation between", "a later start", "no start", "the renewed one ended"],
+)
+def test_a_client_whose_certificate_may_be_valid_stays(now: Situation) -> None:
+    """Without certainty about what it shows no controller restarts while there is no leader."""
+    refused(judge_restart(now), "3001")
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        ended(),
+        ended(replace(EXPIRED, instance="an earlier container")),
+        ended(replace(EXPIRED, at_s=LOOKED_S - 31.0)),
+        ended(replace(EXPIRED, handshake=NotServed(failure=Failure.NOT_TRUSTED, why="another authority"))),
+        ended(EXPIRED, generation=1),
+    ],
+    ids=["not seen", "an earlier container", "seen too long ago", "not ended", "no later leaf"],
+)
+def test_no_leader_is_no_reason_alone(now: Situation) -> None:
+    """Without that evidence no controller restarts while there is no leader."""
+    pod = next(iter(now.observed.serving(IDS[1])))
+    node = next(one for one in RECORD.nodes if one.node_id == IDS[1])
+    refused(may_restart(now, node, pod), "3001")

@@ -1,0 +1,120 @@
+"""Certificates of pools: a pool is one more holder, of the present generation, and keeps nobody from anything."""
+
+from dataclasses import replace
+
+from tests.model.certificates import LEAF_S, judged, leaf_seen, material, recorded, secured, with_leaf
+from tests.model.values import NOW_S, bound
+
+from kafka_quorum.model.actions import ComposeLeaf
+from kafka_quorum.model.certified import complete, holders
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, controller, pool
+from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.pools import NAMES_MAX, PoolSeen, certified_names, pool_tls_name, why_no_name
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.security.certificates import certificates
+from kafka_quorum.plan.security.shared import HELD
+
+RECORD = recorded()
+SEEN = PoolSeen(name="events", uid="u1", names=certified_names("kafka", "events", (), ()))
+EVENTS = pool(SEEN)
+FILES = frozenset({trust_file(secured().trust), "keystore-1.pem"})
+
+
+def with_pool(leaf: LeafSeen | None, seen: PoolSeen = SEEN, **changes: object) -> Material:
+    """A look at a quorum with one pool, whose Secret has this leaf."""
+    before = replace(material(RECORD), pools=Known(value=(seen,)), **changes)  # type: ignore[arg-type]
+    return replace(before, leafs=(*before.leafs, (EVENTS, Known(value=leaf))))
+
+
+def pool_leaf(generation: int = 1, files: frozenset[str] = FILES, names: tuple[str, ...] = SEEN.names) -> LeafSeen:
+    """The leaf of the pool."""
+    found = leaf_seen(BROKERS, generation=generation, files=files)
+    return replace(found, certificate=replace(found.certificate, dns_names=names))
+
+
+def composed(part: Part) -> list[ComposeLeaf]:
+    """The Secrets that are written."""
+    return [one for one in part.actions if isinstance(one, ComposeLeaf)]
+
+
+def test_a_new_pool_gets_a_leaf_of_the_present_generation() -> None:
+    """Its Secret is made for its names and as brokers need it; no other leaf is renewed."""
+    (one,) = composed(certificates(judged(with_pool(None))))
+    assert (one.name, one.holder, one.generation, one.before, one.also) == (
+        "alpha-brokers-tls.events",
+        EVENTS,
+        1,
+        None,
+        0,
+    )
+    assert one.dns_names == (
+        "*.events-brokers.kafka.svc",
+        "*.events-brokers.kafka.svc.cluster.local",
+        "events-bootstrap.kafka.svc",
+        "events-bootstrap.kafka.svc.cluster.local",
+    )
+    assert one.holder.uid == "u1"
+
+
+def test_a_complete_pool_needs_nothing() -> None:
+    """A pool whose Secret has its names and its files is left alone."""
+    assert composed(certificates(judged(with_pool(pool_leaf())))) == []
+
+
+def test_more_names_replace_the_leaf_within_its_generation() -> None:
+    """A name that is missing is added to those that the certificate has; none is taken away, no other is renewed."""
+    more = replace(SEEN, names=certified_names("kafka", "events", ("b-{id}.example.org",), (4,)))
+    old = pool_leaf(names=(*SEEN.names, "b-3.example.org"))
+    (one,) = composed(certificates(judged(with_pool(old, more))))
+    assert (one.generation, one.before) == (1, old)
+    assert set(one.dns_names) == {*SEEN.names, "b-3.example.org", "b-4.example.org"}
+    assert "b-4.example.org" in one.message
+
+
+def test_a_pool_that_is_made_during_a_renewal_has_the_file_of_the_contract() -> None:
+    """The others have generation 2 already, and brokers use files of 1: the new Secret has both names."""
+    seen = with_pool(None)
+    for holder in holders(RECORD):
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=2, before_ends_s=int(NOW_S + LEAF_S)))
+    (one,) = (each for each in composed(certificates(judged(seen))) if each.holder == EVENTS)
+    assert (one.generation, one.also) == (2, 1)
+
+
+def test_a_pool_is_renewed_with_the_others() -> None:
+    """When one leaf ends soon, that of the pool gets the next generation, too."""
+    made = composed(certificates(judged(with_pool(pool_leaf()), now_s=NOW_S + LEAF_S)))
+    assert {(one.holder, one.generation) for one in made} >= {(EVENTS, 2), (OPERATOR, 2)}
+
+
+def test_a_pool_without_a_leaf_does_not_hold_the_controllers() -> None:
+    """The generation that controllers show does not wait for pools."""
+    assert complete(with_pool(None), RECORD) == 1
+
+
+def test_unknown_pools_are_not_none() -> None:
+    """If pools were not listed, no authority ends, and the status says why; controllers' leafs are looked after."""
+    seen = replace(material(RECORD), pools=Unknown(reason="the pools were not listed (403)"))
+    part = certificates(judged(with_leaf(seen, controller(RECORD.node_ids[1]), None)))
+    assert [(wait.reason, "(403)" in wait.message) for wait in part.waits] == [(HELD, True)]
+    assert composed(part)
+    verdict = may_end_authority(judged(seen), secured().trust)
+    assert not verdict.allowed
+    assert "which pools show" in verdict.reason
+    assert may_end_authority(judged(material(RECORD)), secured().trust).reason != verdict.reason
+    assert bound().node_ids == RECORD.node_ids
+
+
+def test_names_of_a_pool() -> None:
+    """A wildcard for the cluster, hosts by node id; no name of the cluster, no address, no word, not too many."""
+    hosts = ("Kafka-{id}.example.org", "all.example.org", "q-0.q-controllers.kafka.svc", "10.0.0.1", "word", "")
+    found = certified_names("kafka", "events", hosts, (7, 9))
+    outside = {each for each in found if ".svc" not in each}
+    assert outside == {"kafka-7.example.org", "kafka-9.example.org", "all.example.org"}
+    assert len(certified_names("kafka", "events", ("b-{id}.example.org",), range(1000))) == NAMES_MAX
+    assert "inside the cluster" in why_no_name("x.y.svc.cluster.local")
+    assert "with a domain" in why_no_name("{id}")
+    assert why_no_name("broker-{id}.example.org") == ""
+    assert pool_tls_name("alpha", "events") == EVENTS.secret("alpha")
+    assert str(EVENTS) == "pool events"
