@@ -73,7 +73,7 @@ LATER: dict[str, tuple[Change, str]] = {
     "a pod": (annotated(PODS.plural), "LaterFormat"),
     "a report": (reported, "LaterFormat"),
     "a revision": (revised("schemaVersion", value=2), "LaterFormat"),
-    "a field of a revision": (revised("runtime", "listener", "protocol", value="SSL"), "LaterFormat"),
+    "a field of a revision": (revised("runtime", "listener", "alpn", value="h2"), "LaterFormat"),
     "the status": (in_status(schemaVersion=2, migration={"stage": 3}), "LaterFormat"),
     "the operation": (
         in_status(operation={"id": "x", "type": "AddVoter", "target": "3003-x", "schemaVersion": 2}),

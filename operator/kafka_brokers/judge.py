@@ -5,7 +5,7 @@ An invalid spec blocks changes, never repair. Its `paused` takes effect at once 
 
 from dataclasses import dataclass
 
-from kafka_brokers.api.validation import accepted_before, validate
+from kafka_brokers.api.validation import Present, accepted_before, validate
 from kafka_brokers.model.names import DIRECTORY
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe.snapshot import Snapshot
@@ -25,6 +25,7 @@ class Judged:
 def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException]) -> Judged:
     """Validate a resource against its contract, its record and its claims; `allowed` are exceptions for pods."""
     record = taken.record
+    tls = record is not None and record.replication_tls
     claimed: dict[int, int] = {}
     for claim in taken.claims:
         if not claim.retired:
@@ -35,10 +36,13 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
         taken.resource,
         contract,
         allowed,
-        volumes=volumes,
-        claimed_bytes=claimed,
-        classes=classes,
-        directories=_directories(taken),
+        present=Present(
+            volumes=volumes,
+            claimed_bytes=claimed,
+            classes=classes,
+            directories=_directories(taken),
+            replication_tls=None if record is None else tls,
+        ),
         rivals=dict(taken.rivals),
     )
     if isinstance(valid, PoolDesired):
@@ -47,7 +51,7 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
         return Judged(desired=None, faults=valid)
     paused = (taken.resource.get("spec") or {}).get("paused") is True
     earlier = {**taken.resource, "spec": {**taken.accepted_spec, "paused": paused}}
-    return Judged(desired=accepted_before(earlier, contract), faults=valid)
+    return Judged(desired=accepted_before(earlier, contract, replication_tls=tls), faults=valid)
 
 
 def _directories(taken: Snapshot) -> dict[int, str]:

@@ -1,7 +1,5 @@
-"""The kind of resource that this package serves, as the API server names it."""
+"""The kind of resource that this package serves, as the API server names it. A quorum sees its pools by it, too."""
 
-from typing import Final
+from kafka_quorum.kind import POOLS
 
-from kit.kube.protocol import ResourceType
-
-POOLS: Final = ResourceType(api_version="kafkaquorum.io/v1alpha1", kind="KafkaBrokerPool", plural="kafkabrokerpools")
+__all__ = ["POOLS"]

@@ -4,12 +4,14 @@ An invalid spec blocks changes, never repair. Its fields for pausing, replacing 
 same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.names import record_name
+from kafka_quorum.model.observed import revision_named
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.stored import ACCEPTED_KEY
 from kit.kube.protocol import Json
@@ -37,7 +39,7 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
     valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
     if isinstance(valid, Desired):
-        return Judged(desired=valid, faults=())
+        return Judged(desired=_as_it_began(valid, taken, record), faults=())
     applied = taken.spec_of(record.applied_revision if record else None)
     if applied is None:
         return Judged(desired=None, faults=valid)
@@ -48,7 +50,22 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     earlier = accepted_before({**taken.resource, "spec": _with_policies(last, present)})
     if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
         earlier = accepted_before({**taken.resource, "spec": _with_policies(last, _CAUTIOUS | _paused(present))})
-    return Judged(desired=earlier, faults=valid)
+    return Judged(desired=None if earlier is None else _as_it_began(earlier, taken, record), faults=valid)
+
+
+def _as_it_began(desired: Desired, taken: Snapshot, record: IdentityRecord | None) -> Desired:
+    """The spec; where it does not say how the listener is secured, a quorum that has begun keeps what it began with.
+
+    What a new quorum gets may be another protocol after an upgrade of the operator, before this one has started.
+    """
+    if record is None or desired.says_protocol:
+        return desired
+    applied = revision_named(taken.revisions, record.applied_revision)
+    began = record.listener or (None if applied is None else applied.runtime.listener)
+    if began is None:
+        return desired
+    listener = replace(desired.runtime.listener, protocol=began.protocol)
+    return replace(desired, runtime=replace(desired.runtime, listener=listener))
 
 
 def _no_way_back(why: str) -> str:

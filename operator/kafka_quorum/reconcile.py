@@ -7,6 +7,7 @@ has actions is computed again from freshly listed objects. After an act the call
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from kafka_quorum.act.admission import PodAdmission
@@ -29,7 +30,9 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes, quorum
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
 from kafka_quorum.observe.gather import Look
+from kafka_quorum.observe.material import MaterialReads
 from kafka_quorum.observe.running import runs_since
+from kafka_quorum.observe.scram import ScramReads
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges, KeeperReads, migrates
@@ -49,6 +52,7 @@ from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.leased import leased_kube
+from kit.pki.authority import DICE, Dice
 from kit.repeats import FREE, Repeated, Repeats
 from kit.report.events import Events
 from kit.report.log import Log
@@ -102,10 +106,7 @@ class _Checks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stale:
-    """There is something to do, and the objects of this pass are not fresh enough for it.
-
-    `answers` came for it a moment ago: no controller is asked again.
-    """
+    """There is something to do, and the objects are not fresh enough for it. `answers` came for it a moment ago."""
 
     answers: Admissions | None = None
 
@@ -125,6 +126,7 @@ class Reconciler:
         subscribers: Iterable[Subscriber[Observed]] = (),
         brokers: BrokerEdges = NO_BROKERS,
         keepers: KeeperEdges = NO_KEEPERS,
+        dice: Dice = DICE,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
@@ -137,7 +139,7 @@ class Reconciler:
         self._may_act = may_act
         acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
         ours = None if keepers.zookeepers is None else leased_zookeepers(keepers.zookeepers, may_act)
-        self._executor = Executor(acting, ruling, clock, ids, settings, may_act, ours)
+        self._executor = Executor(acting, ruling, clock, ids, settings, may_act, ours, dice)
         events = Events(acting, clock, ids, QUORUMS, component=FIELD_MANAGER, instance=settings.holder)
         self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *subscribers))
         self._reporter = Reporter(acting, clock, may_act)
@@ -147,6 +149,8 @@ class Reconciler:
         self._admission = PodAdmission(kube, clock, settings)
         self._brokers = BrokerReads(kube, clock, brokers)
         self._keepers = KeeperReads(kube, clock, keepers)
+        self._materials = MaterialReads(kube, clock, controllers)
+        self._scram = ScramReads(kube, clock, controllers)
         self._memories: dict[ObjectKey, Memory] = {}
         self._snapshots: dict[ObjectKey, Snapshot] = {}
         self._changes: dict[ObjectKey, int] = {}
@@ -174,8 +178,8 @@ class Reconciler:
         self._announced.discard(key)
         self._reporter.forget(key)
         self._admission.forget(key.namespace, key.name)
-        self._brokers.forget(key)
-        self._keepers.forget(key)
+        for reads in (self._brokers, self._keepers, self._materials, self._scram):
+            reads.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
@@ -235,8 +239,7 @@ class Reconciler:
     ) -> PassResult | _Stale:
         """The data flow. `draft` collects what there is to report.
 
-        `changes` is the number of watch events before the objects were read: the objects are kept only if none came
-        since.
+        The objects are kept only if no watch event came since there were `changes` of them.
         """
         key = draft.key
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is recreated
@@ -257,6 +260,7 @@ class Reconciler:
             record=taken.record,
             resource=taken.resource,
             accepted=accepted,
+            access=self._materials.access(key, observed),
             agent_image=self._settings.operator_image,
         )
         if planned.questions and may_act:
@@ -274,6 +278,7 @@ class Reconciler:
             self._memories[key] = replace(self._memories.get(key, Memory()), holder=None)
         outcomes = await self._executor.execute(planned, context)
         self._memories[key] = quorum.acknowledged(self._memories[key], outcomes)
+        self._materials.reloads(key, outcomes)
         if any(isinstance(outcome.action, GiveBackNodes) for outcome in outcomes):  # whatever its answer: read again
             self._keepers.outdated(key)
         if outcomes:
@@ -339,13 +344,17 @@ class Reconciler:
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the Kubernetes nodes of controllers that do not fetch, or may be stopped next."""
-        looked = await self._look(key, taken, desired)
+        memory = self._memories.get(key, Memory())
+        material, access = await self._materials.look(key, taken, desired)
+        looked = await gather.look(self._controllers, taken, memory, access=access, clock=self._clock)
         remembered = self._admission.remembered(key.namespace, key.name)
         failed = self._failed.get(key, frozenset())
-        seen = replace(gather.observed(taken, looked), admissions=remembered, failed=failed)
+        seen = replace(gather.observed(taken, looked), admissions=remembered, failed=failed, material=material)
+        seen = replace(seen, scram=await self._scram.look(key, taken, desired, looked.leader))
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)
-        situation = None if seen.record is None else Situation(desired=desired, observed=seen, record=seen.record)
+        at = partial(Situation, desired=desired, observed=seen, now_s=self._clock.now().timestamp())
+        situation = None if seen.record is None else at(record=seen.record)
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await self._checks(situation, looked)
@@ -384,15 +393,6 @@ class Reconciler:
             told = Announced(at_s=now_s, checks=answers) if answers else None
         kept = told.checks if told is not None and could else ()
         return _Checks(answers=(*asked, *kept), announced=told if could else None)
-
-    async def _look(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Look:
-        return await gather.look(
-            self._controllers,
-            taken,
-            self._memories.get(key, Memory()),
-            port=desired.runtime.listener.port,
-            clock=self._clock,
-        )
 
 
 def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:

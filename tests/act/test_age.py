@@ -19,6 +19,7 @@ from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.pods import PodRole, Terminated
+from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.settings import Settings
 
 OVER = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
@@ -27,6 +28,14 @@ RESTART = act.RestartPod(pod=POD, evict=True, message="m", permit=permit(permits
 STOP = act.DeletePod(pod=POD, reason="PodRemoved", message="m", permit=permit(permits.ReplacePod))
 MARK = act.MarkPod(pod=POD, voter=True, gate="True", message="m")
 BUDGET = act.ApplyBudget(min_available=2)
+RELOAD = act.ReloadListener(
+    leader=Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093),
+    node_id=IDS[1],
+    listener="CONTROLLER",
+    sha256="ab",
+    message="m",
+    permit=permit(permits.Reload),
+)
 
 
 def write(change: RecordChange) -> act.WriteRecord:
@@ -95,9 +104,21 @@ async def test_other_acts_need_none(action: Action) -> None:
 def test_every_stamp_is_a_guarded_act() -> None:
     """The actions on Kubernetes that can carry a stamp are exactly the kinds with a guarded action."""
     carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
-    elsewhere = {act.GiveBackNodes}  # a write to ZooKeeper: tests.act.test_give_back
+    elsewhere = {act.GiveBackNodes, act.ReloadListener}  # requests to ZooKeeper and Kafka: other tests below
+    elsewhere |= set(get_args(act.OnUsers))  # the same: test_scram.py
     on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
     assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED} | elsewhere
+
+
+@pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
+async def test_a_listener_is_asked_on_a_fresh_look(age_s: float, *, sent: bool) -> None:
+    """A listener loads its certificate only on a fresh look: the leader of an old one may lead no more."""
+    assert is_guarded(RELOAD)
+    controllers = AnsweringControllers()
+    _, (outcome,) = await carried_out(stamped(RELOAD, 1000.0), controllers=controllers, age_s=age_s)
+    assert (outcome.done, outcome.held) == (sent, not sent)
+    asked = [(at.node_id, node_id, listener) for at, node_id, listener, _ in controllers.reloaded]
+    assert asked == ([(IDS[0], IDS[1], "CONTROLLER")] if sent else [])
 
 
 class SlowKube(RecordingKube):

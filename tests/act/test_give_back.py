@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.act.test_execute import RESOURCE, CountingIds, SetClock
 from tests.kit.kube.recording import RecordingKube
-from tests.model.values import NAMESPACE, permit
+from tests.model.values import NAME, NAMESPACE, permit
 from tests.plan.beside import COPIED, KRAFT_LEADS, LEADS, record_at, wanted
 from tests.wire.answering import AnsweringControllers
 
@@ -17,6 +17,7 @@ from kafka_quorum.act.leased import leased_zookeepers
 from kafka_quorum.errors import KafkaError, ZooKeeperChanged, ZooKeeperDenied, ZooKeeperUnreachable
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import GiveBackNodes, stamped
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.zookeeper import (
     EpochNode,
@@ -72,11 +73,14 @@ async def carried_out(
     *,
     age_s: float = 2.0,
     secret: dict[str, Any] | None = None,
+    allowed: bool = True,
 ) -> Outcome:
     """The outcome of the write, on a look of this age."""
     api = RecordingKube()
     if secret is not None:
-        api.put(SECRETS, {"metadata": {"name": "zk-client", "namespace": NAMESPACE}, "data": secret})
+        annotations = {USED_BY: f"KafkaQuorum/{NAME}"} if allowed else {}
+        metadata = {"name": "zk-client", "namespace": NAMESPACE, "annotations": annotations}
+        api.put(SECRETS, {"metadata": metadata, "data": secret})
     executor = Executor(
         api,
         AnsweringControllers(),
@@ -117,6 +121,15 @@ async def test_a_missing_secret() -> None:
     outcome = await carried_out(keepers, SECURED)
     assert (outcome.done, outcome.unknown, keepers.sent) == (False, False, [])
     assert "zk-client" in outcome.message
+
+
+async def test_a_secret_of_others() -> None:
+    """A Secret that does not allow this quorum is not used, and the message is that of a missing one."""
+    keepers = Keepers()
+    texts = {"username": base64.b64encode(b"ada").decode(), "password": base64.b64encode(b"pass word").decode()}
+    outcome = await carried_out(keepers, SECURED, secret=texts, allowed=False)
+    assert (outcome.done, outcome.unknown, keepers.sent) == (False, False, [])
+    assert outcome.message == (await carried_out(keepers, SECURED)).message
 
 
 def failing(kind: type[KafkaError], *, unknown: bool) -> KafkaError:

@@ -12,8 +12,16 @@ from kit.errors import NotActing
 AT = Endpoint(node_id=key(3000).node_id, host="h", port=1)
 
 
-_CHANGES = ("add_voter", "remove_voter", "update_feature", "register_controller", "unregister_controller")
-_READS = ("api_versions", "describe_cluster", "describe_quorum")
+_CHANGES = (
+    "add_voter",
+    "remove_voter",
+    "update_feature",
+    "register_controller",
+    "unregister_controller",
+    "reload_keystore",
+    "alter_scram",
+)
+_READS = ("api_versions", "describe_cluster", "describe_quorum", "handshake", "scram_present")
 
 
 @pytest.mark.parametrize("name", _CHANGES)

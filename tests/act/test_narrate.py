@@ -14,6 +14,7 @@ from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.material import OPERATOR
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
@@ -191,6 +192,89 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         ),
         "ZooKeeperGivenBack",
         ("/migration", "/controller", "deleted"),
+    ),
+    (
+        act.MakeAuthority(
+            name="alpha-ca", following=False, asked_for="", life_s=1, version="", message="alpha-ca has it"
+        ),
+        "AuthorityMade",
+        "alpha-ca",
+    ),
+    (
+        act.MakeUsers(name="alpha-users", listeners=("SASL",), source="", version="", message="alpha-users has users"),
+        "UsersMade",
+        "alpha-users",
+    ),
+    (
+        act.RequestLeaf(name="alpha-operator-cert", holder=OPERATOR, message="alpha-operator-cert asks an issuer"),
+        "CertificateRequested",
+        "alpha-operator-cert",
+    ),
+    (
+        act.SetScramUser(
+            name="alpha-scram",
+            user="ada",
+            source="users",
+            version="",
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            replaces=False,
+            message="user ada is made",
+            permit=permit(permits.ChangeUser),
+        ),
+        "ScramUserMade",
+        "ada",
+    ),
+    (
+        act.RemoveScramUser(
+            name="alpha-scram",
+            user="ada",
+            version="1",
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            message="user ada is removed",
+            permit=permit(permits.ChangeUser),
+        ),
+        "ScramUserRemoved",
+        "ada",
+    ),
+    (
+        act.WithdrawAuthority(name="alpha-ca", sha256="ab", version="1", message="alpha-ca has the present one only"),
+        "AuthorityWithdrawn",
+        "alpha-ca",
+    ),
+    (
+        act.PromoteAuthority(
+            name="alpha-ca", sha256="ab", version="1", message="alpha-ca has it", permit=permit(permits.EndAuthority)
+        ),
+        "AuthorityEnded",
+        "alpha-ca",
+    ),
+    (
+        act.ComposeLeaf(
+            name="alpha-operator-tls",
+            holder=OPERATOR,
+            generation=2,
+            dns_names=(),
+            life_s=1,
+            authority="ab",
+            trust="",
+            before=None,
+            message="certificate 2 of the operator",
+            permit=permit(permits.ShowLeaf),
+        ),
+        "CertificateMade",
+        "certificate 2",
+    ),
+    (
+        act.ReloadListener(
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            node_id=IDS[1],
+            listener="CONTROLLER",
+            sha256="ab",
+            message="controller 3001 loads it",
+            permit=permit(permits.Reload),
+        ),
+        "CertificateLoaded",
+        "3001",
     ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]

@@ -102,7 +102,7 @@ async def test_the_contract_of_a_later_version() -> None:
     """What it asks of brokers is not known: nothing is changed, and the pool waits for an operator that reads it."""
     bench = await at_rest()
     data = bench.kube.objects["configmaps", "events-brokers"]["data"]
-    data["contract.json"] = data["contract.json"].replace('"schemaVersion": 1', '"schemaVersion": 2')
+    data["contract.json"] = data["contract.json"].replace('"schemaVersion": 1', '"schemaVersion": 3')
     bench.resource({"replicas": 5})
     del bench.kube.objects[pod_name(2)]
     await bench.run(4)

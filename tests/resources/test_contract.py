@@ -84,6 +84,38 @@ def test_a_static_quorum_is_an_exact_line() -> None:
     assert "controller.quorum.voters=3000@a:9093\n" in properties_text(NAME, contract(settings=(voters,)))
 
 
+SECURED = contract(
+    secrets=("alpha-brokers-tls",),
+    settings=(
+        Setting(key="listener.security.protocol.map", value="CONTROLLER:SSL", match=Match.HAS),
+        Setting(key="listener.name.controller.ssl.keystore.location", value="keystore-3.pem", match=Match.FILE),
+    ),
+)
+
+
+def test_files_of_a_secret() -> None:
+    """A contract with files is read back; its text says where the Secret is mounted, and has a path for each file."""
+    assert contract_from(stored(SECURED)) == replace(SECURED, resource_version="17")
+    lines = properties_text(NAME, SECURED).splitlines()
+    assert "listener.name.controller.ssl.keystore.location=/etc/kafka-quorum-tls/keystore-3.pem" in lines
+    assert any("alpha-brokers-tls" in line and "/etc/kafka-quorum-tls" in line for line in lines if line[0] == "#")
+    assert not any("sasl.properties" in line for line in lines)
+
+
+def test_the_lines_with_a_password() -> None:
+    """The text says which key of the Secret has the user and the password. They are not in it."""
+    plain = Setting(key="sasl.mechanism.controller.protocol", value="PLAIN", match=Match.EQUALS)
+    lines = properties_text(NAME, replace(SECURED, settings=(plain, *SECURED.settings))).splitlines()
+    assert "sasl.mechanism.controller.protocol=PLAIN" in lines
+    assert any("sasl.properties" in line for line in lines if line[0] == "#")
+
+
+def test_earlier_versions_refuse_only_what_they_cannot_follow() -> None:
+    """A contract with files has number 2, which earlier versions refuse; every other one has number 1, as before."""
+    number = [json.loads(stored(each)["data"]["contract.json"])["schemaVersion"] for each in (contract(), SECURED)]
+    assert number == [1, 2]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -98,6 +130,9 @@ def test_a_static_quorum_is_an_exact_line() -> None:
         {"release": "4\u00004"},
         {"schemaVersion": "x"},
         {"controllers": ["a:1"] * 1001},
+        {"secrets": ["alpha-ca"]},
+        {"settings": [{"key": "a", "value": "../trust.pem", "match": "file"}]},
+        {"settings": [{"key": "a", "value": "", "match": "file"}]},
     ],
 )
 def test_what_is_no_contract(changes: dict[str, Any]) -> None:
@@ -113,7 +148,7 @@ def test_no_contract_at_all(data: object) -> None:
         contract_from({**stored(), "data": data})
 
 
-@pytest.mark.parametrize("changes", [{"schemaVersion": 2}, {"later": True}, {"schemaVersion": 9, "revision": "x"}])
+@pytest.mark.parametrize("changes", [{"schemaVersion": 3}, {"later": True}, {"schemaVersion": 9, "revision": "x"}])
 def test_a_later_contract(changes: dict[str, Any]) -> None:
     """A contract with a later number, or with a field that is not known, is a later version's."""
     with pytest.raises(LaterFormat):
@@ -139,3 +174,11 @@ def test_whose_it_is() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     with pytest.raises(Unreadable, match="being deleted"):
         stored_contract(going, NAME)
+
+
+def test_the_generation_of_pools_certificates() -> None:
+    """It is written only if there is one, so that earlier versions read the others; a negative one is refused."""
+    assert '"certificates"' not in stored()["data"]["contract.json"]
+    assert contract_from(stored(contract(certificates=3))).certificates == 3
+    with pytest.raises(Unreadable, match="its certificates are '-1'"):
+        contract_from(stored(contract(certificates=-1)))

@@ -11,15 +11,15 @@ from typing import Any, Final, TypeAlias
 Json: TypeAlias = dict[str, Any]
 
 TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount")
-OF_ONE_MODE: Final = frozenset({"MigratedFromZooKeeper"})
-"""Conditions that only some quorums have: those of one bootstrap mode."""
+OF_ONE_MODE: Final = frozenset({"MigratedFromZooKeeper", "CertificatesValid"})
+"""Conditions that only some quorums have: those of one bootstrap mode, and those with TLS."""
 BLIND: Final = "CannotLook"
 """The reason of every condition while passes end in errors: it has priority over all others."""
 _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 _NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
-    | {"DualWrite"}
+    | {"DualWrite", "ScramUsers", "ScramUsersHeld"}
 )
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"

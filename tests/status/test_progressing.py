@@ -35,7 +35,7 @@ OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
         (at_rest(), desired(), Truth.FALSE, "Done"),
         (at_rest(), desired(paused=True), Truth.FALSE, "Paused"),
         (at_rest(), desired(runtime=runtime(heap="1Gi")), Truth.TRUE, "Working"),
-        (at_rest(), desired(runtime=OTHER_PORT), Truth.FALSE, "NotSupportedYet"),
+        (at_rest(), desired(runtime=OTHER_PORT), Truth.FALSE, "MigrationHeld"),
         (at_rest(), desired(replicas=2), Truth.TRUE, "RemovingController"),
         (nothing(), desired(), Truth.TRUE, "Working"),
         (nothing(), desired(paused=True), Truth.FALSE, "Paused"),

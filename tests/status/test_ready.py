@@ -24,8 +24,11 @@ from tests.status.passes import FAULT, done
 from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.scram import RecordedUsers, ScramSeen
+from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
 from kit.conditions.finding import Truth
 
@@ -51,6 +54,17 @@ def test_a_quorum_at_rest_is_ready() -> None:
     finding = ready(done())
     assert (finding.truth, finding.reason) == (Truth.TRUE, "AllVotersCaughtUp")
     assert facts(finding.message) == facts(3, 3)
+
+
+def test_users_of_the_brokers_leave_it_ready() -> None:
+    """A user that cannot be made is told by Progressing, and the quorum stays Ready."""
+    given = ScramSeen(given=Unknown(reason="Secret users is not there"), recorded=Known(value=RecordedUsers()))
+    wanted = desired(trust=TrustPolicy(scram_users_secret="users"))  # noqa: S106 - a name
+    found = done(at_rest(scram=given), wanted)
+    assert ready(found).truth is Truth.TRUE
+    told = progressing(found)
+    assert (told.truth, told.reason) == (Truth.FALSE, "ScramUsersHeld")
+    assert "Secret users is not there" in told.message
 
 
 @pytest.mark.parametrize(
@@ -89,7 +103,6 @@ def test_faults_of_the_spec_are_not_ready() -> None:
     ("wanted", "reason", "words"),
     [
         (desired(runtime=runtime(heap="1Gi")), "Rolling", "3000, 3001, 3002"),
-        (desired(runtime=OTHER_PORT), "NotSupportedYet", "spec.controllers.listeners"),
         (desired(replicas=1), "VotersToRemove", "controllers 3001, 3002: "),
     ],
 )

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from tests.kit.kube.recording import RecordingKube
-from tests.model.values import answer, saying
+from tests.model.values import answer, at_rest, running, saying
 from tests.observe import kubernetes as k8s
 from tests.test_reconcile import Bench
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.api.validation import validate
+from kafka_quorum.judge import judge
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.certified import needs_certificates
+from kafka_quorum.model.desired import Desired, Protocol
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.nodes import target_runtime
 from kafka_quorum.model.observed import RecordedStatus
 from kafka_quorum.model.operation import (
     FeatureOperation,
@@ -265,11 +268,24 @@ def test_reports_are_read(name: str, found: DiskFound, *, accepted: bool) -> Non
 
 @pytest.mark.parametrize("row", sample("hashes.json"), ids=lambda row: str(row["name"]))
 def test_specs_keep_their_hash(row: Json) -> None:
-    """A spec that 0.1.0 applied has the same restart hash today."""
+    """A spec that 0.1.0 applied has the same restart hash today, for a quorum that started under 0.1.0."""
     metadata = {"name": "alpha", "namespace": "kafka", "uid": "u", "generation": 1}
     found = validate({"metadata": metadata, "spec": row["spec"]})
     assert isinstance(found, Desired)
-    assert names.inputs_hash(found.runtime) == row["hash"]
+    made = target_runtime(found, at_rest(revisions=()), running())
+    assert names.inputs_hash(made) == row["hash"]
+
+
+@pytest.mark.parametrize("name", WORLDS)
+async def test_no_quorum_of_0_1_0_gets_tls(name: str) -> None:
+    """A quorum that 0.1.0 began keeps PLAINTEXT under a spec that says nothing, also one that has not started yet."""
+    taken = await snapshot(world(name))
+    assert taken.record is not None
+    spec = judge(taken, frozenset()).desired
+    assert spec is not None
+    made = target_runtime(spec, at_rest(taken.record, revisions=taken.revisions), taken.record)
+    assert made.listener.protocol is Protocol.PLAINTEXT
+    assert not needs_certificates(spec, taken.record)
 
 
 @pytest.mark.parametrize("name", ["rested", "rolled", "disk-replaced", "shrunk"])

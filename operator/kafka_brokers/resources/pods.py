@@ -5,14 +5,15 @@ import json
 from typing import Final
 
 from kafka_brokers.model import names
-from kafka_brokers.model.contracted import needs_late
+from kafka_brokers.model.contracted import logs_in, needs_late, secret_keys
 from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, PoolRecord, adopts
 from kafka_brokers.model.observed import Revision
-from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
 from kafka_brokers.resources import scripts
 from kafka_brokers.resources.meta import labels, owner
 from kafka_brokers.resources.properties import LATE_FILE, LATE_PATH, directory_name, volume_path
 from kafka_quorum.api.podpolicy import pod_security
+from kafka_quorum.model.contract import SECRET_PATH
 from kafka_quorum.model.names import (
     CLUSTER_ID,
     CONFIG,
@@ -23,6 +24,7 @@ from kafka_quorum.model.names import (
     REVISION,
     VERIFY_CONTAINER,
 )
+from kafka_quorum.model.pools import REPLICATION_TLS
 from kafka_quorum.resources import zookeeper
 from kafka_quorum.resources.meta import Json
 from kafka_quorum.resources.podparts import (
@@ -38,6 +40,8 @@ from kafka_quorum.resources.podparts import (
 from kafka_quorum.resources.properties import CONFIG_PATH
 
 LATE_CONTAINER: Final = "late"
+_SECRET: Final = "quorum-tls"  # noqa: S105 - a volume
+_SECURED: Final = "secured"
 GRACE_S: Final = 360
 """A controlled shutdown takes up to 300 s, and closing the logs some more."""
 _RECOVERS_FOR_PROBES: Final = 1_000_000
@@ -115,6 +119,8 @@ def kafka(
     if (access := revision.runtime.zookeeper) is not None:
         container["volumeMounts"] = [*container["volumeMounts"], *zookeeper.mounts(access)]
         spec["volumes"] += zookeeper.volumes(access)
+    spec["volumes"] += _secret_volumes(revision.runtime)
+    container["volumeMounts"] = [*container["volumeMounts"], *_secret_mounts(revision.runtime)]
     spec |= {
         "restartPolicy": "Always",
         "hostname": names.host_label(desired.name, broker.node_id),
@@ -126,13 +132,36 @@ def kafka(
     metadata = _metadata(desired, record, broker, revision, config, role=names.BROKER_ROLE)
     if late:
         metadata["annotations"][names.LATE] = ""
+    if revision.runtime.replication_tls:
+        metadata["annotations"][REPLICATION_TLS] = "true"
     return _pod(metadata | {"name": names.pod_name(desired.name, broker.node_id)}, spec)
 
 
 def _start(revision: Revision, *, late: bool) -> str:
+    keys = secret_keys(revision.runtime)
     if (access := revision.runtime.zookeeper) is not None:
-        return scripts.run_with_zookeeper(access, late=late)
+        return scripts.run_with_zookeeper(access, late=late, keys=keys)
+    if keys:
+        return scripts.run_secured(keys, late=late)
     return scripts.RUN_LATE if late else scripts.RUN
+
+
+def _secret_volumes(runtime: BrokerRuntime) -> list[Json]:
+    """The contract's Secret, and a volume in memory for properties with a password."""
+    found: list[Json] = [
+        {"name": _SECRET, "secret": {"secretName": each, "defaultMode": 0o440}} for each in runtime.secrets[:1]
+    ]
+    if logs_in(runtime):
+        found.append({"name": _SECURED, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}})
+    return found
+
+
+def _secret_mounts(runtime: BrokerRuntime) -> list[Json]:
+    """Where only Kafka's container has them: as a directory, because a file alone would never be renewed."""
+    found: list[Json] = [{"name": _SECRET, "mountPath": SECRET_PATH, "readOnly": True} for _ in runtime.secrets[:1]]
+    if logs_in(runtime):
+        found.append({"name": _SECURED, "mountPath": scripts.SECURED_PATH})
+    return found
 
 
 def _disks(broker: BrokerIdentity, revision: Revision) -> tuple[DiskIdentity, ...]:

@@ -4,8 +4,10 @@ The operator and the quorum's contract own what is set here, and the spec may no
 here: they are set on running brokers.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
+from kafka_brokers.model.contracted import keystore, truststore
 from kafka_brokers.model.names import DIRECTORY, REPLICATION, REPLICATION_PORT, host_name
 from kafka_brokers.model.pool import BrokerRuntime, External
 from kafka_quorum.model.ids import NodeID
@@ -18,6 +20,8 @@ MOST_GENERATED: Final = 1000
 """Kafka's default for `reserved.broker.max.id`: ZooKeeper would generate ids above it."""
 LATE_PATH: Final = "/etc/kafka-late"
 LATE_FILE: Final = "late.properties"
+_SCRAM: Final = "SCRAM-SHA-512"
+_SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _PROTOCOLS: Final = "listener.security.protocol.map"
 
 
@@ -47,7 +51,8 @@ def server_properties(
     """
     contract = dict(runtime.contract)
     directories = [log_dir(runtime, node_id, index) for index in range(runtime.volumes)]
-    own = [f"{REPLICATION}:PLAINTEXT", *(f"{each.name}:{each.protocol}" for each in runtime.listeners)]
+    between = "SSL" if runtime.replication_tls else "PLAINTEXT"
+    own = [f"{REPLICATION}:{between}", *(f"{each.name}:{each.protocol}" for each in runtime.listeners)]
     theirs = [entry for entry in contract.pop(_PROTOCOLS, "").split(",") if entry]
     listeners = [(REPLICATION, REPLICATION_PORT), *((each.name, each.port) for each in runtime.listeners)]
     owned = (
@@ -59,7 +64,32 @@ def server_properties(
         ("log.dirs", ",".join(directories)),
         ("metadata.log.dir", directories[0]),
     )
-    return lines((*owned, *first_contact, *contract.items(), *runtime.config))
+    return lines((*owned, *_secured(runtime), *first_contact, *contract.items(), *runtime.config))
+
+
+def _secured(runtime: BrokerRuntime) -> Iterator[tuple[str, str]]:
+    """TLS of the brokers' own listeners, by the files that they show to the controllers, and users of SASL_SSL.
+
+    Users are in the metadata of the cluster, so nothing here is secret.
+    """
+    if runtime.replication_tls:
+        yield from _tls(runtime, REPLICATION, client_auth="required")
+    for each in runtime.listeners:
+        if each.encrypted:
+            yield from _tls(runtime, each.name, client_auth="required" if each.client_auth else "none")
+        if each.protocol == "SASL_SSL":
+            prefix = f"listener.name.{each.name.lower()}"
+            yield f"{prefix}.sasl.enabled.mechanisms", _SCRAM
+            yield f"{prefix}.{_SCRAM.lower()}.sasl.jaas.config", _SCRAM_MODULE
+
+
+def _tls(runtime: BrokerRuntime, listener: str, *, client_auth: str) -> Iterator[tuple[str, str]]:
+    prefix = f"listener.name.{listener.lower()}.ssl"
+    yield f"{prefix}.keystore.type", "PEM"
+    yield f"{prefix}.keystore.location", keystore(runtime)
+    yield f"{prefix}.truststore.type", "PEM"
+    yield f"{prefix}.truststore.location", truststore(runtime)
+    yield f"{prefix}.client.auth", client_auth
 
 
 def _identity(node_id: NodeID, runtime: BrokerRuntime) -> tuple[tuple[str, str], ...]:

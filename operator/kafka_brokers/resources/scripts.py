@@ -20,6 +20,7 @@ from typing import Final
 
 from kafka_brokers.model.names import DIRECTORY
 from kafka_brokers.resources.properties import DATA_PATH, LATE_FILE, LATE_PATH
+from kafka_quorum.model.contract import SASL_KEY, SECRET_PATH
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.resources import zookeeper
 
@@ -224,6 +225,30 @@ cat "$KQ_CONFIG" {LATE_PATH}/{LATE_FILE} > {RUN_CONFIG} || exit 1   # of two lin
 """
 )
 
+SECURED_PATH: Final = "/etc/kafka-secured"
+"""Where properties with a password are written: a volume in memory."""
+SECURED_CONFIG: Final = f"{SECURED_PATH}/server.properties"
+
+
+def run_secured(keys: tuple[str, ...], *, late: bool) -> str:
+    """The start of a broker that needs these keys of the contract's Secret."""
+    return f"{_VERIFY}{LATE if late else ''}{_waits(keys)}{_started((), keys, late=late)}"
+
+
+def _waits(keys: tuple[str, ...]) -> str:
+    """Lines that wait for these files: a volume shows a change of its Secret a minute later."""
+    return "".join(f"until [ -s {SECRET_PATH}/{key} ]; do sleep 1; done\n" for key in keys)
+
+
+def _started(files: tuple[str, ...], keys: tuple[str, ...], *, late: bool) -> str:
+    """Lines that start Kafka with the properties, and those of these files. A password is added in memory only."""
+    login = (f"{SECRET_PATH}/{SASL_KEY}",) if SASL_KEY in keys else ()
+    added = (*files, *((f"{LATE_PATH}/{LATE_FILE}",) if late else ()), *login)
+    if not added:
+        return f'{_START} "$KQ_CONFIG"\n'
+    config = SECURED_CONFIG if login else RUN_CONFIG
+    return f'cat "$KQ_CONFIG" {" ".join(added)} > {config} || exit 1\n{_START} {config}\n'
+
 
 _LIKE_ZOOKEEPER: Final = (
     _WRITE_META
@@ -242,10 +267,7 @@ that was formatted for KRaft has version 1 of `meta.properties`, which only a br
 """
 
 
-def run_with_zookeeper(access: ZooKeeperAccess, *, late: bool) -> str:
+def run_with_zookeeper(access: ZooKeeperAccess, *, late: bool, keys: tuple[str, ...] = ()) -> str:
     """The start of a broker that uses ZooKeeper; `late`: it has properties that come after it was scheduled."""
-    files = [*zookeeper.files(access), *([f"{LATE_PATH}/{LATE_FILE}"] if late else [])]
-    if not files:
-        return f'{_VERIFY}{_LIKE_ZOOKEEPER}{_START} "$KQ_CONFIG"\n'
-    joined = f'cat "$KQ_CONFIG" {" ".join(files)} > {RUN_CONFIG} || exit 1\n'
-    return f"{_VERIFY}{_LIKE_ZOOKEEPER}{zookeeper.shell(access)}{LATE if late else ''}{joined}{_START} {RUN_CONFIG}\n"
+    before = f"{_VERIFY}{_LIKE_ZOOKEEPER}{zookeeper.shell(access)}{LATE if late else ''}{_waits(keys)}"
+    return f"{before}{_started(zookeeper.files(access), keys, late=late)}"

@@ -46,6 +46,8 @@ def record_object(desired: PoolDesired, record: PoolRecord, accepted: str = "") 
     """The ConfigMap of a record and the last accepted spec. With a resource version it replaces exactly that one."""
     body = _RECORD.dump_python(record, mode="json")
     del body["resource_version"]
+    if not record.replication_tls:  # not written: earlier versions of the operator do not know it
+        del body["replication_tls"]
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     metadata: Json = {
         "name": record_name(desired.name),
@@ -119,9 +121,12 @@ def revision_object(desired: PoolDesired, revision: Revision, spec: Json) -> Jso
 def _stored_runtime(runtime: BrokerRuntime) -> Json:
     """The runtime as JSON. What earlier versions of the operator do not know is only written if it is set."""
     body: Json = _RUNTIME.dump_python(runtime, mode="json")
-    for field in ("zookeeper", "directories"):
+    for field in ("zookeeper", "directories", "replication_tls", "certificates"):
         if not body[field]:
             del body[field]
+    for listener in body["listeners"]:
+        if not listener["client_auth"]:
+            del listener["client_auth"]
     return body
 
 

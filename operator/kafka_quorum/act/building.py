@@ -4,13 +4,14 @@ A spec that was stored before a check existed can break a builder. That is a ref
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.resources import pods
 from kit.errors import KubeRefused
 from kit.kube.protocol import Json
@@ -29,6 +30,8 @@ class Context:
     resource: Json
     accepted: str = ""
     """The last accepted spec, as it is stored beside the record; empty if none is."""
+    access: Callable[[Endpoint], Endpoint] = field(default=lambda at: at, repr=False)
+    """An endpoint of the plan as it is reached: with the operator's own key, which no plan has."""
     agent_image: str = ""
     """The image that has the agent which reports metrics: the operator's own."""
 

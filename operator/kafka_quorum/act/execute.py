@@ -10,6 +10,8 @@ from functools import partial
 
 from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
+from kafka_quorum.act.scram import ScramUsers
+from kafka_quorum.act.secrets import Secrets
 from kafka_quorum.errors import KafkaError, ZooKeeperChanged, ZooKeeperUnusable
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
@@ -26,6 +28,7 @@ from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
+from kafka_quorum.resources.tls import keystore_path
 from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
@@ -35,8 +38,9 @@ from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.ids import IdSource
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
-from kit.kube.secrets import read_secret
+from kit.kube.secrets import Use, read_secret
 from kit.parsing import Malformed
+from kit.pki.authority import DICE, Dice
 
 _STEP_TIMEOUT_MS = 5_000
 _WAY_OUT = "Delete it, or create the quorum under another name"
@@ -59,8 +63,10 @@ class Executor:
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
         zookeepers: ZooKeepers | None = None,
+        dice: Dice = DICE,
     ) -> None:
         """Keep the edges; there is no other state. `may_act` says whether this operator holds the lease."""
+        self._dice = dice
         self._zookeepers = zookeepers
         self._kube = kube
         self._controllers = controllers
@@ -68,6 +74,7 @@ class Executor:
         self._ids = ids
         self._settings = settings
         self._may_act = may_act
+        self._users = ScramUsers(kube=kube, controllers=controllers, ids=ids, fresh=self._fresh)
 
     async def execute(self, plan: Plan, context: Context) -> tuple[Outcome, ...]:
         """All actions of a plan, each with its outcome, in order."""
@@ -106,21 +113,19 @@ class Executor:
             case actions.BeginOperation() | actions.BeginFeatureStep() | actions.FinishOperation():
                 await self._intent(action, context)
             case actions.AddRaftVoter() | actions.RemoveRaftVoter():
-                await self._change_voters(action)
+                await self._change_voters(action, context)
             case actions.StepFeature() | actions.CureGhost():
-                await self._change_features(action, record_of(context))
+                await self._change_features(action, context)
             case actions.DeletePod() | actions.RestartPod():
                 await self._stop(action, context)
             case actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
                 await self._pod(action, context)
-            case actions.ApplyContract(contract=contract):
-                body = contracts.contract_object(context.desired, contract)
-                write = self._kube.replace if contract.resource_version else self._kube.create
-                await write(CONFIG_MAPS, context.desired.namespace, body)
             case actions.TakeToken() | actions.GiveToken():
                 await self._token(action, context.desired)
             case actions.GiveBackNodes():
                 await self._give_back(action, context.desired)
+            case _ if isinstance(action, actions.OnTrust):
+                await self._trust(action, context)
             case _:
                 await self._object(action, context)
 
@@ -168,8 +173,9 @@ class Executor:
             raise ValueError("this operator has no connection to ZooKeeper")
         secret = ZooKeeperSecret()
         if name := action.access.secret_name:
+            use = Use(reader=names.reader(desired.name), where="spec.zookeeper", annotation=names.USED_BY)
             try:
-                texts = await read_secret(self._kube, desired.namespace, name, "spec.zookeeper", KEYS)
+                texts = await read_secret(self._kube, desired.namespace, name, use, KEYS)
                 secret = secret_from(texts)
             except Malformed as error:
                 raise ZooKeeperUnusable(str(error), fault=Fault.OURS, retry_safe=True, outcome_unknown=False) from error
@@ -222,30 +228,44 @@ class Executor:
             text = f"not done yet: the last look at this quorum is {age_s:.1f} s old, and {most}. Looking again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
 
-    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
-        self._fresh(action.judged_at_s)
+    async def _trust(self, action: actions.OnTrust, context: Context) -> None:
+        """Write a Secret with a key, or let a listener load it."""
         match action:
-            case actions.AddRaftVoter(leader=leader, request=adding):
+            case actions.SetScramUser() | actions.RemoveScramUser():
+                await self._users.change(action, context)
+            case actions.ReloadListener(leader=leader, node_id=node_id, listener=listener):
+                self._fresh(action.judged_at_s)
+                path = keystore_path(self._clock.now())
+                await self._controllers.reload_keystore(context.access(leader), node_id, listener, path)
+            case _:
+                await Secrets(kube=self._kube, now=self._clock.now, dice=self._dice).write(action, context)
+
+    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter, context: Context) -> None:
+        self._fresh(action.judged_at_s)
+        leader = context.access(action.leader)
+        match action:
+            case actions.AddRaftVoter(request=adding):
                 await self._controllers.add_voter(leader, adding)
-            case actions.RemoveRaftVoter(leader=leader, request=removing):
+            case actions.RemoveRaftVoter(request=removing):
                 await self._controllers.remove_voter(leader, removing)
 
-    async def _change_features(self, action: actions.StepFeature | actions.CureGhost, record: IdentityRecord) -> None:
+    async def _change_features(self, action: actions.StepFeature | actions.CureGhost, context: Context) -> None:
         """Ask the server for its cluster id first, on the same connection, because these requests carry none."""
         self._fresh(action.judged_at_s)
-        cluster = await self._controllers.describe_cluster(action.leader)
+        record, leader = record_of(context), context.access(action.leader)
+        cluster = await self._controllers.describe_cluster(leader)
         if cluster.cluster_id != record.cluster_id:
             both = f"its cluster id is {cluster.cluster_id}, not {record.cluster_id}"
             text = f"controller {action.leader} is of another cluster: {both}"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
         self._fresh(action.judged_at_s)  # the answer may have taken long
         match action:
-            case actions.StepFeature(leader=leader, step=step):
+            case actions.StepFeature(step=step):
                 request = UpdateFeature(step=step, validate_only=False, timeout_ms=_STEP_TIMEOUT_MS)
                 await self._controllers.update_feature(leader, request)
-            case actions.CureGhost(leader=leader, node_id=node_id, supported=()):
+            case actions.CureGhost(node_id=node_id, supported=()):
                 await self._controllers.unregister_controller(leader, node_id)
-            case actions.CureGhost(leader=leader, node_id=node_id, supported=supported):
+            case actions.CureGhost(node_id=node_id, supported=supported):
                 again = RegisterController(
                     node_id=node_id, incarnation_id=self._uuid(), listeners=action.listeners, supported=supported
                 )
@@ -301,10 +321,11 @@ class Executor:
         self._check_age(action)  # the answer may have taken long
         await self._kube.apply(resource, metadata["namespace"], body)
 
-    async def _object(  # noqa: C901 - one case per action, nothing else
+    async def _object(  # noqa: C901, PLR0912 - one case per action, nothing else
         self,
         action: actions.ApplyService
         | actions.ApplyBudget
+        | actions.ApplyContract
         | actions.CreateRevision
         | actions.DeleteRevision
         | actions.CreateConfig
@@ -317,6 +338,9 @@ class Executor:
     ) -> None:
         desired, namespace = context.desired, context.desired.namespace
         match action:
+            case actions.ApplyContract(contract=contract):
+                write = self._kube.replace if contract.resource_version else self._kube.create
+                await write(CONFIG_MAPS, namespace, contracts.contract_object(desired, contract))
             case actions.ApplyService(port=port):
                 await self._apply(SERVICES, objects.service(desired, port), action)
             case actions.ApplyBudget(min_available=count):

@@ -7,7 +7,9 @@ from kafka_quorum.wire.protocol import Controllers
 from kafka_quorum.wire.zookeeper import ZooKeepers
 from kit.leased import leased
 
-_READS: Final = frozenset({"api_versions", "describe_cluster", "describe_quorum", "close"})
+_READS: Final = frozenset(
+    {"api_versions", "describe_cluster", "describe_quorum", "handshake", "scram_present", "close"}
+)
 """Requests that change nothing, and need no lease. Every other request needs the lease."""
 
 

@@ -55,6 +55,24 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
                 "SpecKept",
                 "the spec is stored as the last accepted one, and is used for repairs if a later one is not valid",
             )
+        case actions.MakeAuthority(message=message):
+            return "AuthorityMade", message
+        case actions.MakeUsers(message=message):
+            return "UsersMade", message
+        case actions.PromoteAuthority(message=message):
+            return "AuthorityEnded", message
+        case actions.WithdrawAuthority(message=message):
+            return "AuthorityWithdrawn", message
+        case actions.ComposeLeaf(message=message):
+            return "CertificateMade", message
+        case actions.RequestLeaf(message=message):
+            return "CertificateRequested", message
+        case actions.ReloadListener(message=message):
+            return "CertificateLoaded", message
+        case actions.SetScramUser(replaces=replaces, message=message):
+            return ("ScramUserReplaced" if replaces else "ScramUserMade"), message
+        case actions.RemoveScramUser(message=message):
+            return "ScramUserRemoved", message
         case actions.ApplyService():
             return "ServiceApplied", "the headless service is up to date"
         case actions.ApplyBudget(min_available=count):

@@ -4,13 +4,14 @@ A `KafkaBrokerPool` reads it with `contract_from`. Owners of other brokers read 
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from kafka_quorum.model import formats, names
-from kafka_quorum.model.contract import Contract, Match, Setting, StoredContract
+from kafka_quorum.model.contract import SASL_KEY, SASL_MECHANISM, SECRET_PATH, Contract, Match, Setting, StoredContract
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.formats import Unreadable
 from kafka_quorum.model.ids import parse_cluster_id
@@ -27,6 +28,7 @@ DEFAULT_PROTOCOLS: Final = ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SA
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _CONTRACT: Final = TypeAdapter(Contract)
 _ROWS_MAX: Final = 1000
+_FILE_NAME: Final = "[a-z0-9][a-z0-9.-]{0,99}"
 _TEXT_MAX_CHARS: Final = 64 * 1024
 
 
@@ -36,7 +38,10 @@ def contract_object(desired: Desired, contract: Contract) -> Json:
     del body["resource_version"]
     if contract.zookeeper is None:  # not written: earlier versions of the operator do not know it
         del body["zookeeper"]
-    text = json.dumps({"schemaVersion": formats.CONTRACT, **body}, indent=1)
+    for later in ("certificates", "given", "certificate_ends"):  # the same
+        if not body[later]:
+            del body[later]
+    text = json.dumps({"schemaVersion": _format_of(contract), **body}, indent=1)
     metadata: Json = {
         "name": names.contract_name(desired.name),
         "namespace": desired.namespace,
@@ -50,6 +55,11 @@ def contract_object(desired: Desired, contract: Contract) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
+def _format_of(contract: Contract) -> int:
+    """Earlier versions of the operator read every contract but one with files of a Secret, which they cannot follow."""
+    return formats.CONTRACT if contract.files or contract.secrets else 1
+
+
 def properties_text(quorum: str, contract: Contract) -> str:
     """The lines that a person puts into the `server.properties` of every broker, with comments for what to leave."""
     ids = ", ".join(map(str, contract.controller_ids))
@@ -58,6 +68,7 @@ def properties_text(quorum: str, contract: Contract) -> str:
         f"# Cluster id {contract.cluster_id}. Kafka {contract.release} or earlier. No broker may have node.id {ids}.",
         f"# Next: {contract.next_step}",
         *_mode_lines(contract),
+        *_secret_lines(contract),
     )
     return "".join(f"{line}\n" for line in (*first, *(line for each in contract.settings for line in _lines(each))))
 
@@ -76,6 +87,15 @@ def _mode_lines(contract: Contract) -> Iterator[str]:
     yield f"zookeeper.connect={contract.zookeeper.connect}"
 
 
+def _secret_lines(contract: Contract) -> Iterator[str]:
+    """Where the files of the contract's Secrets come from, and what has to be added that no config map may have."""
+    for secret in contract.secrets:
+        yield f"# Mount Secret {secret} as a directory at {SECRET_PATH}: all of its keys, without subPath"
+        yield "# Another directory is as good. The names of the files must be these"
+        if contract.setting(SASL_MECHANISM) is not None:
+            yield f"# Add the lines of its key {SASL_KEY} to this file: they have the user and the password of brokers"
+
+
 def _lines(setting: Setting) -> Iterator[str]:
     match setting.match:
         case Match.EQUALS:
@@ -91,6 +111,8 @@ def _lines(setting: Setting) -> Iterator[str]:
             yield f"{setting.key}={','.join((*own, *(one for one in DEFAULT_PROTOCOLS if one not in own)))}"
         case Match.HAS:
             yield f"{setting.key}={setting.value}"
+        case Match.FILE:
+            yield f"{setting.key}={SECRET_PATH}/{setting.value}"
         case Match.UNSET:
             yield f"# {setting.key} must not be set"
 
@@ -113,7 +135,7 @@ def contract_from(item: Json) -> Contract:
         contract = _CONTRACT.validate_python(stored, strict=False)
     except ValidationError as error:
         raise Unreadable(f"{where} is no broker contract ({error.error_count()} faults)") from error
-    if (fault := _fault(contract)) is not None:
+    if (fault := _fault(contract) or _secret_fault(contract, item["metadata"]["name"])) is not None:
         raise Unreadable(f"{where} is no valid broker contract: {fault}")
     if field := formats.unknown_field(stored, _CONTRACT.dump_python(contract, mode="json")):
         raise formats.LaterFormat(
@@ -140,18 +162,29 @@ def stored_contract(item: Json, quorum: str) -> StoredContract:
     return StoredContract(contract=contract_from(item), adrift=adrift)
 
 
+def _secret_fault(contract: Contract, name: str) -> str | None:
+    """Which Secret or file it may not name: a pod would mount any Secret for a person who may edit a ConfigMap."""
+    allowed = names.brokers_tls_name(name.removesuffix(names.contract_name("")))
+    if any(secret != allowed for secret in contract.secrets):
+        return f"it names another Secret than {allowed}"
+    if any(re.fullmatch(_FILE_NAME, file) is None for file in contract.files):
+        return "a setting in it names no file"
+    return None
+
+
 def _fault(contract: Contract) -> str | None:
     """What makes a contract impossible: everybody who may edit a ConfigMap can write such text."""
     try:
         parse_cluster_id(contract.cluster_id)
     except ValueError as error:
         return str(error)
-    if not 1 <= contract.revision <= INT32_MAX:
-        return f"its revision is {quoted(contract.revision)}"
+    if not (1 <= contract.revision <= INT32_MAX and 0 <= contract.certificates <= INT32_MAX):
+        return f"its revision is {quoted(contract.revision)}, its certificates are {quoted(contract.certificates)}"
     if any(not 0 <= node_id <= INT32_MAX for node_id in contract.controller_ids):
         return "a controller has an impossible node id"
-    if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base)):
-        return f"it has more than {_ROWS_MAX} settings or addresses"
+    ends = contract.certificate_ends
+    if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base, ends)):
+        return f"it has more than {_ROWS_MAX} settings, addresses or certificates"
     texts = (contract.release, contract.image, contract.next_step, *contract.controllers, *contract.secrets)
     keeper = contract.zookeeper
     texts += () if keeper is None else (keeper.connect, keeper.secret_name)

@@ -8,6 +8,7 @@ from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import PodRole
+from kafka_quorum.resources import tls
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, server_properties
 
@@ -84,6 +85,7 @@ def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[Node
         f"{node_id}.properties": server_properties(desired.namespace, desired.member(node_id), node_ids, revision)
         for node_id in node_ids
     }
+    files |= tls.files(revision.runtime)
     data = files | {"log4j2.properties": LOG4J2, "log4j.properties": LOG4J, "java.security": JAVA_SECURITY}
     metadata = _owned(desired, name)
     metadata["labels"] |= {names.LABEL_ROLE: "config"}

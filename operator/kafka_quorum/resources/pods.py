@@ -5,12 +5,12 @@ import json
 
 from kafka_quorum.api.podpolicy import pod_security
 from kafka_quorum.model import names
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.names import advertised
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import PodRole
-from kafka_quorum.resources import agent, scripts, zookeeper
+from kafka_quorum.resources import agent, scripts, tls, zookeeper
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.podparts import (
     RESTRICTED,
@@ -73,8 +73,8 @@ def kafka(
 
     `agent_image` has the agent that reports metrics, for a revision that is measured: the operator's own image.
     """
-    base = _container(record, node, revision, pull_policy)
-    port = revision.runtime.listener.port
+    base, runtime = _container(record, node, revision, pull_policy), revision.runtime
+    port = runtime.listener.port
     probe = {"tcpSocket": {"port": port}}
     verify = {key: base[key] for key in ("image", "imagePullPolicy", "securityContext", "volumeMounts")}
     verify |= {
@@ -84,11 +84,11 @@ def kafka(
         "resources": copy.deepcopy(SCRIPT_RESOURCES),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    beside = revision.runtime.zookeeper
+    beside = runtime.zookeeper
     container = base | {
         "name": names.KAFKA_CONTAINER,
-        "command": ["sh", "-c", scripts.RUN if beside is None else scripts.run_beside(beside.access)],
-        "ports": [{"name": "controller", "containerPort": port}],
+        "command": ["sh", "-c", scripts.run(None if beside is None else beside.access, tls.secret_files(runtime))],
+        "ports": [{"name": "controller", "containerPort": port}, *_other_port(runtime)],
         "startupProbe": probe | {"periodSeconds": 1, "failureThreshold": 300},
         "readinessProbe": probe | {"periodSeconds": 3},
         # The probe asks only for a connection: a controller without a quorum is no reason to kill it.
@@ -103,13 +103,19 @@ def kafka(
         "initContainers": [verify],
         "containers": [container],
     }
+    spec["volumes"] += tls.volumes(runtime, desired.name, node.node_id)
+    container["volumeMounts"] = [*container["volumeMounts"], *tls.mounts(runtime)]
     if beside is not None:
         spec["volumes"] += zookeeper.volumes(beside.access)
         container["volumeMounts"] = [*container["volumeMounts"], *zookeeper.mounts(beside.access)]
-    if revision.runtime.measured:
+    if runtime.measured:
         _measure(spec, container, agent_image, pull_policy)
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
     return _pod(metadata | {"name": names.pod_name(desired.member(node.node_id), node.generation)}, spec)
+
+
+def _other_port(runtime: Runtime) -> list[Json]:
+    return [] if runtime.other is None else [{"name": "other", "containerPort": runtime.other.listener.port}]
 
 
 def _measure(spec: Json, container: Json, image: str, pull_policy: str) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.desired import ControllerListener, Runtime
 from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.observed import Revision
-from kafka_quorum.resources import zookeeper
+from kafka_quorum.resources import tls, zookeeper
 
 DATA_PATH: Final = "/var/lib/kafka/data"
 LOG_DIR: Final = f"{DATA_PATH}/kraft"
@@ -47,33 +47,44 @@ def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ..
     controller. A quorum at kraft.version 0 has its voters here, and nothing else: bootstrap servers alone make no
     voters.
     """
-    listener, runtime = revision.runtime.listener, revision.runtime
+    runtime = revision.runtime
+    listeners, preferred = _listeners(runtime), runtime.preferred
+
+    def host(node_id: NodeID) -> str:
+        return host_name(namespace, replace(member, node_id=node_id))
 
     def address(node_id: NodeID) -> str:
-        return f"{host_name(namespace, replace(member, node_id=node_id))}:{listener.port}"
+        return f"{host(node_id)}:{preferred.port}"
 
     if runtime.static_voters:
         voters = (f"{other}@{address(other)}" for other in runtime.static_voters)
         found_by = ("controller.quorum.voters", ",".join(voters))
     else:
         found_by = ("controller.quorum.bootstrap.servers", ",".join(map(address, node_ids)))
-    listeners, beside = f"{listener.name}:PLAINTEXT", _beside_zookeeper(runtime)
-    if runtime.zookeeper is not None and runtime.zookeeper.listener != listener.name:
-        listeners = f"{listeners},{runtime.zookeeper.listener}:{runtime.zookeeper.protocol}"
+    protocols, beside = [f"{each.name}:{each.protocol.value}" for each in listeners], _beside_zookeeper(runtime)
+    if runtime.zookeeper is not None and all(runtime.zookeeper.listener != each.name for each in listeners):
+        protocols.append(f"{runtime.zookeeper.listener}:{runtime.zookeeper.protocol}")
+    own = host(member.node_id)
     owned = (
         ("process.roles", "controller"),
         ("node.id", str(member.node_id)),
-        ("listeners", f"{listener.name}://:{listener.port}"),
-        ("advertised.listeners", f"{listener.name}://{address(member.node_id)}"),
-        ("controller.listener.names", listener.name),
-        ("listener.security.protocol.map", listeners),
+        ("listeners", ",".join(f"{each.name}://:{each.port}" for each in listeners)),
+        ("advertised.listeners", ",".join(f"{each.name}://{own}:{each.port}" for each in listeners)),
+        ("controller.listener.names", ",".join(each.name for each in listeners)),
+        ("listener.security.protocol.map", ",".join(protocols)),
         found_by,
+        *tls.properties(runtime, CONFIG_PATH),
         *beside,
         ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would rejoin in seconds
         ("log.dirs", LOG_DIR),
         ("metadata.log.dir", LOG_DIR),
     )
     return lines((*owned, *runtime.config))
+
+
+def _listeners(runtime: Runtime) -> tuple[ControllerListener, ...]:
+    """The controllers' listeners, in the order of `controller.listener.names`: they reach each other by the first."""
+    return (runtime.preferred, *(each for each in runtime.listeners if each != runtime.preferred))
 
 
 def _beside_zookeeper(runtime: Runtime) -> tuple[tuple[str, str], ...]:

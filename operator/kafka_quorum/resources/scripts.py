@@ -123,13 +123,15 @@ RUN: Final = _VERIFY + 'exec /opt/kafka/bin/kafka-server-start.sh "$KQ_CONFIG"\n
 """A restart of only the container runs no init container, so Kafka's own container compares too."""
 
 
-def run_beside(access: ZooKeeperAccess) -> str:
-    """The same beside ZooKeeper: what secures the connection comes from a Secret when the container starts."""
-    if not (files := zookeeper.files(access)):
+def run(access: ZooKeeperAccess | None, secret_files: tuple[str, ...]) -> str:
+    """The same, with what comes from Secrets when the container starts: for ZooKeeper, and lines of properties."""
+    files = (*secret_files, *(() if access is None else zookeeper.files(access)))
+    if not files:
         return RUN
+    before = "" if access is None else zookeeper.shell(access)
     all_ = " ".join(('"$KQ_CONFIG"', *files))
     start = f"cat {all_} > {_PROPERTIES} && exec /opt/kafka/bin/kafka-server-start.sh {_PROPERTIES}\n"
-    return f"{_VERIFY}{zookeeper.shell(access)}{start}"
+    return f"{_VERIFY}{before}{start}"
 
 
 _PROPERTIES: Final = "/tmp/server.properties"  # noqa: S108 - the pod's own emptyDir

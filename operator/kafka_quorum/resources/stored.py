@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from kafka_quorum.model import formats, names
-from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.desired import Desired, Protocol, Runtime
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord, fault_of
 from kafka_quorum.model.migration import is_known
@@ -27,7 +27,15 @@ ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
 _RUNTIME: Final = TypeAdapter(Runtime)
-_SINCE: Final[Json] = {"zookeeper": None, "measured": False}
+_SINCE: Final[Json] = {
+    "zookeeper": None,
+    "other": None,
+    "trust": "",
+    "certificates": 0,
+    "users": 0,
+    "super_users": [],
+    "measured": False,
+}
 """Fields of a runtime that the first version did not have, which are stored only if they say something."""
 _RETIRED: Final = {"retired": "lost", "lost": "retired"}
 """The retired directory ids of a node are stored as `lost`, as version 0.1.0 did."""
@@ -37,8 +45,14 @@ def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") 
     """The ConfigMap of a record and the last accepted spec. With a resource version it replaces exactly that one."""
     body = _renamed(_RECORD.dump_python(record, mode="json"))
     del body["resource_version"]
+    if body["migration"] is not None and body["migration"]["listeners"] is None:
+        del body["migration"]["listeners"]
     if body["migration"] is None:
         del body["migration"]  # versions before migrations were stored refuse the field, and read all others
+    elif body["migration"]["trust"] is None:
+        del body["migration"]["trust"]  # so do versions before authorities could be changed
+    if body["listener"] is None:
+        del body["listener"]  # so do versions before listeners could be secured
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     data = {_KEY: text} | (accepted_data(accepted) if accepted else {})
     metadata: Json = {
@@ -158,6 +172,8 @@ def revision_object(
     for name_, default in _SINCE.items():  # earlier versions refuse the field, and read every other revision
         if made_from[name_] == default:
             del made_from[name_]
+    if runtime.listener.protocol is Protocol.PLAINTEXT:
+        del made_from["listener"]["protocol"]
     data = {
         "schemaVersion": formats.REVISION,
         "runtime": made_from,

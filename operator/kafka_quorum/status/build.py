@@ -24,6 +24,8 @@ from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.available import available
 from kafka_quorum.status.brokers import broker_contract, brokers
+from kafka_quorum.status.certificates_valid import TYPE as CERTIFICATES_VALID
+from kafka_quorum.status.certificates_valid import certificates, certificates_valid
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
@@ -60,7 +62,7 @@ _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "co
 _ROWS: Final = ("conditions", "waits", "controllers", "brokers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
-    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract", "migration"), dict),
+    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract", "migration", "certificates"), dict),
 }
 """The required types of the fields that are read back."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits", "brokers")
@@ -75,8 +77,8 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     done, old = _own(done), readable(old)
     record = done.observed.record
     findings = tuple(check(done) for check in CONDITIONS.values())
-    if (moved := migrated(done)) is not None:
-        findings = (*findings, moved)
+    of_some = (migrated(done), certificates_valid(done))
+    findings = (*findings, *(each for each in of_some if each is not None))
     first = doing(done, findings)
     status: Json = {
         "observedGeneration": generation,
@@ -94,6 +96,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
+    status |= certificates(done, old)
     status |= broker_contract(done, old) | brokers(done, old) | migration(done, old) | preflight(done)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
@@ -101,9 +104,9 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
 
 
 def types(old: Json) -> tuple[str, ...]:
-    """The conditions of a resource with this status: a quorum that began beside ZooKeeper has one more."""
-    beside = any(row.get("type") == TYPE for row in old.get("conditions") or ())
-    return (*CONDITIONS, TYPE) if beside else tuple(CONDITIONS)
+    """The conditions of a resource with this status: some have those that only some quorums have."""
+    present = {row.get("type") for row in old.get("conditions") or ()}
+    return (*CONDITIONS, *(each for each in (TYPE, CERTIFICATES_VALID) if each in present))
 
 
 def _operation(done: Pass, old: Json) -> Json:

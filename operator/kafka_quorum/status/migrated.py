@@ -3,7 +3,7 @@
 from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode
-from kafka_quorum.model.migration import Keeper, MigrationKind
+from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
@@ -36,9 +36,7 @@ def _too_late(done: Pass) -> str:
     if record is None or migrate is None or not migrate.roll_back:
         return ""
     reached = record.migration
-    over = reached is None or (
-        reached.kind is MigrationKind.ZOOKEEPER_TO_KRAFT and reached.present.controllers.keeper is Keeper.NONE
-    )
+    over = reached is None or reached.present.controllers.keeper is Keeper.NONE
     return ". spec.zookeeper.rollBack has no effect: ZooKeeper was given up before" if over else ""
 
 

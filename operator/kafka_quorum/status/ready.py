@@ -1,6 +1,7 @@
 """Ready: every desired controller is a committed, caught-up voter at this generation, and nothing is left to do.
 
-Feature levels belong to FeaturesSettled: a step that is taken, soaks or is blocked leaves a quorum Ready.
+Feature levels belong to FeaturesSettled: a step that is taken, soaks or is blocked leaves a quorum Ready. So does a
+user of the brokers that cannot be made.
 """
 
 from collections.abc import Collection
@@ -18,9 +19,10 @@ from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
-    | {"DualWrite"}
+    | {"DualWrite", "ScramUsers", "ScramUsersHeld"}
 )
-"""Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls."""
+"""Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls, and
+of users of the brokers."""
 
 
 def ready(done: Pass) -> Finding:  # noqa: PLR0911 - one answer for each state

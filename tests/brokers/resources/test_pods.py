@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.brokers.secured import SECRET, mutual, with_users
 from tests.brokers.values import CLUSTER, CONTRACT, UID, broker, desired, directory, record, revision
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, without_data
 from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.resources import pods, scripts
+from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.names import CLUSTER_ID, CONFIG, INPUTS_HASH, REVISION
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
@@ -228,6 +230,49 @@ def test_a_pod_that_uses_zookeeper() -> None:
     assert kafka_["command"][-1] == scripts.run_with_zookeeper(ACCESS, late=False)
     _, open_ = with_zookeeper(access=ZooKeeperAccess(connect="zoo:2181"))
     assert not any("zookeeper" in volume["name"] for volume in open_["spec"]["volumes"])
+
+
+def of_secured(contract: Contract, spec: Json | None = None) -> tuple[Json, Json]:
+    """The formatter and the Kafka pod of broker 1 under a contract with TLS."""
+    of = desired(spec, contract)
+    known, revised = record(formatted=False), revision(of.runtime)
+    one = broker(known, 1)
+    format_ = pods.formatter(of, known, one, revised, config="cfg", avoid_nodes=(), pull_policy="Never")
+    return format_, pods.kafka(of, known, one, revised, config="cfg", pull_policy="Never")
+
+
+@pytest.mark.parametrize("contract", [mutual(), with_users()], ids=["SSL", "SASL_SSL"])
+def test_a_pod_that_reaches_controllers_with_tls(contract: Contract) -> None:
+    """Kafka's container alone mounts the whole Secret, as a directory; no variable or annotation has anything of it."""
+    format_, pod = of_secured(contract)
+    (volume,) = (each for each in pod["spec"]["volumes"] if "secret" in each)
+    assert volume["secret"] == {"secretName": SECRET, "defaultMode": 0o440}
+    verify, kafka_ = containers(pod)
+    (mount,) = (each for each in kafka_["volumeMounts"] if each["name"] == volume["name"])
+    assert mount == {"name": volume["name"], "mountPath": "/etc/kafka-quorum-tls", "readOnly": True}
+    for other in (verify, *containers(format_)):
+        assert volume["name"] not in {each["name"] for each in other["volumeMounts"]}
+    assert not any("secret" in each for each in format_["spec"]["volumes"])
+    assert "secretKeyRef" not in json.dumps(pod)
+
+
+def test_a_password_is_in_memory_only() -> None:
+    """Properties with a password are written to a volume in memory, which only a broker with a user has."""
+    in_memory = {"medium": "Memory", "sizeLimit": "1Mi"}
+    _, pod = of_secured(with_users())
+    assert [each["name"] for each in pod["spec"]["volumes"] if each.get("emptyDir") == in_memory] == ["secured"]
+    mounts = {each["name"]: each["mountPath"] for each in containers(pod)[-1]["volumeMounts"]}
+    assert scripts.SECURED_CONFIG.startswith(f"{mounts['secured']}/")
+    assert f"> {scripts.SECURED_CONFIG}" in containers(pod)[-1]["command"][-1]
+    _, plain = of_secured(mutual())
+    assert "secured" not in {each["name"] for each in plain["spec"]["volumes"]}
+
+
+def test_pods_without_tls_stay_as_they_are() -> None:
+    """A contract without files gives the names, the hashes and the script of before."""
+    assert inputs_hash(desired().runtime) == "81394c0755"
+    assert containers(kafka())[-1]["command"][-1] == scripts.RUN
+    assert not any("secret" in each for each in kafka()["spec"]["volumes"])
 
 
 def test_a_pool_that_adopts_formats_nothing() -> None:

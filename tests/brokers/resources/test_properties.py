@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from tests.brokers.secured import PREFIX, TRUST, mutual, with_users
 from tests.brokers.values import CONTRACT, desired
 
 from kafka_brokers.model.contracted import first_contact
+from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.contract import Match, Setting
 from kafka_quorum.model.ids import NodeID
@@ -47,6 +49,15 @@ def test_the_whole_file() -> None:
         "controller.listener.names=CONTROLLER",
         "auto.create.topics.enable=false",
     ]
+
+
+def test_files_of_the_contract() -> None:
+    """A file of the Secret is a path to where pods mount it, and another name is another revision."""
+    found = properties(server_properties("kafka", "payments", NodeID(7), desired(contract=mutual(3)).runtime, ()))
+    assert found[f"{PREFIX}.keystore.location"] == "/etc/kafka-quorum-tls/keystore-3.pem"
+    assert found[f"{PREFIX}.truststore.location"] == f"/etc/kafka-quorum-tls/{TRUST}"
+    made = [inputs_hash(desired(contract=each).runtime) for each in (CONTRACT, mutual(3), mutual(4), with_users())]
+    assert len(set(made)) == len(made)
 
 
 def test_dynamic_properties_are_not_in_the_file() -> None:

@@ -19,6 +19,7 @@ from tests.brokers.values import CLUSTER, OTHER_CLUSTER, directory
 
 from kafka_brokers.resources import scripts
 from kafka_brokers.resources.properties import DATA_PATH, LATE_FILE, LATE_PATH
+from kafka_quorum.model.contract import SASL_KEY, SECRET_PATH
 
 OWN: Final = (directory(7, 0), directory(7, 1))
 OTHER: Final = directory(7, 0, 2)
@@ -75,6 +76,8 @@ class Volumes:
         self.config = place / "server.properties"
         self.config.write_text("node.id=7\n")
         self.late = place / LATE_FILE
+        self.secret = place / "quorum-tls"
+        self.secret.mkdir()
         for disk in self.disks:
             (disk / "lost+found").mkdir(parents=True)
         for name, text in (("kafka-storage.sh", TOOL), ("kafka-server-start.sh", START)):
@@ -113,6 +116,8 @@ class Volumes:
             ("/proc/self/mountinfo", self.mounts),
             (f"{LATE_PATH}/{LATE_FILE}", self.late),
             (scripts.RUN_CONFIG, self.place / "run.properties"),
+            (scripts.SECURED_CONFIG, self.place / "secured.properties"),
+            (SECRET_PATH, self.secret),
         ):
             script = script.replace(path, f"{instead}")
         script = re.sub(r"\bsync\b", "true", script)
@@ -417,6 +422,40 @@ def test_run_with_late_properties(volumes: Volumes) -> None:
     volumes.late.write_text("broker.rack=a\n")
     said = volumes.run(scripts.RUN_LATE)
     assert said.calls == [f"start {volumes.place / 'run.properties'}", "node.id=7", "broker.rack=a"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_run_with_a_password(volumes: Volumes, late: bool) -> None:  # noqa: FBT001 - a parameter
+    """The lines with the password stand behind all others, in a file of their own; the properties stay as they were."""
+    for index in (0, 1):
+        volumes.formatted(index)
+    volumes.late.write_text("broker.rack=a\n")
+    (volumes.secret / "trust-1.pem").write_text("trust")
+    (volumes.secret / SASL_KEY).write_text("jaas=word\n")
+    said = volumes.run(scripts.run_secured(("trust-1.pem", SASL_KEY), late=late))
+    added = ["broker.rack=a"] if late else []
+    assert said.calls == [f"start {volumes.place / 'secured.properties'}", "node.id=7", *added, "jaas=word"]
+    assert volumes.config.read_text() == "node.id=7\n"
+
+
+def test_run_with_files(volumes: Volumes) -> None:
+    """Without a password the properties are used as they are."""
+    for index in (0, 1):
+        volumes.formatted(index)
+    (volumes.secret / "keystore-1.pem").write_text("key")
+    said = volumes.run(scripts.run_secured(("keystore-1.pem",), late=False))
+    assert said.calls == [f"start {volumes.config}", "node.id=7"]
+
+
+def test_waiting_for_a_file(volumes: Volumes) -> None:
+    """Kafka starts once the volume shows the file, and not before: a change of a Secret arrives a minute later."""
+    for index in (0, 1):
+        volumes.formatted(index)
+    appears = f"echo key > {volumes.secret}/keystore-2.pem"
+    script = scripts.run_secured(("keystore-2.pem",), late=False)
+    assert script.count("sleep 1") == 1
+    said = volumes.run(script.replace("sleep 1", f'echo waited >> "$CALLS"; {appears}'))
+    assert said.calls == ["waited", f"start {volumes.config}", "node.id=7"]
 
 
 def test_waiting_for_late_properties(volumes: Volumes) -> None:

@@ -29,6 +29,7 @@ STOPPED = changed(
     ),
 )
 SMALLER = without_broker(STOPPED, IDS[0])
+TLS = replace(WHOLE, replication_tls=True)
 
 
 def as_stored(of: PoolRecord, version: str = "9") -> Json:
@@ -62,8 +63,8 @@ def damaged(text: str | None) -> Json:
 
 @pytest.mark.parametrize(
     "of",
-    [PoolRecord(cluster_id=CLUSTER), record(formatted=False), WHOLE, LOST, STOPPED, SMALLER],
-    ids=["new", "not formatted", "whole", "a lost disk", "stopped", "a former broker"],
+    [PoolRecord(cluster_id=CLUSTER), record(formatted=False), WHOLE, LOST, STOPPED, SMALLER, TLS],
+    ids=["new", "not formatted", "whole", "a lost disk", "stopped", "a former broker", "TLS"],
 )
 def test_round_trip(of: PoolRecord) -> None:
     """Every record is read back as it was written, at the version that the API server gave it."""
@@ -180,9 +181,18 @@ def test_a_revision_of_today_is_stored_as_before() -> None:
     """What earlier versions of the operator do not know is only written if it is set; then it is read back."""
     of = desired()
     plain = revision(of.runtime)
-    assert {"zookeeper", "directories"}.isdisjoint(revision_object(of, plain, {})["data"]["runtime"])
+    stored = revision_object(of, plain, {})["data"]["runtime"]
+    assert {"zookeeper", "directories", "replication_tls", "certificates"}.isdisjoint(stored)
+    assert all("client_auth" not in each for each in stored["listeners"])
     access = ZooKeeperAccess(connect="zoo:2181", secret_name="zoo")  # noqa: S106 - a name
-    changed_ = revision(replace(of.runtime, zookeeper=access, directories=("log{id}",)))
+    more = replace(of.runtime, zookeeper=access, directories=("log{id}",), replication_tls=True, certificates=2)
+    changed_ = revision(replace(more, listeners=tuple(replace(each, client_auth=True) for each in more.listeners)))
     assert changed_.inputs_hash != plain.inputs_hash
     body = revision_object(of, changed_, {})
     assert revision_from(body)[0].runtime == changed_.runtime
+
+
+def test_a_record_without_tls_is_stored_as_before() -> None:
+    """Earlier versions read the record of every pool whose brokers replicate without TLS, and it means no TLS."""
+    assert "replication_tls" not in record_object(desired(), WHOLE)["data"]["disks.json"]
+    assert not record_from(as_stored(WHOLE)).replication_tls

@@ -1,0 +1,307 @@
+"""The Secrets with certificates, as objects, and what is read from them. Only the executor and the observer use it.
+
+Leafs are composed: each Secret has exactly what its holder mounts or uses. Beside the leaf it has its generation, and
+when the one before it ends.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafka_quorum.kind import POOLS
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.handshakes import Certificate
+from kafka_quorum.model.material import OPERATOR, AuthoritySeen, Holder, LeafSeen, OwnAuthorities, Role, Source
+from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, keystore_file, trust_file
+from kafka_quorum.model.trust import IssuerKind
+from kafka_quorum.resources.meta import Json, foreign_controller, labels, owner
+from kafka_quorum.resources.objects import volume_owner
+from kafka_quorum.resources.tls import KEYSTORE_KEY
+from kit.parsing import Malformed, quoted
+from kit.pki.authority import Authority, read_authority
+from kit.pki.bundle import Bundle
+from kit.pki.certificate import Certificate as Read
+from kit.pki.faults import Faults
+from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
+from kit.pki.material import keystore
+
+AUTHORITY_ROLE: Final = "authority"
+LEAF_ROLE: Final = "certificate"
+_PRESENT: Final = ("ca.crt", "ca.key")
+_FOLLOWING: Final = ("next.crt", "next.key")
+_ASKED_FOR: Final = "asked-for"
+_ASKED_BEFORE: Final = "asked-before"
+_GENERATION: Final = "generation"
+_BEFORE_ENDS: Final = "before-ends"
+_ISSUER: Final = "issuer"
+_COMPOSED: Final = "composed"
+SASL_KEY: Final = "sasl.properties"
+"""In the brokers' Secret: the lines with which a broker logs in."""
+_LISTENERS: Final = "listeners"
+_KEPT: Final = 2
+"""How many generations of files the brokers' Secret has: brokers that were not restarted yet use the earlier ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logins:
+    """The lines with which brokers log in at these listeners. `also` is as in `ComposeLeaf`."""
+
+    listeners: tuple[str, ...] = ()
+    lines: str = field(default="", repr=False)
+    also: int = 0
+
+
+NO_LOGINS: Final = Logins()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAuthorities:
+    """The Secret with the quorum's own authorities, read."""
+
+    present: Authority
+    following: Authority | None = None
+    asked_for: str = ""
+    asked_before: str = ""
+    version: str = ""
+
+    @property
+    def seen(self) -> OwnAuthorities:
+        """The same without keys."""
+        following = None if self.following is None else _authority_seen(self.following.certificate)
+        return OwnAuthorities(
+            present=_authority_seen(self.present.certificate),
+            following=following,
+            asked_for=self.asked_for,
+            asked_before=self.asked_before,
+            version=self.version,
+        )
+
+    def signer(self, sha256: str) -> Authority | None:
+        """The authority with this digest."""
+        both = (self.present, *(() if self.following is None else (self.following,)))
+        return next((each for each in both if each.certificate.fingerprint == sha256), None)
+
+
+def authorities_from(item: Json, desired: Desired) -> StoredAuthorities:
+    """The authorities in this Secret (`Malformed`)."""
+    texts = texts_of(item, desired.name)
+    present = _signer(texts, _PRESENT, item)
+    following = _signer(texts, _FOLLOWING, item) if texts.get(_FOLLOWING[0]) else None
+    return StoredAuthorities(
+        present=present,
+        following=following,
+        asked_for=texts.get(_ASKED_FOR, ""),
+        asked_before=texts.get(_ASKED_BEFORE, ""),
+        version=str(item["metadata"]["resourceVersion"]),
+    )
+
+
+def authorities_object(desired: Desired, name: str, stored: StoredAuthorities) -> Json:
+    """The Secret with these authorities. With a resource version it replaces exactly that one.
+
+    It outlives the resource if the volumes do: the controllers on them trust it.
+    """
+    present, following = stored.present, stored.following
+    texts = {"ca.crt": present.certificate.pem, "ca.key": present.key.pem, _ASKED_FOR: stored.asked_for}
+    if following is not None:
+        texts |= {"next.crt": following.certificate.pem, "next.key": following.key.pem}
+        texts[_ASKED_BEFORE] = stored.asked_before
+    return secret_object(desired, name, AUTHORITY_ROLE, texts, stored.version, volume_owner(desired))
+
+
+def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) -> tuple[LeafSeen, Leaf]:
+    """The leaf in a Secret of ours, and the same with its key (`Malformed`). Its end is not judged.
+
+    `trusted` are the known authorities: the first of them that signed it counts, or none that is known.
+    """
+    texts = texts_of(item, desired.name)
+    files = _files(texts, holder, str(item["metadata"]["name"]))
+    leaf = read_leaf(files, Expected(now=None))
+    if not isinstance(leaf, Leaf):
+        raise Malformed(sentence(leaf))
+    seen = LeafSeen(
+        certificate=certificate_seen(leaf.certificate),
+        authority=signed_by(leaf, *trusted),
+        generation=_number(texts, _GENERATION),
+        before_ends_s=_number(texts, _BEFORE_ENDS),
+        files=frozenset(texts),
+        logs_in_at=frozenset(filter(None, texts.get(_LISTENERS, "").split(","))),
+        version=str(item["metadata"]["resourceVersion"]),
+        issuer=_issuer(texts),
+        composed_s=_number(texts, _COMPOSED) if _COMPOSED in texts else 0,
+    )
+    return seen, leaf
+
+
+def leaf_object(
+    desired: Desired,
+    holder: Holder,
+    leaf: Leaf,
+    trust: str,
+    generation: int,
+    before: Json | None,
+    before_ends_s: int,
+    logins: Logins = NO_LOGINS,
+) -> Json:
+    """The Secret of a holder. `before` is the one that it replaces, exactly."""
+    numbers = {_GENERATION: str(generation), _BEFORE_ENDS: str(before_ends_s)}
+    if not desired.trust.issuer.own:
+        numbers[_ISSUER] = desired.trust.issuer.kind.value
+    pair = {"tls.crt": leaf.chain_pem, "tls.key": leaf.key.pem}
+    if holder == OPERATOR:
+        texts = pair
+    elif holder.role == Role.BROKERS.value:
+        earlier = {} if before is None else texts_of(before, desired.name)
+        texts = _kept(earlier) | pair | {"ca.crt": trust, trust_file(trust): trust}
+        for each in {generation, logins.also} - {0}:
+            texts[keystore_file(each)] = keystore(leaf)
+        if logins.lines:
+            texts |= {SASL_KEY: logins.lines, _LISTENERS: ",".join(logins.listeners)}
+    else:
+        texts = {KEYSTORE_KEY: keystore(leaf)}
+    version = "" if before is None else str(before["metadata"]["resourceVersion"])
+    owners = _pool_owner(holder) if holder.pool else owner(desired)
+    return secret_object(desired, holder.secret(desired.name), LEAF_ROLE, texts | numbers, version, owners)
+
+
+def _pool_owner(holder: Holder) -> list[Json]:
+    """The pool: its Secret is deleted with it. It is no controller of it, because the quorum writes the Secret."""
+    reference = {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "name": holder.pool, "uid": holder.uid}
+    return [reference | {"controller": False, "blockOwnerDeletion": False}]
+
+
+def composed(body: Json, at_s: int) -> Json:
+    """The Secret of a holder with the time of its composition: a leaf of another issuer may have begun long ago."""
+    return {**body, "data": {**body["data"], _COMPOSED: base64.b64encode(str(at_s).encode()).decode()}}
+
+
+def _kept(earlier: Mapping[str, str]) -> dict[str, str]:
+    """Files of earlier generations that brokers may still name: the newest of each kind."""
+    stores = sorted((key for key in earlier if key.startswith("keystore-")), key=_generation_of)
+    trusts = [key for key in earlier if key.startswith("trust-")]
+    return {key: earlier[key] for key in (*stores[-_KEPT:], *trusts[-_KEPT:])}
+
+
+def _generation_of(key: str) -> int:
+    digits = key.removeprefix("keystore-").removesuffix(".pem")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def certificate_seen(found: Read) -> Certificate:
+    """A certificate as looks have it."""
+    return Certificate(
+        sha256=found.fingerprint,
+        serial=found.serial,
+        subject=found.subject,
+        issuer=found.issuer,
+        not_before_s=int(found.not_before.timestamp()),
+        not_after_s=int(found.not_after.timestamp()),
+        dns_names=tuple(sorted(name.removeprefix("DNS:") for name in found.names if name.startswith("DNS:"))),
+    )
+
+
+def signers(leaf: Leaf, *trusted: Bundle) -> Iterator[str]:
+    """The digests of the authorities that signed this chain, in the order of the bundles."""
+    for known in trusted:
+        for each in leaf.chain:
+            for authority in known.authorities:
+                if each.issued_by(authority) or each.fingerprint == authority.fingerprint:
+                    yield authority.fingerprint
+
+
+def signed_by(leaf: Leaf, *trusted: Bundle) -> str:
+    """The digest of the first known authority that signed this chain; empty if none of them did."""
+    return next(signers(leaf, *trusted), "")
+
+
+def source_of(secret: str, leaf: Leaf, *trusted: Bundle) -> Source:
+    """A leaf of another issuer, without its key."""
+    found = tuple(signers(leaf, *trusted))
+    return Source(
+        secret=secret,
+        certificate=certificate_seen(leaf.certificate),
+        authority=found[0] if found else "",
+        authorities=frozenset(found),
+    )
+
+
+def sentence(faults: Faults) -> str:
+    """The first fault; each has its way out."""
+    return faults.all[0].message
+
+
+def texts_of(item: Json, quorum: str) -> dict[str, str]:
+    """The texts of a Secret of ours (`Malformed` if it belongs to somebody else, or is no text)."""
+    metadata = item["metadata"]
+    name = metadata["name"]
+    present = metadata.get("labels") or {}
+    if present.get(LABEL_QUORUM) != quorum or foreign_controller(item) is not None:
+        raise Malformed(
+            f"Secret {name} exists, and is not this quorum's: delete it, or use another name for the quorum"
+        )
+    data = item.get("data") or {}
+    try:
+        return {str(key): base64.b64decode(value).decode() for key, value in data.items()}
+    except (binascii.Error, UnicodeDecodeError, AttributeError, TypeError, ValueError):
+        raise Malformed(f"Secret {name} has a value that is no text: delete it, and it is made again") from None
+
+
+def _authority_seen(found: Read) -> AuthoritySeen:
+    return AuthoritySeen(
+        pem=found.pem,
+        sha256=found.fingerprint,
+        not_before_s=int(found.not_before.timestamp()),
+        not_after_s=int(found.not_after.timestamp()),
+    )
+
+
+def _signer(texts: Mapping[str, str], keys: tuple[str, str], item: Json) -> Authority:
+    crt, key = (texts.get(each, "") for each in keys)
+    found = read_authority(crt, key, f"Secret {item['metadata']['name']}", None)
+    if isinstance(found, Authority):
+        return found
+    raise Malformed(sentence(found))
+
+
+def _files(texts: Mapping[str, str], holder: Holder, name: str) -> LeafFiles:
+    """Where the leaf is: in one file with its key, or in two."""
+    if holder.role != Role.CONTROLLERS.value:
+        return LeafFiles(owner=f"Secret {name}", tls_crt=texts.get("tls.crt", ""), tls_key=texts.get("tls.key", ""))
+    text = texts.get(KEYSTORE_KEY, "")
+    begin = text.find("-----BEGIN CERTIFICATE-----")
+    key, crt = (text, "") if begin < 0 else (text[:begin], text[begin:])
+    return LeafFiles(owner=f"Secret {name}", tls_crt=crt, tls_key=key, crt_key=KEYSTORE_KEY, key_key=KEYSTORE_KEY)
+
+
+def _issuer(texts: Mapping[str, str]) -> IssuerKind:
+    """Where the leaf comes from: Secrets of the operator's own authority do not say it."""
+    text = texts.get(_ISSUER, IssuerKind.SELF_SIGNED.value)
+    found = next((kind for kind in IssuerKind if kind.value == text), None)
+    if found is None:
+        raise Malformed(f"its key {_ISSUER} is {quoted(text)}, which this version of the operator does not have")
+    return found
+
+
+def _number(texts: Mapping[str, str], key: str) -> int:
+    text = texts.get(key, "")
+    if not text.isdecimal() or len(text) > len(str(2**62)):
+        raise Malformed(f"its key {key} is {quoted(text)}, and no number")
+    return int(text)
+
+
+def secret_object(
+    desired: Desired, name: str, role: str, texts: Mapping[str, str], version: str, owners: list[Json]
+) -> Json:
+    """A Secret of this quorum. With a resource version it replaces exactly that one."""
+    metadata: Json = {
+        "name": name,
+        "namespace": desired.namespace,
+        "labels": labels(desired.name, **{LABEL_ROLE: role}),
+        "ownerReferences": owners,
+    }
+    if version:
+        metadata["resourceVersion"] = version
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in sorted(texts.items())}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}

@@ -1,0 +1,139 @@
+"""CertificatesValid: until when the certificates are valid that the Secrets have and the listeners serve.
+
+Only quorums with TLS have it. A certificate that the operator renews is no reason for a warning before it has ended.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from kafka_quorum.model.bundles import bundle_of
+from kafka_quorum.model.certified import client_ends, holders, needs_certificates
+from kafka_quorum.model.handshakes import Failure, NotServed, Served
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.material import Material
+from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Finding, Truth
+from kit.kube.protocol import Json
+from kit.stamps import second
+
+TYPE: Final = "CertificatesValid"
+_AUTHORITY: Final = "the authority"
+SOON_S: Final = 30 * 24 * 3600
+"""How long before its end a certificate is reported that nobody renews."""
+
+
+def certificates_valid(done: Pass) -> Finding | None:
+    """Whether every certificate is valid now, and is renewed in time; None for a quorum that needs none."""
+    record, material = done.observed.record, done.observed.material
+    if record is None or not needs_certificates(done.desired, record):
+        return None
+    if material is None:
+        return _finding(Truth.UNKNOWN, "NotRead", "the Secrets with certificates were not read")
+    if (ended := _ended(done, record, material)) is not None:
+        return ended
+    return _refused(material) or _unread(record, material) or _valid(done, record, material)
+
+
+def certificates(done: Pass, old: Json) -> Json:
+    """`certificates` of the status: what ends first and when, and the end of the authority.
+
+    It stays as it was while a Secret could not be read; a quorum without TLS has none.
+    """
+    record, material = done.observed.record, done.observed.material
+    if record is None or not needs_certificates(done.desired, record):
+        return {}
+    if material is None or _unread(record, material) is not None:
+        return {"certificates": old["certificates"]} if "certificates" in old else {}
+    ends = tuple(_all_ends(done, record, material))
+    end_s, what = min((end_s, what) for what, end_s in ends)
+    shown: Json = {"validUntil": _day(end_s), "endsFirst": what}
+    if authority_s := [end_s for what, end_s in ends if what == _AUTHORITY]:
+        shown["authorityValidUntil"] = _day(authority_s[0])
+    return {"certificates": shown}
+
+
+def _ended(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
+    """What has ended already, by a Secret, a running process or a listener."""
+    over = _ends(done, record, material, done.now_s)
+    ended = [f"the certificate of {what} ended {_day(end_s)}" for what, end_s in over]
+    ended += [
+        f"listener {shown.listener} of controller {shown.node_id}: {shown.handshake.why}"
+        for shown in material.shown
+        if isinstance(shown.handshake, NotServed) and shown.handshake.failure is Failure.EXPIRED
+    ]
+    return _finding(Truth.FALSE, "Ended", "; ".join(ended)) if ended else None
+
+
+def _refused(material: Material) -> Finding | None:
+    """What another issuer gave and the operator does not use. What is in use stays in use."""
+    return _finding(Truth.FALSE, "Refused", "; ".join(material.refused)) if material.refused else None
+
+
+def _unread(record: IdentityRecord, material: Material) -> Finding | None:
+    """A Secret that could not be read, or is not made yet."""
+    for holder in holders(record):
+        seen = material.leaf(holder)
+        if isinstance(seen, Unknown):
+            why = seen.reason or "it was not read"
+            return _finding(Truth.UNKNOWN, "NotRead", f"the certificate of {holder}: {why}")
+        if seen.value is None:
+            return _finding(Truth.UNKNOWN, "NotMade", f"{holder} has no certificate yet")
+    return None
+
+
+def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
+    """Until when all of it is valid, if every listener shows that it serves something."""
+    soon = list(_ends(done, record, material, done.now_s + SOON_S))
+    if soon and (done.desired.paused or not done.desired.trust.issuer.own):
+        what, end_s = min(soon, key=lambda each: each[1])
+        text = f"the certificate of {what} ends {_day(end_s)}, and the operator does not renew it"
+        return _finding(Truth.FALSE, "EndsSoon", text)
+    silent = _silent(done, material)
+    if silent:
+        return _finding(Truth.UNKNOWN, "NoHandshake", f"{silent} has not shown its certificate to the operator yet")
+    until_s = min(end_s for _, end_s in _all_ends(done, record, material))
+    return _finding(Truth.TRUE, "Valid", f"every certificate is valid until {_day(until_s)} at least")
+
+
+def _silent(done: Pass, material: Material) -> str:
+    """The first listener of a running controller that no handshake has shown."""
+    served = {
+        (shown.node_id, shown.listener, shown.instance)
+        for shown in material.shown
+        if isinstance(shown.handshake, Served)
+    }
+    for pod in done.observed.pods:
+        made = done.observed.revision(pod.revision)
+        for listener in () if made is None or not pod.serves else made.runtime.listeners:
+            if listener.protocol.encrypted and (pod.node_id, listener.name, pod.instance) not in served:
+                return f"listener {listener.name} of controller {pod.node_id}"
+    return ""
+
+
+def _ends(done: Pass, record: IdentityRecord, material: Material, by_s: float) -> Iterator[tuple[str, float]]:
+    """What ends at this time, or before it."""
+    return ((what, end_s) for what, end_s in _all_ends(done, record, material) if end_s <= by_s)
+
+
+def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+    """The ends of leafs in Secrets, of those that running controllers show as clients, and of trusted authorities."""
+    for holder, leaf in material.known_leafs():
+        yield str(holder), leaf.certificate.not_after_s
+    for node_id, end_s in client_ends(done.observed, record):
+        yield f"controller {node_id} as a client", end_s
+    applied = done.observed.revision(record.applied_revision)
+    trusted = () if applied is None else bundle_of(applied.runtime.trust).authorities
+    ends_s = [each.not_after.timestamp() for each in trusted]
+    changing = record.migration is not None and record.migration.trust is not None
+    if ends_s and not changing:
+        yield _AUTHORITY, max(ends_s)
+
+
+def _day(end_s: float) -> str:
+    return second(datetime.fromtimestamp(end_s, UTC))
+
+
+def _finding(truth: Truth, reason: str, message: str) -> Finding:
+    return Finding(type=TYPE, truth=truth, reason=reason, message=message)

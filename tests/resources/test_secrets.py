@@ -1,0 +1,121 @@
+"""What is read from Secrets with certificates, and what is refused: of others, altered, or no text."""
+
+import base64
+from dataclasses import replace
+
+import pytest
+from tests.model.certificates import authority, leaf, wanted
+from tests.model.values import IDS, NAME, NAMESPACE
+
+from kafka_quorum.model.desired import VolumeFate
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller
+from kafka_quorum.resources.secrets import (
+    StoredAuthorities,
+    authorities_from,
+    authorities_object,
+    leaf_from,
+    leaf_object,
+    texts_of,
+)
+from kit.kube.protocol import Json
+from kit.parsing import Malformed
+from kit.pki.bundle import Bundle
+
+FIRST = controller(IDS[0])
+KNOWN = Bundle((authority(1).certificate,))
+
+
+def stored(body: Json, **data: str) -> Json:
+    """A Secret as the API server has it, with other texts."""
+    texts = {key.replace("_", "."): base64.b64encode(text.encode()).decode() for key, text in data.items()}
+    metadata = {**body["metadata"], "resourceVersion": "7"}
+    return {**body, "metadata": metadata, "data": {**body["data"], **texts}}
+
+
+def of(holder: Holder, generation: int = 3) -> Json:
+    """A holder's Secret."""
+    return leaf_object(wanted(), holder, leaf(holder), KNOWN.pem, generation, None, 17)
+
+
+@pytest.mark.parametrize("holder", [FIRST, OPERATOR, BROKERS], ids=str)
+def test_a_leaf_is_read_as_it_was_written(holder: Holder) -> None:
+    """Every number and the authority come back, and the look has no key."""
+    seen, read = leaf_from(stored(of(holder)), wanted(), holder, KNOWN)
+    assert (seen.generation, seen.before_ends_s, seen.version) == (3, 17, "7")
+    assert seen.authority == KNOWN.fingerprints[0]
+    assert seen.certificate.sha256 == leaf(holder).certificate.fingerprint
+    assert read.key.pem not in repr(seen)
+
+
+def test_an_unknown_authority_has_no_digest() -> None:
+    """A leaf that no known authority signed is seen as such."""
+    assert leaf_from(stored(of(FIRST)), wanted(), FIRST, Bundle((authority(2).certificate,)))[0].authority == ""
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"keystore_pem": "no key"},
+        {"keystore_pem": ""},
+        {"generation": "3x"},
+        {"generation": ""},
+        {"before-ends": "9" * 40},
+        {"keystore_pem": leaf(OPERATOR).key.pem + leaf(FIRST).chain_pem},
+    ],
+    ids=["no key", "empty", "no number", "no generation", "too long", "another key"],
+)
+def test_an_altered_leaf_is_refused(texts: dict[str, str]) -> None:
+    """What a person altered is refused, and the sentence has nothing of a key."""
+    with pytest.raises(Malformed) as refusal:
+        leaf_from(stored(of(FIRST), **texts), wanted(), FIRST, KNOWN)
+    assert leaf(OPERATOR).key.pem.splitlines()[1] not in str(refusal.value)
+
+
+def test_another_quorums_secret_is_refused() -> None:
+    """A Secret without our label, or that a controller of another kind owns, is not ours."""
+    body = stored(of(FIRST))
+    bare = {**body, "metadata": {**body["metadata"], "labels": {}}}
+    owner = {"apiVersion": "v1", "kind": "Thing", "name": "x", "uid": "x", "controller": True}
+    foreign = {**body, "metadata": {**body["metadata"], "ownerReferences": [owner]}}
+    for item in (bare, foreign):
+        with pytest.raises(Malformed, match=f"{NAME}-3000-tls"):
+            texts_of(item, NAME)
+
+
+def test_a_value_that_is_no_text() -> None:
+    """Bytes that are no text are refused, and not shown."""
+    body = stored(of(FIRST))
+    with pytest.raises(Malformed, match="no text"):
+        texts_of({**body, "data": {"keystore.pem": base64.b64encode(b"\xff\xfe").decode()}}, NAME)
+
+
+def test_authorities_are_read_as_they_were_written() -> None:
+    """Both authorities come back, and what a look has of them has no key."""
+    written = authorities_object(
+        wanted(), f"{NAME}-ca", StoredAuthorities(present=authority(1), following=authority(2), asked_for="again")
+    )
+    found = authorities_from(stored(written), wanted())
+    assert (found.present, found.following, found.asked_for) == (authority(1), authority(2), "again")
+    assert found.signer(authority(2).certificate.fingerprint) == authority(2)
+    assert found.signer("ab") is None
+    assert authority(1).key.pem.splitlines()[1] not in repr(found.seen)
+
+
+def test_the_authority_goes_with_the_volumes() -> None:
+    """If the volumes are kept, so is the authority: the controllers on them trust it. Leafs go with the resource."""
+    one = StoredAuthorities(present=authority(1))
+    kept = authorities_object(wanted(), f"{NAME}-ca", one)
+    assert not kept["metadata"]["ownerReferences"]
+    deleted = wanted(storage=replace(wanted().storage, when_deleted=VolumeFate.DELETE))
+    assert authorities_object(deleted, f"{NAME}-ca", one)["metadata"]["ownerReferences"]
+    assert of(FIRST)["metadata"]["ownerReferences"]
+    assert kept["metadata"]["namespace"] == NAMESPACE
+
+
+def test_old_files_of_brokers_go() -> None:
+    """The brokers' Secret keeps the last files only: it never grows without end."""
+    body = of(BROKERS, 1)
+    for generation in range(2, 9):
+        body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, generation, stored(body), 0)
+    stores = sorted(key for key in body["data"] if key.startswith("keystore-"))
+    assert stores == ["keystore-6.pem", "keystore-7.pem", "keystore-8.pem"]

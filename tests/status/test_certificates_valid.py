@@ -1,0 +1,152 @@
+"""CertificatesValid: until when certificates are valid, what has ended, and when that is not known."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.certificates import (
+    LEAF_S,
+    leaf_seen,
+    looked,
+    material,
+    of_others,
+    recorded,
+    secured,
+    served,
+    wanted,
+    with_leaf,
+)
+from tests.model.values import IDS, NOW_S
+from tests.status.passes import done
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.handshakes import Failure, NotServed
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Material
+from kafka_quorum.status.certificates_valid import certificates, certificates_valid
+from kit.conditions.finding import Truth
+from kit.stamps import seconds_of
+
+
+def everything() -> Material:
+    """Every Secret has a leaf, and every listener has served it."""
+    return material(recorded(), shown=tuple(served(each) for each in IDS))
+
+
+def found(seen: Material | None, after_s: float = 0.0, spec: Desired | None = None) -> tuple[Truth, str, str]:
+    """The condition of a pass at this time."""
+    at = replace(done(looked(recorded(), seen), spec or wanted()), now_s=NOW_S + after_s)
+    finding = certificates_valid(at)
+    assert finding is not None
+    return finding.truth, finding.reason, finding.message
+
+
+def test_a_quorum_without_tls_does_not_have_it() -> None:
+    """No certificate is needed: the condition is absent."""
+    assert certificates_valid(done()) is None
+
+
+def test_valid_until_the_first_end() -> None:
+    """The message has the first end of all certificates."""
+    truth, reason, message = found(everything())
+    assert (truth, reason) == (Truth.TRUE, "Valid")
+    assert "valid until 20" in message
+
+
+def test_an_ended_certificate_is_named() -> None:
+    """A certificate that has ended makes it False at that second, with its holder."""
+    assert found(everything(), LEAF_S - 60)[0] is Truth.TRUE
+    truth, reason, message = found(everything(), LEAF_S + 1)
+    assert (truth, reason) == (Truth.FALSE, "Ended")
+    assert "controller 3000" in message
+    assert "the operator" in message
+
+
+def test_what_another_issuer_gave_and_is_not_used() -> None:
+    """A refused Secret makes it False with its sentence, while the certificates in use are valid."""
+    seen = replace(everything(), refused=("tls.key of Secret given is bad", "ca.crt of Secret trust is bad"))
+    assert found(seen, spec=of_others()) == (
+        Truth.FALSE,
+        "Refused",
+        "tls.key of Secret given is bad; ca.crt of Secret trust is bad",
+    )
+
+
+def test_an_end_that_the_operator_does_not_renew() -> None:
+    """Certificates of another issuer are reported before their end, because the issuer renews them."""
+    truth, reason, _ = found(everything(), spec=of_others())
+    assert (truth, reason) == (Truth.FALSE, "EndsSoon")
+
+
+def test_an_ended_certificate_that_a_listener_serves() -> None:
+    """A listener whose certificate has ended makes it False, whatever its Secret has."""
+    late = NotServed(failure=Failure.EXPIRED, why="its certificate is not valid now")
+    seen = everything()
+    bad = replace(seen, shown=(replace(seen.shown[0], handshake=late), *seen.shown[1:]))
+    truth, reason, message = found(bad)
+    assert (truth, reason) == (Truth.FALSE, "Ended")
+    assert "controller 3000" in message
+
+
+def test_an_ended_client_side() -> None:
+    """A controller that was made before a renewal shows the earlier certificate as a client: its end counts."""
+    seen = everything()
+    renewed = leaf_seen(seen.leafs[0][0], generation=2, before_ends_s=int(NOW_S) - 1)
+    truth, reason, message = found(with_leaf(seen, seen.leafs[0][0], renewed))
+    assert (truth, reason) == (Truth.FALSE, "Ended")
+    assert "controller 3000 as a client" in message
+
+
+def test_a_paused_quorum_is_warned() -> None:
+    """Nothing is renewed while it is paused: an end within 30 days makes it False."""
+    assert found(everything(), spec=replace(wanted(), paused=True))[:2] == (Truth.FALSE, "EndsSoon")
+
+
+@pytest.mark.parametrize("seen", [None, with_leaf(everything(), BROKERS, None)])
+def test_what_is_not_there_is_unknown(seen: Material | None) -> None:
+    """Without a look at the Secrets, or without a certificate in one, nothing is said of it."""
+    truth, reason, _ = found(seen)
+    assert (truth, reason) == (Truth.UNKNOWN, "NotRead" if seen is None else "NotMade")
+
+
+def test_an_unreadable_secret_is_unknown() -> None:
+    """A Secret that could not be read is named with the reason."""
+    seen = everything()
+    rows = tuple((one, Unknown(reason="no right") if one == OPERATOR else each) for one, each in seen.leafs)
+    truth, reason, message = found(replace(seen, leafs=rows))
+    assert (truth, reason) == (Truth.UNKNOWN, "NotRead")
+    assert "no right" in message
+
+
+def test_a_listener_without_a_handshake_is_unknown() -> None:
+    """A running listener that has shown nothing is named; an answer of an earlier container counts as none."""
+    seen = everything()
+    for shown in (seen.shown[1:], (replace(seen.shown[0], instance="earlier"), *seen.shown[1:])):
+        truth, reason, message = found(replace(seen, shown=shown))
+        assert (truth, reason) == (Truth.UNKNOWN, "NoHandshake")
+        assert "controller 3000" in message
+
+
+def test_the_dates_in_the_status() -> None:
+    """The status has the first end of all, with its holder, and the end of the authority."""
+    seen = everything()
+    holder, _ = seen.leafs[1]
+    plain = leaf_seen(holder)
+    early = replace(plain, certificate=replace(plain.certificate, not_after_s=int(NOW_S) + 99))
+    look = looked(recorded(), with_leaf(seen, holder, early), secured())
+    found = certificates(done(look, wanted()), {})["certificates"]
+    assert found["endsFirst"] == str(holder)
+    assert seconds_of(found["validUntil"]) == int(NOW_S) + 99
+    assert seconds_of(found["authorityValidUntil"]) > seconds_of(found["validUntil"])
+
+
+@pytest.mark.parametrize("seen", [None, with_leaf(everything(), BROKERS, None)])
+def test_the_dates_stay_while_they_are_unknown(seen: Material | None) -> None:
+    """A Secret that was not read, or is gone, changes no date: what is unknown is not absent."""
+    old = {"certificates": {"validUntil": "2030-01-01T00:00:00Z"}}
+    assert certificates(done(looked(recorded(), seen), wanted()), old) == old
+    assert certificates(done(looked(recorded(), seen), wanted()), {}) == {}
+
+
+def test_no_dates_without_tls() -> None:
+    """A quorum without TLS has no dates of certificates, also if it had some once."""
+    assert certificates(done(), {"certificates": {"validUntil": "2030-01-01T00:00:00Z"}}) == {}
