@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--streams-rivals", type=int, default=0, metavar="N", help="the same, with two that both act")
     parser.add_argument("--streams-rough", type=int, default=0, metavar="N", help="the same, with many more blows")
     parser.add_argument("--tails", type=int, default=0, metavar="N", help="so many storms of elections besides")
+    parser.add_argument("--certificates", type=int, default=0, metavar="N", help="so many storms with mutual TLS")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is done here, and go on from there")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
@@ -57,6 +58,7 @@ def main() -> int:
         streams_rivals=arguments.streams_rivals,
         streams_rough=arguments.streams_rough,
         tails=arguments.tails,
+        certificates=arguments.certificates,
         keep=arguments.keep,
         tell=tell,
     )

@@ -20,11 +20,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from tests.simulation.mutations.certificates import CERTIFICATE_MUTANTS
 from tests.simulation.mutations.claims import CLAIM_MUTANTS
 from tests.simulation.mutations.edits import MisfitError, edited
 from tests.simulation.mutations.evidence import EVIDENCE_MUTANTS
 from tests.simulation.mutations.later import LATER_MUTANTS
 from tests.simulation.mutations.leases import LEASE_MUTANTS
+from tests.simulation.mutations.listeners import LISTENER_MUTANTS
 from tests.simulation.mutations.looks import LOOK_MUTANTS
 from tests.simulation.mutations.migrations import MIGRATION_MUTANTS
 from tests.simulation.mutations.mutant import Mutant
@@ -34,6 +36,7 @@ from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.streams import STREAMS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
 from tests.simulation.mutations.tokens import TOKEN_MUTANTS
+from tests.simulation.mutations.users import USER_MUTANTS
 from tests.simulation.mutations.zookeeper import ZOOKEEPER_MUTANTS
 from tests.simulation.runs.driver import Run
 from tests.simulation.runs.explore import any_replay, runs_of
@@ -53,6 +56,9 @@ ALL: Final = (
     *POOL_MUTANTS,
     *ZOOKEEPER_MUTANTS,
     *STREAMS_MUTANTS,
+    *CERTIFICATE_MUTANTS,
+    *USER_MUTANTS,
+    *LISTENER_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -14,6 +14,7 @@ from tests.simulation.model.kafka.zookeeper_broker import KeeperBroker
 from kafka_quorum.model.brokers import Move, TopicPartition
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
+from kafka_quorum.model.scram import ScramChange
 from kafka_quorum.model.zookeeper import GiveBack
 from kit.kube.protocol import Json
 
@@ -146,6 +147,14 @@ class GhostCured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScramSent:
+    """The operator sends a change of one user of SCRAM."""
+
+    endpoint: Endpoint
+    change: ScramChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
     """The operator created an object; `late` if its request is older than the world's present step."""
 
@@ -255,7 +264,16 @@ OfBrokers: TypeAlias = Moved | Unregistered | BrokerFormatted | BrokerStarted | 
 OfKeepers: TypeAlias = GaveBack | KeeperBrokerStarted
 """What happens to a cluster that migrates from ZooKeeper."""
 Asked: TypeAlias = (
-    ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
+    ClaimDeleted
+    | PodDeleted
+    | StopSent
+    | AddSent
+    | RemoveSent
+    | UpdateSent
+    | StepAllowed
+    | GhostCured
+    | ScramSent
+    | Created
 )
 """What the operator asked for."""
 Happened: TypeAlias = (

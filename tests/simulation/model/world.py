@@ -23,6 +23,7 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 from tests.simulation.model.zookeeper_owner import ZooKeeperOwner
 
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
+from kit.kube.secrets import SECRETS
 
 if TYPE_CHECKING:
     from tests.simulation.model.kafka.bare_quorum import BareQuorum
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kafka_quorum.model.observed import Observed
 
 STEP_S: Final = 0.5
-_OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+_OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS, SECRETS)
 
 
 class Witness(Protocol):
@@ -61,6 +62,10 @@ class World:
         self.full = False
         """Whether no machine has room for another pod without a fixed machine."""
         self.steps = 0
+        self.operator_away = False
+        """Whether no operator runs."""
+        self.certificates_may_end = False
+        """Whether a scenario prevents their renewal: no operator, no right, a clock that is wrong."""
         self.refused: set[str] = set()
         """Types that the operator has no right to list."""
         self.listeners: list[Callable[[Happened], None]] = []

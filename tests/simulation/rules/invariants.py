@@ -29,6 +29,7 @@ from tests.simulation.model.happened import (
     PodDeleted,
     RemoveSent,
     RevisionDeleted,
+    ScramSent,
     Shared,
     Started,
     StepAllowed,
@@ -50,11 +51,15 @@ from tests.simulation.rules.migration_rules import MigrationRules
 from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.simulation.rules.streams_rules import STREAMS_BY_KNOWLEDGE
+from tests.simulation.rules.trust_rules import TrustRules
+from tests.simulation.rules.user_rules import UserRules
 from tests.simulation.rules.zookeeper_rules import ZooKeeperRules
 from tests.status.contradictions import contradictions
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import REVISION
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Plan
 from kit.kube.protocol import CONFIG_MAPS as _CONFIG_MAPS
 from kit.kube.protocol import PODS as _PODS
 from kit.kube.protocol import Json
@@ -153,12 +158,25 @@ class Checker:
         self._pools = PoolRules(world, self.fail)
         self._migrations = MigrationRules(world, self.fail)
         self._zookeeper = ZooKeeperRules(world, self.fail)
-        self.planned = self._committed.planned
+        self.trust = TrustRules(world, self.fail)
+        self._users = UserRules(world, self.fail)
         self.led_looks_s = self._committed.led_looks_s
-        world.witness = self._committed
+        world.witness = self
         world.listeners.append(self.hear)
         world.lookers.append(self.look)
         world.kube.watchers.append(self._written)
+
+    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+        """A pass has looked."""
+        self._committed.saw(namespace, name, observed)
+        self.trust.saw(observed)
+        self._users.saw(observed)
+
+    def planned(self, plan: Plan | None) -> None:
+        """A pass has made its plan."""
+        self._committed.planned(plan)
+        self.trust.planned(plan)
+        self._users.planned(plan)
 
     def lineage(self, namespace: str, quorum: str) -> Lineage:
         """The recorded truth about a quorum."""
@@ -183,6 +201,7 @@ class Checker:
         self._kept.look()
         self._pools.look()
         self._zookeeper.look()
+        self.trust.look()
         running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
@@ -234,6 +253,8 @@ class Checker:
                 self._features.allowed(event)
             case GhostCured():
                 self._features.cured(event)
+            case ScramSent():
+                self._users.sent(event)
             case Created(body=body) if LABEL_APPLICATION not in (body["metadata"].get("labels") or {}):
                 self._created(event)
 

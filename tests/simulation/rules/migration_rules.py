@@ -11,13 +11,13 @@ from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.kubernetes.pod_words import release_of
 from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S
+from tests.simulation.rules.stage_rules import MIGRATION, StageRules
 
 from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.names import CLUSTER_ID, INPUTS_HASH, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.model.pods import PodRole
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
-MIGRATION: Final = "7, migration"
 VOTERS: Final = "controller.quorum.voters"
 STATIC_TO_DYNAMIC: Final = "StaticToDynamic"
 _RECORD_SUFFIX: Final = "-identity"
@@ -30,7 +30,7 @@ class MigrationRules:
 
     def __init__(self, world: World, fail: Fail) -> None:
         """Judge by this world, and report the rule and what happened to `fail`."""
-        self._world, self._fail = world, fail
+        self._world, self._fail, self._stages = world, fail, StageRules(world, fail)
         world.kube.watchers.append(self.written)
 
     def written(self, written: Written) -> None:
@@ -42,6 +42,7 @@ class MigrationRules:
             before, after = (_stored(loaded(body), "record.json") for body in (written.before, written.after))
             if before and after:
                 self._moved(before, after)
+                self._stages.moved(before, after)
         if name.endswith(_CONTRACT_SUFFIX) and (contract := _stored(loaded(written.after), "contract.json")):
             record = self._record(namespace, name.removesuffix(_CONTRACT_SUFFIX))
             rows = {row["key"]: row for row in contract["settings"]}

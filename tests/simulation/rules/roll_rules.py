@@ -17,6 +17,7 @@ from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, toke
 from kit.kube.protocol import LEASES, PODS, Json
 
 _PAIR: Final = 2
+_RAN_S: Final = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,6 +92,9 @@ class RollRules:
     def stop_sent(self, event: PodDeleted, process: Process) -> None:
         """The operator requests the stop of a pod whose Kafka runs, on a disk that is not retired."""
         glances, key = self._glances.of(process.cluster_id), process.key
+        if self._has_ended(process) and not all(_has_majority(glance) for glance in glances):
+            self._others_run(event, key)
+            return
         votes = [glance for glance in glances if glance.leader and glance.leader.known(key) in glance.voters]
         if not votes:
             if not any(glance.leader for glance in glances):
@@ -111,6 +115,17 @@ class RollRules:
             self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
         if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
+
+    def _others_run(self, event: PodDeleted, key: ReplicaKey) -> None:
+        """Without a leader nobody shows that a restarted controller is back: it has run for a while."""
+        for other, away in self._away.items():
+            since_s = self._world.clock.elapsed_s if away.back_s is None else away.back_s
+            if other != key and self._world.clock.elapsed_s - since_s < _RAN_S:
+                self._fail("5", f"pod {event.name} is stopped before {other} has run for a while")
+
+    def _has_ended(self, process: Process) -> bool:
+        """Whether the certificate that it shows as a client has ended: the others accept no connection from it."""
+        return process.tls is not None and process.tls.shown.not_after <= self._world.clock.now()
 
     def has_token(self, event: PodDeleted) -> bool:
         """Whether the quorum has the token, or had it so lately that a look may have shown it."""
@@ -189,3 +204,8 @@ class RollRules:
     def _generation(self, quorum: str) -> int:
         body: Json = resource_of(self._world, quorum)
         return int(body["metadata"]["generation"]) if body else 0
+
+
+def _has_majority(glance: Glance) -> bool:
+    """Whether a leader had a caught-up majority: only then does the stop of a controller take something away."""
+    return glance.leader is not None and len(glance.caught_up) > len(glance.voters) // 2

@@ -42,6 +42,8 @@ from kit.errors import OperatorError
 from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import KubeApi
+from kit.kube.secrets import SECRETS
+from kit.pki.authority import DICE
 from kit.turns import Passes, Rest, Turns
 
 KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
@@ -102,6 +104,7 @@ def real(
         may_act=may_act,
         brokers=brokers,
         keepers=keepers,
+        dice=kube.wire.dice if isinstance(kube, KubeEdge) else DICE,
     )
     made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
     return made
@@ -172,11 +175,9 @@ class Served:
 class Driver:
     """Runs one scenario with one fault."""
 
-    def __init__(
-        self, scenario: Scenario, fault: Fault | None = None, *, make: Make = real, bound: int = BOUND_STEPS
-    ) -> None:
+    def __init__(self, scenario: Scenario, fault: Fault | None = None, *, make: Make = real, bound: int = 0) -> None:
         """Prepare the run."""
-        self._scenario, self._fault, self._make, self._bound = scenario, fault, make, bound
+        self._scenario, self._fault, self._make, self._bound = scenario, fault, make, bound or scenario.bound
         self.world = World()
         self.checker = Checker(self.world)
         self._ids = SeededIds(1)
@@ -275,7 +276,8 @@ class Driver:
             served.woken = served.woken or self._concerns(served, written)
 
     def _concerns(self, _: Served, written: Written) -> bool:
-        return written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME
+        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != SECRETS.plural  # nobody watches Secrets
+        return written.key[0] == "kafkaquorums" or ours
 
     def _step(self) -> None:
         accident = self._accident
@@ -287,7 +289,7 @@ class Driver:
             self._turns.pop(0).act(self.world, self.checker)
             self._quiet_steps = self._ready_steps = 0
         self.world.step()
-        for served in list(self._served):
+        for served in () if self.world.operator_away else list(self._served):
             now_s = self.world.clock.elapsed_s
             ours = any(one is served for one in self._served)  # a crash within this step ended the others
             if ours and ((served.woken and now_s >= served.deaf_until_s) or now_s >= served.due_s):
@@ -340,6 +342,7 @@ class Driver:
 
     def _settled(self) -> bool:
         late = self._wire.hitches is not None and self._wire.hitches.left
+        late = late or self.world.clock.elapsed_s < self._scenario.until_s or not self._scenario.until(self.world)
         if self._turns or late or self._accident is not None or self.world.pending:
             return False
         hidden = self._scenario.turns or isinstance(self._fault, Accident)

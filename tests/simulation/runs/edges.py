@@ -10,14 +10,27 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from cryptography.hazmat.primitives.asymmetric import ec
+from tests.simulation.model.clock import SeededIds
 from tests.simulation.model.world import World
 from tests.simulation.runs.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, Strike
 from tests.simulation.runs.slow import Hitches
 
 from kafka_quorum.errors import KafkaError
 from kit.errors import KubeError
+from kit.pki.authority import Dice
 
 T = TypeVar("T")
+
+
+def seeded(seed: int = 11) -> Dice:
+    """Keys and serial numbers that are the same in every run."""
+    ids = SeededIds(seed)
+
+    def number() -> int:
+        return int.from_bytes(ids.uuid_bytes()) + 1
+
+    return Dice(key=lambda: ec.derive_private_key(number(), ec.SECP256R1()), serial=number)
 
 
 class CrashedError(BaseException):
@@ -34,6 +47,8 @@ class Wire:
     fresh_pass: bool = True
     """Set at the beginning of a pass: the next call is its first."""
     hitches: Hitches | None = None
+    dice: Dice = field(default_factory=seeded)
+    """What is random in the operator's certificates: the same in each replay."""
     struck: bool = False
 
     @property

@@ -52,9 +52,10 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         why = _why_not_ready(world, checker) or scenario.holds(world)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
-    if degraded.get("status") == "True" and _is_stranded(world, checker):
+    late = _with_a_wrong_clock(world)
+    if degraded.get("status") == "True" and (late or _is_stranded(world, checker)):
         gone = (f"Kubernetes node {one.name} is down" for one in world.machines.by_name.values() if one.gone)
-        named = any(text in str(degraded.get("message")) for text in (f"pod {NAME}-", *gone))
+        named = any(text in str(degraded.get("message")) for text in (f"pod {NAME}-", *gone, *late))
         return Ending(says=said, honest=named, why=_story(world))
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
@@ -80,6 +81,17 @@ def _is_stranded(world: World, checker: Checker) -> bool:
         return bool(gone)
     held = any(pod["spec"].get("nodeName") in gone for pod in world.kube.all(PODS))
     return held and not any(process.leads for process in world.kraft.processes)
+
+
+def _with_a_wrong_clock(world: World) -> list[str]:
+    """Controllers whose own clock is so wrong that no certificate is valid by it: only a person can correct it."""
+    return [
+        str(one.key)
+        for one in world.kraft.processes
+        if one.tls is not None
+        and one.tls.shown.not_before <= world.clock.now() < one.tls.shown.not_after
+        and not one.tls.shown.not_before <= world.kraft.wall(one) < one.tls.shown.not_after
+    ]
 
 
 def is_doomed(world: World, given_up: AbstractSet[DirectoryID]) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.simulation.runs.branches import grown
+from tests.simulation.runs.certificate_storm import CertificateStorm
 from tests.simulation.runs.choose import driver_of
 from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Make, Moment, Run, real
@@ -51,8 +52,13 @@ _STORMS: Final = {
         StreamsRivalStorm,
         StreamsRoughStorm,
         TailStorm,
+        CertificateStorm,
     )
 }
+
+
+_LONG: Final = 10
+"""In a share of all faults, a long scenario gets so many times fewer than the others; never if all are asked for."""
 
 
 def scenario(name: str) -> Scenario:
@@ -75,6 +81,8 @@ def faults_of(plain: Run) -> Iterator[Fault]:
             for strike in plain.calls[index].strikes():
                 yield Injection(call=index, strike=strike)
         for loss, node_id in sorted(moment.losses, key=str):
+            if loss in plain.scenario.spares:
+                continue
             yield Accident(step=moment.step, loss=loss, node_id=node_id)
 
 
@@ -93,7 +101,8 @@ def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str
         found.append(f"{name}/no-fault")
         if one.exhaustive:
             faults = list(faults_of(driver_of(one).run()))
-            share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
+            rarer = _LONG if one.long and one_in > 1 else 1
+            share = random.Random(f"{seed} {name}").sample(faults, len(faults) // (one_in * rarer))
             found.extend(f"{name}/{fault}" for fault in share)
             drawn.update(map(kind_of, share))
             spare.update({kind_of(fault): f"{name}/{fault}" for fault in faults if kind_of(fault) not in spare})
@@ -126,6 +135,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     streams_rivals: int = 0,
     streams_rough: int = 0,
     tails: int = 0,
+    certificates: int = 0,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
@@ -135,7 +145,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     the progress whenever some shares are done.
     """
     names = list(names)
-    counts = (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough, tails)
+    counts = (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough, tails, certificates)
 
     def draw() -> list[list[str]]:
         texts = runs_of(names, one_in=one_in, seed=seed)

@@ -179,6 +179,8 @@ MACHINE_LOSSES = frozenset(
         Loss.NODE_SILENT,
     }
 )
+CLOCK_LOSSES = frozenset({Loss.CLOCK_AHEAD, Loss.CLOCK_BACK})
+"""After these no certificate that lives minutes is valid by the machine's clock, until a person corrects it."""
 FINAL_LOSSES = DISK_LOSSES | {Loss.NODE_KILLED, Loss.NODE_DELETED}
 """After these a disk is gone."""
 

@@ -1,10 +1,10 @@
 """An operator's edge to Kafka: `Controllers` over the model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from tests.simulation.model.happened import AddSent, GhostCured, RemoveSent, StepAllowed, UpdateSent
+from tests.simulation.model.happened import AddSent, GhostCured, RemoveSent, ScramSent, StepAllowed, UpdateSent
 from tests.simulation.model.kafka.features_api import (
     CONTROLLER_REGISTRATION,
     UNREGISTER_CONTROLLER,
@@ -14,9 +14,12 @@ from tests.simulation.model.kafka.features_api import (
 )
 from tests.simulation.model.kafka.kraft_api import ModelControllers, unreachable
 from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.scram_api import ModelScram
+from tests.simulation.model.kafka.tls_api import set_keystore, shaken
 from tests.simulation.runs.edges import Edge, Life, Wire
 from tests.simulation.runs.faults import DELAY_STEPS, Call
 
+from kafka_quorum.model.handshakes import Handshake
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -28,9 +31,12 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
+from kafka_quorum.model.scram import ScramChange, ScramMechanism
 from kafka_quorum.wire.api import Api
 from kafka_quorum.wire.requests import (
     add_raft_voter,
+    alter_configs,
+    alter_scram,
     api_versions,
     describe_cluster,
     describe_quorum,
@@ -50,7 +56,8 @@ class KafkaEdge(Edge):
         super().__init__(wire, life)
         self._model = ModelControllers(wire.world.kraft)
         self._features = ModelFeatures(wire.world.kraft)
-        self._last: dict[tuple[str, Endpoint], Any] = {}
+        self._scram = ModelScram(wire.world.kraft)
+        self._last: dict[tuple[str, Endpoint, tuple[object, ...]], Any] = {}
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """ApiVersions."""
@@ -66,6 +73,46 @@ class KafkaEdge(Edge):
         """DescribeQuorum."""
         await self.life.turn()
         return self._read(describe_quorum.API, endpoint, lambda: self._model.quorum(endpoint))
+
+    async def handshake(self, endpoint: Endpoint) -> Handshake:
+        """A probe of a listener. A server that does not answer is an answer, too."""
+        await self.life.turn()
+        call = Call(verb="Handshake", what="controller", name=str(endpoint.node_id), writes=False)
+        silent = partial(unreachable, endpoint, describe_cluster.API, "no answer")
+        return self.course(call, lambda: shaken(self.world.kraft, endpoint), failure=silent)
+
+    async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
+        """A setting of one controller, which the leader stores."""
+        await self.life.turn()
+        call = Call(verb=alter_configs.API.name, what="controller", name=str(endpoint.node_id), writes=True)
+        self.course(
+            call,
+            lambda: set_keystore(self.world.kraft, endpoint, node_id, listener, path),
+            failure=lambda: unreachable(endpoint, alter_configs.API, "no answer"),
+        )
+
+    async def scram_present(
+        self, endpoint: Endpoint, users: Sequence[str], mechanism: ScramMechanism
+    ) -> frozenset[str]:
+        """A question in the form of a change that Kafka refuses."""
+        await self.life.turn()
+        return self._read(
+            alter_scram.PRESENT, endpoint, lambda: self._scram.present(endpoint, users, mechanism), (mechanism, *users)
+        )
+
+    async def alter_scram(self, endpoint: Endpoint, change: ScramChange) -> None:
+        """A credential of one user is made, replaced or removed."""
+        api = alter_scram.API
+        self.life.check()
+        self.world.tell(ScramSent(endpoint=endpoint, change=change))
+        await self.life.turn()
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
+        self.course(
+            call,
+            lambda: self._scram.alter(endpoint, change),
+            failure=lambda: unreachable(endpoint, api, "no answer"),
+            stalled=lambda: self._scram.alter(endpoint, change, before_append=lambda: self._stall(endpoint)),
+        )
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter. The rules judge it when it is sent, whatever its result."""
@@ -145,8 +192,8 @@ class KafkaEdge(Edge):
     async def close(self) -> None:
         """There is nothing to close."""
 
-    def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T]) -> T:
-        key = (api.name, endpoint)
+    def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T], question: tuple[object, ...] = ()) -> T:
+        key = (api.name, endpoint, question)
         before: T | None = self._last.get(key)
         fickle = before is not None
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=False, fickle=fickle)

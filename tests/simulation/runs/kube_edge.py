@@ -26,6 +26,7 @@ from tests.simulation.runs.faults import Call
 from kafka_quorum.model.names import INPUTS_HASH
 from kit.errors import KubeRefused, KubeUnavailable
 from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Json, ResourceType
+from kit.kube.secrets import SECRETS
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class KubeEdge(Edge):
             "get",
             resource,
             name,
-            lambda: kube.get(resource, namespace, name),
+            lambda: self._got(resource, namespace, name),
             stale=lambda: kube.stale_get(resource, namespace, name),
             fickle=kube.written_lately(resource, namespace, name),
         )
@@ -60,6 +61,11 @@ class KubeEdge(Edge):
             stale=lambda: kube.stale_list(resource, namespace, labels),
             fickle=kube.written_lately(resource, namespace, ""),
         )
+
+    def _got(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        if resource == SECRETS and resource.plural in self.world.refused:
+            raise KubeRefused(f"{resource.plural} {name!r} is forbidden: the account has no right to get it")
+        return self.world.kube.get(resource, namespace, name)
 
     def _listed(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         if resource.plural in self.world.refused:

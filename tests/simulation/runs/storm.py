@@ -60,6 +60,8 @@ class Storm:
     """The wire of its operators."""
     quiet_steps = QUIET_STEPS
     """After this number of steps without an action the storm ends."""
+    clocks_jump = True
+    """Whether the clocks of operators jump by an hour."""
     losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
     """What may be lost; disks that return are in other storms."""
 
@@ -332,7 +334,8 @@ class Storm:
 
     def concerns(self, _: Round, written: Written) -> bool:
         """Whether a watch of this resource reports this write."""
-        return written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME
+        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != "secrets"  # nobody watches Secrets
+        return written.key[0] == "kafkaquorums" or ours
 
     async def _step(self) -> None:
         if self._raging:
@@ -389,7 +392,7 @@ class Storm:
             hand.life.unreached ^= {draw.choice(("kube", "kafka"))}
             for own in hand.rounds:
                 own.woken = True
-        if draw.random() < weather.crash / 4:
+        if draw.random() < weather.crash / 4 and self.clocks_jump:
             self.faults["operator-clock"] += 1
             hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
 

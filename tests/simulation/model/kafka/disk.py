@@ -16,6 +16,7 @@ from tests.simulation.model.kafka.replica_log import ReplicaLog
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import FeatureRange
+from kafka_quorum.model.scram import ScramCredential
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,8 @@ class Image:
     """Brokers and partitions."""
     keeper: KeeperImage = NO_KEEPER
     """The migration from ZooKeeper."""
+    users: tuple[ScramCredential, ...] = ()
+    """The users of SCRAM."""
 
 
 NOTHING: Final = Image()

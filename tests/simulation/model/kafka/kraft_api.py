@@ -13,18 +13,21 @@ from kio.schema.errors import ErrorCode
 from tests.simulation.model.kafka.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.releases import supported
+from tests.simulation.model.kafka.tls import NO_TLS, leaf_in, trust_in, why_refused
 
 from kafka_quorum.errors import KafkaUnreachable
-from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
+from kafka_quorum.model.ids import NodeID, ReplicaKey, uuid_to_bytes
 from kafka_quorum.model.quorum import (
     AddVoter,
     ClusterAnswer,
     Endpoint,
+    Listener,
     NodeVersions,
     QuorumAnswer,
     RemoveVoter,
     Replica,
 )
+from kafka_quorum.model.security import Secured
 from kafka_quorum.wire.api import Api, Effect
 from kafka_quorum.wire.refusals import refused
 from kafka_quorum.wire.requests import (
@@ -54,7 +57,26 @@ def process_at(kraft: KraftModel, endpoint: Endpoint, api: Api) -> Process:
         raise unreachable(endpoint, api, "connection refused")
     if process.frozen or process.node in kraft.unseen:
         raise unreachable(endpoint, api, "the deadline passed")
+    if why := why_unsecured(kraft, process, endpoint):
+        raise unreachable(endpoint, api, f"its security does not match: {why}")
     return process
+
+
+def why_unsecured(kraft: KraftModel, process: Process, endpoint: Endpoint) -> str:
+    """Why a server and the operator do not accept each other; empty if they do."""
+    tls = endpoint.security.tls if isinstance(endpoint.security, Secured) else None
+    plain = any(process.is_plain(name) for name, port in process.listens if port == endpoint.port)
+    if process.tls is None or tls is None or plain:
+        return "" if plain and tls is None else NO_TLS
+    shown, now = leaf_in(tls.certificate), kraft.true_now
+    refused_by_us = why_refused(process.tls.served, trust_in(tls.ca), now, endpoint.certified_name)
+    sasl = endpoint.security.sasl if isinstance(endpoint.security, Secured) else None
+    if not refused_by_us and sasl is not None and process.tls.users:
+        known = f'user_{sasl.username}="{sasl.password}"' in process.tls.users
+        return "" if known else "the password is wrong"
+    if refused_by_us or shown is None:
+        return refused_by_us or NO_TLS
+    return why_refused(shown, process.tls.trust, kraft.wall(process))
 
 
 class ModelControllers:
@@ -98,8 +120,17 @@ class ModelControllers:
             leader_epoch=leader.disk.epoch,
             high_watermark=leader.high_watermark,
             voters=tuple(self._replica(leader, key) for key in sorted(voters, key=str)),
+            listeners=tuple(self._listeners(leader, key) for key in sorted(voters, key=lambda key: key.node_id)),
             observers=tuple(self._replica(leader, key) for key in sorted(observers, key=str)),
         )
+
+    def _listeners(self, leader: Process, key: ReplicaKey) -> tuple[NodeID, tuple[Listener, ...]]:
+        """The listeners of a voter as it had them when it fetched last: the leader writes them into the voter set."""
+        found = self._kraft.voter_listeners.get((leader.cluster_id, key.node_id), ())
+        host = next(
+            (one.host for one in self._kraft.processes if one.meta.node_id == key.node_id and not one.broker), ""
+        )
+        return key.node_id, tuple(Listener(name=name, host=host, port=port) for name, port in found)
 
     def add(self, endpoint: Endpoint, request: AddVoter, *, before_append: Callable[[], None] = lambda: None) -> None:
         """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` runs between the checks and the write."""

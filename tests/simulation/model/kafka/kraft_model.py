@@ -9,6 +9,7 @@ its error codes.
 """
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from tests.simulation.model.clock import VirtualClock
@@ -17,8 +18,10 @@ from tests.simulation.model.kafka.disk import Disk, Entry, Registration
 from tests.simulation.model.kafka.keeper_image import KeeperImage
 from tests.simulation.model.kafka.process import CONTROLLER, Process, Software
 from tests.simulation.model.kafka.releases import Levels, defaults, supported, why_not
+from tests.simulation.model.kafka.tls import Connections
 
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
+from kafka_quorum.model.scram import ScramCredential
 
 ELECTION_S: Final = 1.0
 OBSERVER_FORGOTTEN_S: Final = 300.0
@@ -47,7 +50,10 @@ class KraftModel:
         """Machines whose processes the operator cannot reach."""
         self.jumped_ms: dict[NodeID, int] = {}
         """The offset of the clock of a controller's machine, in addition to its steady difference."""
+        self.connections = Connections(clock)
         self.broken: list[str] = []
+        self.voter_listeners: dict[tuple[ClusterID, NodeID], tuple[tuple[str, int], ...]] = {}
+        """The listeners of voters as the metadata has them: those with which they fetched last."""
         """What no quorum may do, whatever the cause: committed records that a new leader does not have."""
 
     # Processes come and go
@@ -81,8 +87,11 @@ class KraftModel:
             address=address,
             host=host,
             port=port,
-            listener=listener,
+            listener=as_.listens[0][0] if as_.listens else listener,
+            listens=as_.listens or ((listener, port),),
+            plain=as_.plain,
             node=node,
+            tls=as_.tls,
             release=as_.release,
             static=frozenset(ReplicaKey(node_id=one, directory_id=None) for one in as_.static),
             broker=as_.broker,
@@ -122,11 +131,11 @@ class KraftModel:
 
     def at(self, address: str, port: int) -> Process | None:
         """The process that listens there."""
-        return next((one for one in self.processes if (one.address, one.port) == (address, port)), None)
+        return next((one for one in self.processes if one.address == address and _has_port(one, port)), None)
 
     def named(self, host: str, port: int) -> Process | None:
         """The process that advertises this."""
-        return next((one for one in self.processes if (one.host, one.port) == (host, port)), None)
+        return next((one for one in self.processes if one.host == host and _has_port(one, port)), None)
 
     def leader_of(self, cluster_id: ClusterID) -> Process | None:
         """The leader of the highest epoch that a majority follows, by ground truth."""
@@ -145,8 +154,25 @@ class KraftModel:
         return one.node == other.node or not {one.node, other.node} & self.cut
 
     def finds(self, one: Process, other: Process) -> bool:
-        """Whether a process finds another one by its name."""
-        return self.connected(one, other) and other.named_s <= self._clock.elapsed_s
+        """Whether a process finds another one by its name, and both accept each other's certificate."""
+        if not self.connected(one, other) or other.named_s > self._clock.elapsed_s:
+            return False
+        if not one.broker and not other.broker and all(name != one.listener for name, _ in other.listens):
+            return False
+        if one.is_plain(one.listener) and other.is_plain(one.listener):
+            return True
+        if one.is_plain(one.listener) or other.is_plain(one.listener):
+            return False
+        return self.connections.reach(one, other, self.wall(one), self.wall(other))
+
+    @property
+    def true_now(self) -> datetime:
+        """The operator's time."""
+        return self._clock.now()
+
+    def wall(self, process: Process) -> datetime:
+        """The time by which a process judges certificates."""
+        return self._clock.now() + timedelta(milliseconds=self.jumped_ms.get(process.meta.node_id, 0))
 
     # One round
 
@@ -273,6 +299,7 @@ class KraftModel:
 
     def _lead(self, leader: Process, voters: list[Process]) -> None:
         epoch = max(one.disk.epoch for one in [leader, *voters]) + 1
+        self.connections.broke()
         for one in [leader, *voters]:
             one.disk.epoch = epoch
         done = self.committed.get(leader.cluster_id, [])
@@ -283,6 +310,7 @@ class KraftModel:
         now_s = self._clock.elapsed_s
         leader.leads, leader.leader, leader.high_watermark = True, None, -1
         leader.elected_s = now_s
+        self.voter_listeners[leader.cluster_id, leader.meta.node_id] = leader.listens
         leader.rows = {}
         leader.epoch_start = leader.disk.end
         self.append(leader, f"leader {leader.key}")
@@ -299,6 +327,7 @@ class KraftModel:
             follower.leads, follower.high_watermark = False, -1
         now_s = self._clock.elapsed_s
         disk.epoch, follower.leader, follower.fetched_s = source.epoch, leader, now_s
+        self.voter_listeners[leader.cluster_id, follower.meta.node_id] = follower.listens
         common = min(disk.end, source.end)
         while common and disk.log[common - 1].epoch != source.log[common - 1].epoch:
             common -= 1
@@ -374,6 +403,7 @@ class KraftModel:
         registered: tuple[Registration, ...] | None = None,
         cluster: ClusterImage | None = None,
         keeper: KeeperImage | None = None,
+        users: tuple[ScramCredential, ...] | None = None,
     ) -> None:
         """Write one record; its change holds from this record on, before it is committed."""
         log, image = leader.disk.log, leader.disk.image
@@ -387,6 +417,8 @@ class KraftModel:
             image = replace(image, cluster=cluster)
         if keeper is not None:
             image = replace(image, keeper=keeper)
+        if users is not None:
+            image = replace(image, users=users)
         log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
         leader.history.read(log)  # a leader changes the voter set in its memory by one voter: it never ends by this
 
@@ -415,3 +447,7 @@ class KraftModel:
         """The finalized levels that are committed, by ground truth."""
         done = self.committed.get(cluster_id)
         return done[-1].image.levels if done else ()
+
+
+def _has_port(process: Process, port: int) -> bool:
+    return any(each == port for _, each in process.listens)

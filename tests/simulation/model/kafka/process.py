@@ -6,6 +6,7 @@ from typing import Final
 from tests.simulation.model.kafka.disk import NOTHING, Disk, Image, Meta
 from tests.simulation.model.kafka.releases import NEWEST, Levels
 from tests.simulation.model.kafka.startup import INSTANT, UNBOUNDED, Pace
+from tests.simulation.model.kafka.tls import Tls
 from tests.simulation.model.kafka.voter_history import VoterHistory
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -43,6 +44,12 @@ class Software:
     """A controller with `zookeeper.metadata.migration.enable`."""
     addressed_s: float | None = None
     """When its pod got its address; None if that was at the start."""
+    tls: Tls | None = None
+    """What secures its listener and its connections; None without TLS."""
+    listens: tuple[tuple[str, int], ...] = ()
+    """Names and ports of the listeners of a controller, the one first by which it reaches others."""
+    plain: frozenset[str] = frozenset()
+    """Names of listeners without TLS, beside those that have it."""
 
 
 CONTROLLER: Final = Software()
@@ -61,7 +68,12 @@ class Process:
     host: str
     port: int
     listener: str
+    """The one by which it reaches other controllers."""
+    listens: tuple[tuple[str, int], ...] = ()
+    """Names and ports of all its listeners."""
+    plain: frozenset[str] = frozenset()
     node: str = ""
+    tls: Tls | None = None
     release: str = NEWEST
     static: frozenset[ReplicaKey] = frozenset()
     broker: bool = False
@@ -101,6 +113,10 @@ class Process:
     def key(self) -> ReplicaKey:
         """The replica that runs."""
         return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
+
+    def is_plain(self, listener: str) -> bool:
+        """Whether this listener of it has no TLS."""
+        return self.tls is None or listener in self.plain
 
     @property
     def cluster_id(self) -> ClusterID:

@@ -15,22 +15,30 @@ from tests.simulation.model.kafka.disk import Content, Disk, Meta
 from tests.simulation.model.kafka.kraft_model import CannotStartError, KraftModel
 from tests.simulation.model.kafka.process import Software
 from tests.simulation.model.kafka.startup import Paces, steady
+from tests.simulation.model.kafka.tls import Tls, leaf_in, trust_in
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.machines import Machines
+from tests.simulation.model.kubernetes.mounts import Mounts
 from tests.simulation.model.kubernetes.pod_status import rows_of, write_status
 from tests.simulation.model.kubernetes.pod_words import (
     accepts,
     config_maps_of,
+    content_of,
     env_of,
     fetch_timeout_in,
     initial_voters,
     is_static_format,
     levels_in,
+    listeners_in,
     migrates_in,
+    plain_in,
     properties_of,
     refuses,
     release_of,
+    secret_of,
     static_voters,
+    trust_of,
+    users_of,
 )
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
@@ -40,7 +48,9 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
+from kafka_quorum.resources.tls import USERS_KEY
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
+from kit.kube.secrets import SECRETS
 
 BACK_OFF_S: Final = 4.0
 FIRST_BACK_OFF_S: Final = 10.0
@@ -68,6 +78,7 @@ class Kubelet:
     ) -> None:
         """Begin with no sandbox."""
         self._tell, self._machines, self.pools = tell, machines, pools
+        self.mounts = Mounts(kube, clock)
         pools.pause = self._pause_s
         pools.pace = lambda: self.pace()  # noqa: PLW0108 - a scenario replaces it
         pools.release = lambda image: release_of(image, self.releases)
@@ -183,6 +194,10 @@ class Kubelet:
         metadata = pod["metadata"]
         namespace = metadata["namespace"]
         missing = [name for name in config_maps_of(pod) if self._kube.view(CONFIG_MAPS, namespace, name) is None]
+        secret = secret_of(pod)
+        mount = self.mounts.made(namespace, secret) if secret else None
+        if secret and mount is None:
+            missing.append(secret)
         claim_uids = [self._volumes.claim_uid(namespace, name) or "" for name in claims_of(pod)]
         if missing or any(uid not in self._volumes.by_claim for uid in claim_uids):
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
@@ -198,6 +213,7 @@ class Kubelet:
             address=self._address(),
             addressed_s=self._clock.elapsed_s,
             node=pod["spec"]["nodeName"],
+            mount=mount,
         )
         self.sandboxes[sandbox.uid] = sandbox
         return sandbox
@@ -276,6 +292,20 @@ class Kubelet:
         maps = (self._kube.view(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
         return "\n".join(properties_of(one, node_id) for one in maps)
 
+    def _tls(self, pod: Json, sandbox: Sandbox) -> Tls | None:
+        """What Kafka loads when it starts: the key as it is mounted, and the authorities in its configuration."""
+        namespace = pod["metadata"]["namespace"]
+        maps = [self._kube.view(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod)]
+        trust = trust_of(self._properties(pod), maps)
+        if trust is None or sandbox.mount is None:
+            return None
+        leaf, authorities = leaf_in(sandbox.mount.keystore), trust_in(trust)
+        if leaf is None or not authorities.authorities:
+            raise CannotStartError("a store in PEM has no certificate")
+        users = (self._kube.view(SECRETS, namespace, name) for name in users_of(pod))
+        lines = "".join(content_of(one, USERS_KEY) for one in users)
+        return Tls(mount=sandbox.mount, trust=authorities, served=leaf, shown=leaf, users=lines)
+
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True
         self._disk(sandbox).reported = accepted
@@ -305,6 +335,8 @@ class Kubelet:
 
     def _controller(self, pod: Json, sandbox: Sandbox) -> None:
         container = pod["spec"]["containers"][0]
+        if sandbox.mount is not None:
+            self.mounts.follow(sandbox.namespace, secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.process is not None and sandbox.process.failed:
             self._died(pod, sandbox, env_of(container))
         if sandbox.process is not None or self._no_image(pod, sandbox, container["image"]):
@@ -348,6 +380,9 @@ class Kubelet:
                     migrates=migrates_in(self._properties(pod)),
                     pace=self.pace(),
                     addressed_s=sandbox.addressed_s,
+                    tls=self._tls(pod, sandbox),
+                    listens=listeners_in(self._properties(pod)),
+                    plain=plain_in(self._properties(pod)),
                 ),
             )
         except CannotStartError as error:

@@ -1,7 +1,8 @@
 """What the modelled kubelet reads in the operator's pods and config maps: environment, arguments, images, settings."""
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -98,6 +99,52 @@ def migrates_in(properties: str) -> bool:
 def config_maps_of(pod: Json) -> list[str]:
     """The names of the config maps that a pod mounts."""
     return [volume["configMap"]["name"] for volume in pod["spec"].get("volumes") or [] if "configMap" in volume]
+
+
+def secrets_of(pod: Json) -> list[str]:
+    """The names of the Secrets that a pod mounts."""
+    return [str(volume["secret"]["secretName"]) for volume in pod["spec"].get("volumes") or [] if "secret" in volume]
+
+
+def secret_of(pod: Json) -> str:
+    """The name of the Secret with the key that a controller mounts; empty without any."""
+    volumes = pod["spec"].get("volumes") or []
+    return next((str(one["secret"]["secretName"]) for one in volumes if one.get("name") == "tls"), "")
+
+
+def users_of(pod: Json) -> list[str]:
+    """The name of the Secret with users that a controller mounts, if it mounts one."""
+    volumes = pod["spec"].get("volumes") or []
+    return [str(one["secret"]["secretName"]) for one in volumes if one.get("name") == "users"]
+
+
+def content_of(secret: Json | None, key: str) -> str:
+    """The text of a key of a Secret; empty without it."""
+    return base64.b64decode(((secret or {}).get("data") or {}).get(key, "")).decode()
+
+
+def trust_of(properties: str, configs: Iterable[Json | None]) -> str | None:
+    """The authorities in the file that the properties name; None if they name none."""
+    named = re.search(r"^listener\.name\.[a-z]+\.ssl\.truststore\.location=.*/([^/\n]+)$", properties, re.MULTILINE)
+    if named is None:
+        return None
+    data = [(one or {}).get("data") or {} for one in configs]
+    return next((str(one[named[1]]) for one in data if named[1] in one), "")
+
+
+def listeners_in(properties: str) -> tuple[tuple[str, int], ...]:
+    """The listeners of a controller, in the order of `controller.listener.names`."""
+    found = dict(line.split("=", 1) for line in properties.splitlines() if "=" in line)
+    ports = dict(re.findall(r"([A-Z][A-Z0-9_]*)://:(\d+)", found.get("listeners", "")))
+    names = filter(None, found.get("controller.listener.names", "").split(","))
+    return tuple((name, int(ports[name])) for name in names if name in ports)
+
+
+def plain_in(properties: str) -> frozenset[str]:
+    """The names of the listeners without TLS."""
+    found = dict(line.split("=", 1) for line in properties.splitlines() if "=" in line)
+    pairs = (each.partition(":") for each in found.get("listener.security.protocol.map", "").split(","))
+    return frozenset(name for name, _, protocol in pairs if protocol in {"PLAINTEXT", "SASL_PLAINTEXT"})
 
 
 def properties_of(config: Json | None, node_id: int) -> str:

@@ -16,12 +16,14 @@ from tests.simulation.model.kafka.kraft_model import CannotStartError
 from tests.simulation.model.kafka.startup import Pace
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 from tests.simulation.model.kubernetes.pod_status import write_status
-from tests.simulation.model.kubernetes.pod_words import config_maps_of, env_of, properties_of, release_of
+from tests.simulation.model.kubernetes.pod_words import config_maps_of, env_of, properties_of, release_of, secrets_of
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.kubernetes.volumes import Volumes
 
+from kafka_quorum.model.contract import SECRET_PATH
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, uuid_from_bytes
 from kit.kube.protocol import CONFIG_MAPS, NODES, Json
+from kit.kube.secrets import SECRETS
 
 LABEL_POOL: Final = "kafkaquorum.io/pool"
 LABEL_ROLE: Final = "kafkaquorum.io/role"
@@ -152,6 +154,9 @@ class PoolPods:
         if self._clock.elapsed_s < sandbox.retry_s:
             self._write(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
             return
+        if any(self._kube.view(SECRETS, sandbox.namespace, name) is None for name in secrets_of(pod)):
+            self._write(pod, sandbox, {"waiting": {"reason": "ContainerCreating"}})
+            return
         first = [one["name"] for one in pod["spec"].get("initContainers") or []]
         sandbox.stage += 1
         if sandbox.passed < len(first):
@@ -189,6 +194,9 @@ class PoolPods:
             self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
             return
         properties = self._properties(pod, node_id)
+        if not self._has_files(pod, properties):  # the script waits for them
+            self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            return
         ports = tuple(int(one["containerPort"]) for one in container["ports"])
         place = Place(
             address=sandbox.address,
@@ -218,6 +226,14 @@ class PoolPods:
         lines = "\n".join([*(properties_of(one, node_id) for one in maps), self._late(pod)]).splitlines()
         pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
         return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def _has_files(self, pod: Json, properties: dict[str, str]) -> bool:
+        """Whether the Secrets that the pod mounts have every file that the properties name."""
+        namespace = pod["metadata"]["namespace"]
+        found = (self._kube.view(SECRETS, namespace, name) for name in secrets_of(pod))
+        keys = {key for secret in found for key in (secret or {}).get("data") or {}}
+        place = f"{SECRET_PATH}/"
+        return all(value.removeprefix(place) in keys for value in properties.values() if value.startswith(place))
 
     def _late(self, pod: Json) -> str:
         return str((pod["metadata"].get("annotations") or {}).get(LATE) or "")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.streams_group import StreamsProcess
+from tests.simulation.model.kafka.tls import Mount
 
 from kit.kube.protocol import Json
 
@@ -29,6 +30,8 @@ class Sandbox:
     verified: bool = False
     passed: int = 0
     """How many init containers of a broker have passed."""
+    mount: Mount | None = None
+    """The Secret with a controller's key; None if it has none."""
     broker: Broker | None = None
     """The broker that runs in it; `process` is its process."""
     process: Process | None = None

@@ -37,6 +37,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     several,
     with_topics,
 )
+from tests.simulation.runs.scenarios.pool_trust_scenarios import TRUST_OF_POOLS
 from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
 
 _THREE: Final = ((POOL, pool_spec(3)),)
@@ -429,4 +430,4 @@ SCALES: Final = (
     ),
 )
 
-POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES, *DOUBTS)
+POOL_SCENARIOS: Final = (*ROLLS, *TWO_POOLS, *LEADERLESS, *LOSSES, *SCALES, *DOUBTS, *TRUST_OF_POOLS)

@@ -28,9 +28,13 @@ from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.ids import NodeID
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
+from kit.kube.secrets import SECRETS
 
 POOL: Final = "brokers"
 OTHER: Final = "more"
+SECRET: Final = f"{NAME}-brokers-tls"
+"""The quorum's Secret for brokers."""
+KEYSTORE: Final = "listener.name.controller.ssl.keystore.location"
 ELR: Final = "eligible.leader.replicas.version"
 _CONTRACT: Final = TypeAdapter(Contract)
 
@@ -187,12 +191,13 @@ def with_topics(*topics: Topic, records: int = 4) -> tuple[Turn, ...]:
     )
 
 
-def publishes(release: str, revision: int = 1) -> Callable[[World, Checker], None]:
-    """The quorum's contract names this release."""
+def publishes(release: str, revision: int = 1, certificates: int = 0) -> Callable[[World, Checker], None]:
+    """The quorum's contract names this release; with certificates, the files of that generation."""
 
     def act(world: World, _: Checker) -> None:
         assert world.bare is not None
         addresses = world.bare.addresses
+        file = Setting(key=KEYSTORE, value=f"keystore-{certificates}.pem", match=Match.FILE)
         contract = Contract(
             cluster_id=CLUSTER,
             release=release,
@@ -203,7 +208,9 @@ def publishes(release: str, revision: int = 1) -> Callable[[World, Checker], Non
                 Setting(key="controller.quorum.voters", value="", match=Match.UNSET),
                 Setting(key="controller.listener.names", value="CONTROLLER", match=Match.HAS),
                 Setting(key="listener.security.protocol.map", value="CONTROLLER:PLAINTEXT", match=Match.HAS),
+                *((file,) if certificates else ()),
             ),
+            secrets=(SECRET,) if certificates else (),
             controllers=addresses,
             controller_ids=world.bare.node_ids,
         )
@@ -213,6 +220,16 @@ def publishes(release: str, revision: int = 1) -> Callable[[World, Checker], Non
         labels = {"kafkaquorum.io/quorum": NAME}
         body = {"metadata": {"name": f"{NAME}-brokers", "labels": labels}, "data": data}
         world.kube.apply(CONFIG_MAPS, NAMESPACE, body)
+
+    return act
+
+
+def writes_secret(*generations: int) -> Callable[[World, Checker], None]:
+    """The quorum's Secret for brokers has the files of these generations, and no others."""
+
+    def act(world: World, _: Checker) -> None:
+        data = {f"keystore-{each}.pem": "a2V5" for each in generations}
+        world.kube.apply(SECRETS, NAMESPACE, {"metadata": {"name": SECRET}, "data": data})
 
     return act
 

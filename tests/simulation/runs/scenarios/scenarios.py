@@ -7,9 +7,12 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import HIDDEN_DISKS, Loss
 from tests.simulation.runs.scenarios.admission_scenarios import REFUSED
+from tests.simulation.runs.scenarios.certificate_scenarios import CERTIFICATES
 from tests.simulation.runs.scenarios.claim_scenarios import CLAIM_SCENARIOS
 from tests.simulation.runs.scenarios.evidence_scenarios import EVIDENCE_SCENARIOS
+from tests.simulation.runs.scenarios.issuer_scenarios import ISSUERS
 from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
+from tests.simulation.runs.scenarios.listener_scenarios import CHANGES_OF_TRUST
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
 from tests.simulation.runs.scenarios.migration_scenarios import MIGRATIONS
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
@@ -62,6 +65,7 @@ from tests.simulation.runs.scenarios.scenes import (
     volumes_go_anywhere,
     without_owner,
 )
+from tests.simulation.runs.scenarios.scram_scenarios import SCRAM
 from tests.simulation.runs.scenarios.standing_scenarios import STANDING
 from tests.simulation.runs.scenarios.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.runs.scenarios.tail_scenarios import TAILS
@@ -541,4 +545,8 @@ ALL: Final = (
     *LATER_SCENARIOS,
     *EVIDENCE_SCENARIOS,
     *BESIDE,
+    *CERTIFICATES,
+    *ISSUERS,
+    *CHANGES_OF_TRUST,
+    *SCRAM,
 )

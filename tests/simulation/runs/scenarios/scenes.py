@@ -62,8 +62,18 @@ class Scenario:
     """Whether the kubelet's pauses have their real length; they are short if a scenario does not need that."""
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
+    until_s: float = 0.0
+    """A run does not end before."""
+    until: Callable[[World], bool] = lambda _: True
+    """A run does not end while this does not hold."""
+    bound: int = 700
+    """The most steps of a run."""
     exhaustive: bool = False
     """Whether every call of it gets every fault; the other scenarios cover what the exhaustive ones do not reach."""
+    long: bool = False
+    """Whether a run takes long: a share of all faults has fewer of this scenario."""
+    spares: frozenset[Loss] = frozenset()
+    """Losses that its exhaustive runs do without, because only a person can correct them."""
 
     @property
     def replicas(self) -> int:
@@ -148,12 +158,16 @@ def is_gone(world: World) -> bool:
 # What a person does
 
 
+PLAIN: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+
+
 def applies(spec: Json) -> Callable[[World, Checker], None]:
-    """Create the resource, or change its spec."""
+    """Create the resource, or change its spec. Without TLS, unless the spec asks for it."""
 
     def act(world: World, _: Checker) -> None:
-        body = {"metadata": {"name": NAME}, "spec": spec}
         if resource(world) is None:
+            controllers = {"listeners": [PLAIN], **spec.get("controllers", {})}
+            body = {"metadata": {"name": NAME}, "spec": {**spec, "controllers": controllers}}
             world.kube.create(QUORUMS, NAMESPACE, body)
         else:
             world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": spec})

@@ -1,0 +1,177 @@
+"""Mutants of certificates: each condition of rule 13, of a renewal, and of the roll that follows it."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import mutant
+
+_RENEWED: Final = ("tls-renewed-once",)
+
+CERTIFICATE_MUTANTS: Final = (
+    mutant(
+        "certificates-are-never-renewed",
+        "13, ended",
+        _RENEWED,
+        ("_why_renewed", "situation.now_s >= shown.not_after_s - policy.renew_before(life_s)", "False"),
+    ),
+    mutant(
+        "listeners-are-never-asked",
+        "13, late",
+        _RENEWED,
+        ("certificates", "*_reloads(situation, material)", "*()"),
+    ),
+    mutant(
+        "listeners-are-asked-once",
+        "13, late",
+        _RENEWED,
+        ("MaterialReads._ask", "SOON_S", "1e9"),
+    ),
+    mutant(
+        "clients-never-get-renewed-certificates",
+        "13, ended",
+        _RENEWED,
+        (
+            "generation_due",
+            "everywhere if any(now_s >= _roll_at_s(desired, leaf) for leaf in later) else present",
+            "present",
+        ),
+    ),
+    mutant(
+        "clients-get-renewed-certificates-too-late",
+        "13, ended",
+        _RENEWED,
+        (
+            "_roll_at_s",
+            "leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2",
+            "leaf.before_ends_s",
+        ),
+    ),
+    mutant(
+        "a-lost-certificate-is-of-the-present-generation",
+        "13, ended",
+        ("tls-lost-leafs-late", "tls-lost-leaf"),
+        ("_generation", "for holder in lost(material, situation.observed, situation.record):\n    return ...", ""),
+    ),
+    mutant(
+        "generations-begin-again",
+        "13, ended",
+        ("tls-lost-leafs-late",),
+        (
+            "newest",
+            "(made, *(leaf.generation for _, leaf in material.known_leafs()))",
+            "(0, *(leaf.generation for _, leaf in material.known_leafs()))",
+        ),
+        ("_generation", "for holder in lost(material, situation.observed, situation.record):\n    return ...", ""),
+    ),
+    mutant(
+        "restarts-at-once-after-a-loss",
+        "13, ended",
+        ("tls-mounted-late",),
+        ("_roll_at_s", "max(middle_s, begins_s + MOUNTED_AFTER_S)", "middle_s"),
+    ),
+    mutant(
+        "no-way-out-when-certificates-have-ended",
+        "live",
+        ("tls-operator-away",),
+        ("has_ended", "any(...)", "False"),
+    ),
+    mutant(
+        "restarts-without-a-leader",
+        "3",
+        ("tls-roll-without-a-leader",),
+        ("_where_certificates_ended", "not has_ended(situation, pod)", "False"),
+    ),
+    mutant(
+        "all-restart-when-certificates-have-ended",
+        "5",
+        ("tls-operator-away",),
+        ("_where_certificates_ended", "bool(away)", "False"),
+    ),
+    mutant(
+        "a-lost-authority-is-replaced",
+        "live",
+        ("tls-lost-authority",),
+        ("may_show_leaf", "bool(blind)", "False"),
+    ),
+    mutant(
+        "foreign-secrets-are-ours",
+        "13, others",
+        ("tls-relabelled-secret",),
+        ("texts_of", "present.get(LABEL_QUORUM) != quorum or foreign_controller(item) is not None", "False"),
+    ),
+    mutant(
+        "keys-in-looks",
+        "13, secret",
+        ("tls-3",),
+        ("leaf_from", "frozenset(texts)", "frozenset(texts.values())"),
+    ),
+    mutant(
+        "keys-in-events",
+        "13, secret",
+        ("tls-3",),
+        (
+            "Secrets._issued",
+            "return issue(signer, request, self.now(), self.dice)",
+            "raise _refused(issue(signer, request, self.now(), self.dice).key.pem)",
+        ),
+    ),
+    mutant(
+        "wrong-names",
+        "13",
+        ("tls-3",),
+        (
+            "dns_names",
+            "host_name(desired.namespace, desired.member(NodeID(holder.node_id)))",
+            "host_name(desired.namespace, desired.member(NodeID(0)))",
+        ),
+    ),
+    mutant(
+        "given-certificates-are-not-followed",
+        "13, ended",
+        ("given-renewed",),
+        ("_given_generation", "leaf.certificate.sha256 == source.certificate.sha256", "True"),
+    ),
+    mutant(
+        "a-refused-source-stops-the-others",
+        "13, ended",
+        ("given-one-stays-bad",),
+        ("_copied", "before is not None", "False"),
+    ),
+    mutant(
+        "a-second-renewal-hides-the-first",
+        "13, ended",
+        ("tls-renewal",),
+        (
+            "shown_until_s",
+            "seen.certificate.not_after_s if shows_it else seen.before_ends_s",
+            "seen.certificate.not_after_s",
+        ),
+    ),
+    mutant(
+        "the-new-authority-signs-too-early",
+        "7, migration",
+        ("authority-changed",),
+        ("may_trust_new", "_after_handshakes(situation, first, '...', _accepts)", "unless((), first)"),
+    ),
+    mutant(
+        "listeners-are-not-asked-whom-they-accept",
+        "13",
+        ("authority-changed",),
+        ("may_trust_new", "_after_handshakes(situation, first, '...', _accepts)", "unless((), first)"),
+        ("may_show_leaf", "bool(blind)", "False"),
+    ),
+    mutant(
+        "the-earlier-authority-is-dropped-too-early",
+        "7, migration",
+        ("authority-changed",),
+        ("may_drop_old", "bool(other)", "False"),
+        ("may_drop_old", "older", "False"),
+        ("may_drop_old", "bool(why := _why_not_everywhere(situation))", "bool(why := '')"),
+        ("may_drop_old", "bool(unproven)", "False"),
+    ),
+    mutant(
+        "a-change-of-authorities-ends-too-early",
+        "7, migration",
+        ("authority-changed",),
+        ("may_end_change", "_after_handshakes(situation, first, '...', _refuses)", "unless((), first)"),
+    ),
+)

@@ -1,0 +1,320 @@
+"""Quorums with TLS: certificates that live ten minutes, lost and foreign Secrets, and an operator that is away."""
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.simulation.model.kafka.tls import leaf_in
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    When,
+    after,
+    always,
+    applies,
+    does_nothing,
+    is_ready,
+    loses,
+    resource,
+    spec_of,
+    turn,
+)
+
+from kafka_quorum.model.ids import NodeID
+from kit.kube.protocol import Json
+from kit.kube.secrets import SECRETS
+
+LEAF_S: Final = 600
+_AWAY_S: Final = 1000
+_RECOVERS_S: Final = 120
+_LEAFS: Final = ("3000-tls", "3001-tls", "3002-tls", "operator-tls", "brokers-tls")
+_LISTENER: Final = {"name": "CONTROLLER", "port": 9093, "protocol": "SSL"}
+
+
+def secured(replicas: int = 3, *, mode: str = "InitialControllers", leaf_s: int = LEAF_S) -> Json:
+    """A spec with mutual TLS."""
+    return with_tls(spec_of(mode, replicas), leaf_s=leaf_s)
+
+
+def with_tls(spec: Json, *, leaf_s: int) -> Json:
+    """The same spec with mutual TLS."""
+    security: Json = {"controllers": {"leafSeconds": leaf_s, "caSeconds": 1000 * leaf_s}}
+    return {**spec, "controllers": {**spec["controllers"], "listeners": [_LISTENER]}, "security": security}
+
+
+def _secret(name: str) -> Callable[[World], Json | None]:
+    return lambda world: world.kube.view(SECRETS, NAMESPACE, f"{NAME}-{name}")
+
+
+def _loses_secrets(*names: str) -> Act:
+    """A person deletes Secrets."""
+
+    def act(world: World, _: Checker) -> None:
+        for name in names:
+            if _secret(name)(world) is not None:
+                world.kube.remove(SECRETS, NAMESPACE, f"{NAME}-{name}")
+
+    return act
+
+
+def _generation(world: World) -> int:
+    item = _secret("3000-tls")(world) or {"data": {}}
+    return int(base64.b64decode(item["data"].get("generation", "")) or 0)
+
+
+def renewing(generation: int) -> When:
+    """Once controller 3000 has a certificate of this generation."""
+    return lambda world: _generation(world) >= generation
+
+
+def ends_renewed(least: int) -> Callable[[World], str]:
+    """The quorum has certificates of this generation at least, and no controller shows one that has ended."""
+
+    def why_not(world: World) -> str:
+        if _generation(world) < least:
+            return f"the certificates are of generation {_generation(world)}, and not {least}"
+        ended = _with_ended(world)
+        return f"controllers {ended} show certificates that have ended" if ended else ""
+
+    return why_not
+
+
+def _with_ended(world: World) -> list[NodeID]:
+    """The controllers that show a certificate which has ended."""
+    now = world.clock.now()
+    return [
+        one.meta.node_id
+        for one in world.kraft.processes
+        if one.tls is not None and not one.broker and min(one.tls.served.not_after, one.tls.shown.not_after) <= now
+    ]
+
+
+def _none_has_ended(world: World) -> bool:
+    return not _with_ended(world)
+
+
+def _lives(name: str, seconds: float, *turns: Any, **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
+    """A quorum of three that lives for so long."""
+    spec = more.pop("spec", secured())
+    time_passes = turn("time passes", after(seconds), does_nothing)
+    return Scenario(name=name, spec=spec, turns=(*turns, time_passes), bound=int(3 * seconds) + 700, **more)
+
+
+def _mounts_old_content(world: World, _: Checker) -> None:
+    world.kubelet.mounts.old_s = 10.0
+
+
+def _goes_away(world: World, _: Checker) -> None:
+    """The operator has no connection to anything until every certificate has ended."""
+    world.certificates_may_end = True
+    world.operator_away = True
+    world.later(2 * _AWAY_S, lambda: setattr(world, "operator_away", False))
+
+
+def _no_more_may_end_later(world: World, _: Checker) -> None:
+    world.later(2 * _RECOVERS_S, lambda: setattr(world, "certificates_may_end", False))
+
+
+def _refuses_secrets(world: World, _: Checker) -> None:
+    world.refused.add(SECRETS.plural)
+
+
+def _allows_secrets(world: World, _: Checker) -> None:
+    world.refused.discard(SECRETS.plural)
+
+
+def _alters_secret(name: str) -> Act:
+    """A person puts something else into a Secret of the quorum."""
+
+    def act(world: World, _: Checker) -> None:
+        data = {"keystore.pem": base64.b64encode(b"no key").decode()}
+        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": data})
+
+    return act
+
+
+def _foreign_secret(name: str) -> Act:
+    """Somebody else has a Secret of this name."""
+
+    def act(world: World, _: Checker) -> None:
+        if _secret(name)(world) is None:
+            body = {"metadata": {"name": f"{NAME}-{name}", "labels": {"kafkaquorum.io/quorum": "other"}}}
+            world.kube.create(SECRETS, NAMESPACE, {**body, "data": {"a": "Yg=="}})
+
+    return act
+
+
+def has_secret(name: str) -> When:
+    """Once there is a Secret of this name."""
+    return lambda world: _secret(name)(world) is not None
+
+
+def says_held(world: World) -> bool:
+    """Once the status says which Secret cannot be used."""
+    rows = ((resource(world) or {}).get("status") or {}).get("conditions") or []
+    return any("-tls" in row.get("message", "") for row in rows)
+
+
+def _jumps(by_ms: int) -> Act:
+    def act(world: World, _: Checker) -> None:
+        world.kraft.jumped_ms[NodeID(3001)] = by_ms
+
+    return act
+
+
+def _freezes_two(world: World, _: Checker) -> None:
+    """For a minute no leader has a majority."""
+    frozen = sorted(world.kraft.processes, key=lambda one: one.meta.node_id)[:2]
+    for one in frozen:
+        one.frozen = True
+
+    def wake() -> None:
+        for one in frozen:
+            one.frozen = False
+
+    world.later(120, wake)
+
+
+def _every_listener_serves_it(world: World, checker: Checker) -> None:
+    """Before any restart, a request has let each listener load the renewed certificate."""
+    for process in world.kraft.processes:
+        item = _secret(f"{process.meta.node_id}-tls")(world)
+        found = leaf_in(base64.b64decode(item["data"]["keystore.pem"]).decode()) if item else None
+        if process.tls is not None and process.tls.served != found:
+            checker.fail("13, late", f"the listener of controller {process.meta.node_id} serves an earlier certificate")
+
+
+def _relabels(name: str) -> Act:
+    def act(world: World, _: Checker) -> None:
+        labels = {"kafkaquorum.io/quorum": "other"}
+        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"metadata": {"labels": labels}})
+
+    return act
+
+
+CERTIFICATES: Final = (
+    Scenario(name="tls-3", spec=secured(), exhaustive=True),
+    _lives(
+        "tls-renewed-once",
+        700,
+        turn("every pod has the renewed Secret", after(440), _every_listener_serves_it),
+        holds=ends_renewed(2),
+    ),
+    Scenario(
+        name="tls-renewal",
+        spec=secured(leaf_s=300),
+        turns=(turn("the renewal begins soon", after(98), does_nothing),),
+        until_s=310.0,
+        until=_none_has_ended,
+        bound=3000,
+        holds=ends_renewed(2),
+        exhaustive=True,
+        long=True,
+        spares=CLOCK_LOSSES,
+    ),
+    _lives("tls-for-an-hour", 3600, holds=ends_renewed(8)),
+    _lives("tls-lost-leaf", 700, turn("a leaf is lost", is_ready, _loses_secrets("3001-tls")), holds=ends_renewed(2)),
+    _lives(
+        "tls-lost-leafs",
+        1500,
+        turn(
+            "all leafs are lost",
+            is_ready,
+            _loses_secrets(*_LEAFS),
+        ),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-lost-leafs-late",
+        2500,
+        turn(
+            "all leafs are lost",
+            renewing(3),
+            _loses_secrets(*_LEAFS),
+        ),
+    ),
+    _lives(
+        "tls-lost-disk-while-renewed", 900, turn("loses a disk", renewing(2), loses(Loss.CLAIM_DELETED, "follower"))
+    ),
+    _lives(
+        "tls-more-while-renewed",
+        900,
+        turn("wants five", renewing(2), applies({"controllers": {"replicas": 5}})),
+    ),
+    _lives(
+        "tls-mounted-late",
+        1500,
+        turn("pods mount Secrets of some seconds ago", always, _mounts_old_content),
+        turn("a leaf is lost", after(280), _loses_secrets("3001-tls")),
+        holds=ends_renewed(3),
+    ),
+    _lives(
+        "tls-operator-away",
+        1500,
+        turn("the operator is away until every certificate has ended", is_ready, _goes_away),
+        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-secrets-refused",
+        1500,
+        turn("the right to read Secrets is gone", is_ready, _refuses_secrets),
+        turn("the right is back", after(200), _allows_secrets),
+        holds=ends_renewed(3),
+    ),
+    _lives(
+        "tls-altered-secret",
+        1500,
+        turn("a person alters a Secret", is_ready, _alters_secret("3001-tls")),
+        turn("the Secret is deleted", says_held, _loses_secrets("3001-tls")),
+        holds=ends_renewed(3),
+    ),
+    _lives(
+        "tls-foreign-secret",
+        400,
+        turn("a Secret of another quorum has the name", has_secret("ca"), _foreign_secret("3001-tls")),
+        turn("it is deleted", after(60), _loses_secrets("3001-tls")),
+    ),
+    _lives(
+        "tls-clock-ahead",
+        900,
+        turn("a clock jumps ahead by four minutes", is_ready, _jumps(240_000)),
+        turn("and is right again", after(300), _jumps(0)),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-clock-behind",
+        900,
+        turn("a clock is set back by four minutes", is_ready, _jumps(-240_000)),
+        turn("and is right again", after(300), _jumps(0)),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-renewed-without-a-leader",
+        900,
+        turn("two controllers are frozen", renewing(2), _freezes_two),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-lost-authority",
+        500,
+        turn("the authority is lost", is_ready, _loses_secrets("ca")),
+    ),
+    _lives(
+        "tls-roll-without-a-leader",
+        900,
+        turn("two controllers are frozen", after(449), _freezes_two),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-relabelled-secret",
+        900,
+        turn("a Secret becomes another quorum's", is_ready, _relabels("3001-tls")),
+        turn("it is deleted", after(350), _loses_secrets("3001-tls")),
+        holds=ends_renewed(2),
+    ),
+)

@@ -1,0 +1,218 @@
+"""Changes of trust while a quorum runs: another listener of the controllers, and another authority."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.simulation.model.world import World
+from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
+from tests.simulation.runs.scenarios.certificate_scenarios import secured
+from tests.simulation.runs.scenarios.migration_scenarios import at_stage, has_ended, record_of
+from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later, pauses_for
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    When,
+    applies,
+    is_ready,
+    loses,
+    spec_of,
+    turn,
+)
+
+from kafka_quorum.model.migration import AUTHORITY, LISTENERS
+from kafka_quorum.model.names import INPUTS_HASH
+from kit.kube.protocol import PODS, Json
+
+_THREE: Final = spec_of("InitialControllers", 3)
+_OLD: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+_NEW: Final[Json] = {"name": "OTHER", "port": 9193, "protocol": "PLAINTEXT"}
+_THIRD: Final[Json] = {"name": "THIRD", "port": 9293, "protocol": "PLAINTEXT"}
+_SECURE: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
+_USERS: Final[Json] = {"name": "USERS", "port": 9193, "protocol": "SASL_SSL"}
+_SETTING: Final[Json] = {"controllers": {"config": {"metadata.log.max.snapshot.interval.ms": "1800000"}}}
+STAGES: Final = tuple(stage.name for stage in LISTENERS.stages)
+
+
+def asks(listener: Json) -> Act:
+    """A person asks for this listener."""
+    return applies({"controllers": {"listeners": [listener]}})
+
+
+def renews(text: str) -> Act:
+    """A person asks for another authority, or takes that back."""
+    return applies({"security": {"controllers": {"renewCA": text}}})
+
+
+def listens_at(listener: Json) -> Callable[[World], str]:
+    """Every running controller has this listener alone."""
+
+    def why_not(world: World) -> str:
+        wanted = ((listener["name"], listener["port"]),)
+        others = [one.meta.node_id for one in world.kraft.processes if not one.broker and one.listens != wanted]
+        return f"controllers {others} listen elsewhere" if others else ""
+
+    return why_not
+
+
+def _has_two_revisions(world: World) -> bool:
+    """Once pods of controllers are made from two revisions: a roll is under way."""
+    pods = [pod["metadata"] for pod in world.kube.all(PODS)]
+    return len({(one.get("annotations") or {}).get(INPUTS_HASH) for one in pods}) > 1
+
+
+def _once(listener: Json) -> When:
+    """Once the record has this listener, and no migration."""
+    return lambda world: (
+        not has_ended(world) and (record_of(world).get("listener") or {}).get("name") == listener["name"]
+    )
+
+
+_CHANGED: Final = all_hold(has_ended, listens_at(_NEW))
+_BACK: Final = all_hold(has_ended, listens_at(_OLD))
+_AT: Final[dict[str, tuple[Act, Callable[[World], str]]]] = {
+    "back": (asks(_OLD), _BACK),
+    "a-third": (asks(_THIRD), all_hold(has_ended, listens_at(_THIRD))),
+    "a-lost-disk": (loses(Loss.EMPTIED_AND_KILLED, "follower"), _CHANGED),
+    "the-leader-killed": (loses(Loss.SANDBOX, "leader"), _CHANGED),
+    "a-pause": (pauses_for(60), _CHANGED),
+    "back-and-forth": (both(asks(_OLD), later(25, asks(_NEW))), _CHANGED),
+}
+"""What happens at a stage, and what the end must be."""
+
+
+_ONCE: Final = {"a-third": STAGES[1], "a-pause": STAGES[2], "back-and-forth": STAGES[2]}
+"""What happens at one stage only."""
+
+
+def _listeners(stage: str, name: str, act: Act, holds: Callable[[World], str]) -> Scenario:
+    return Scenario(
+        name=f"listeners-{stage}-{name}".lower(),
+        spec=_THREE,
+        turns=(turn("asks for another listener", is_ready, asks(_NEW)), turn(name, at_stage(stage), act)),
+        holds=holds,
+        bound=1500,
+    )
+
+
+_EVERY_FAULT: Final = frozenset({"to-tls"})
+
+
+def _protocol(name: str, spec: Json, wanted: Json, *turns: tuple[str, When, Act], ends: Json | None = None) -> Scenario:
+    """Another protocol comes with the other listener."""
+    return Scenario(
+        name=f"listeners-{name}".lower(),
+        spec=spec,
+        turns=(turn("asks for another protocol", is_ready, asks(wanted)), *(turn(*each) for each in turns)),
+        holds=all_hold(has_ended, listens_at(ends or wanted)),
+        bound=1500,
+        exhaustive=name in _EVERY_FAULT,
+        long=True,
+        spares=CLOCK_LOSSES,
+    )
+
+
+_TLS: Final = secured(leaf_s=36_000)
+_TLS_LISTENER: Final[Json] = {**_OLD, "protocol": "SSL"}
+_PROTOCOLS: Final = (
+    _protocol("to-users", _THREE, _USERS),
+    _protocol("from-tls-to-users", _TLS, _USERS),
+    *(
+        scenario
+        for way, spec, old, new in (("to-tls", _THREE, _OLD, _SECURE), ("from-tls", _TLS, _TLS_LISTENER, _NEW))
+        for scenario in (
+            _protocol(way, spec, new),
+            *(
+                one
+                for stage in STAGES
+                for one in (
+                    _protocol(f"{way}-{stage}-back", spec, new, ("back", at_stage(stage), asks(old)), ends=old),
+                    _protocol(
+                        f"{way}-{stage}-a-lost-disk",
+                        spec,
+                        new,
+                        ("a disk is lost", at_stage(stage), loses(Loss.EMPTIED_AND_KILLED, "follower")),
+                    ),
+                )
+            ),
+        )
+    ),
+)
+
+
+def _with_users() -> Json:
+    """A spec with SASL_SSL."""
+    spec = secured(leaf_s=36_000)
+    listener = {"name": "CONTROLLER", "port": 9093, "protocol": "SASL_SSL"}
+    return {**spec, "controllers": {**spec["controllers"], "listeners": [listener]}}
+
+
+def _authority(name: str, *turns: tuple[str, When, Act]) -> Scenario:
+    return Scenario(
+        name=name,
+        spec=secured(leaf_s=36_000),
+        turns=(turn("asks for another authority", is_ready, renews("1")), *(turn(*each) for each in turns)),
+        holds=has_ended,
+        bound=2500,
+        exhaustive=not turns,
+        long=True,
+        spares=CLOCK_LOSSES,
+    )
+
+
+_KILLED: Final = loses(Loss.SANDBOX, "leader")
+_STEPS: Final = tuple(stage.name for stage in AUTHORITY.stages)
+CHANGES_OF_TRUST: Final = (
+    Scenario(
+        name="listeners-changed-twice",
+        spec=_THREE,
+        turns=(
+            turn("asks for another listener", is_ready, asks(_NEW)),
+            turn("asks for the first one again", _once(_NEW), asks(_OLD)),
+        ),
+        holds=_BACK,
+        bound=1500,
+    ),
+    Scenario(
+        name="listeners-of-the-same-port",
+        spec=_THREE,
+        turns=(
+            turn("asks for another name alone", is_ready, asks({**_NEW, "port": 9093})),
+            turn("asks for both", lambda world: world.clock.elapsed_s > 60, asks(_NEW)),
+        ),
+        holds=_CHANGED,
+        bound=1500,
+    ),
+    *(
+        _listeners(stage, name, act, holds)
+        for stage in STAGES
+        for name, (act, holds) in _AT.items()
+        if name not in _ONCE or _ONCE[name] == stage
+    ),
+    *_PROTOCOLS,
+    Scenario(
+        name="listeners-asked-in-a-roll",
+        spec=_THREE,
+        turns=(
+            turn(
+                "asks for another setting",
+                is_ready,
+                applies(_SETTING),
+            ),
+            turn("asks for another listener", _has_two_revisions, asks(_NEW)),
+        ),
+        holds=_CHANGED,
+        bound=1500,
+    ),
+    Scenario(
+        name="users-with-passwords",
+        spec=_with_users(),
+        turns=(turn("a disk is lost", is_ready, loses(Loss.EMPTIED_AND_KILLED, "follower")),),
+        bound=900,
+        exhaustive=True,
+        long=True,
+        spares=CLOCK_LOSSES,
+    ),
+    _authority("authority-changed"),
+    *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
+    _authority("authority-changed-without-a-leader", ("the leader is killed", at_stage(_STEPS[1]), _KILLED)),
+)
