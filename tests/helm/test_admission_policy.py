@@ -19,7 +19,11 @@ from kafka_brokers.resources import pods as broker_pods
 from kafka_brokers.resources import stored as broker_stored
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import Member
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller
+from kafka_quorum.model.pools import pool_tls_name
 from kafka_quorum.resources import objects, pods, stored
+from kafka_quorum.resources.certmanager import certificate_object
+from kafka_quorum.resources.secrets import LEAF_ROLE, secret_object
 from kafka_streams.model import names as application_names
 from kafka_streams.model.observed import Revision as ApplicationRevision
 from kafka_streams.model.record import Record as ApplicationRecord
@@ -246,6 +250,50 @@ def test_a_config_map_without_a_record_is_not_taken_by_its_name() -> None:
         before = named("payments-identity") | ({} if data is None else {"data": data})
         after = named("payments-identity", quorum="payments") | ({} if data is None else {"data": data})
         assert said("UPDATE", "configmaps", before, after)
+
+
+SECRETS = (
+    names.authority_name(NAME),
+    names.users_name(NAME),
+    names.scram_name(NAME),
+    names.brokers_tls_name(NAME),
+    names.tls_name(NAME, 3001),
+    pool_tls_name(NAME, "events-2"),
+)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_the_operator_writes_only_opaque_secrets(name: str) -> None:
+    """With a Secret of another type it could ask Kubernetes for the token of any service account."""
+    own = secret_object(desired(), name, LEAF_ROLE, {"tls.crt": "x"}, "", [])
+    assert said("CREATE", "secrets", None, own) == []
+    assert said("UPDATE", "secrets", own, own) == []
+    for type_ in ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "kubernetes.io/tls"):
+        assert said("CREATE", "secrets", None, own | {"type": type_}), type_
+
+
+@pytest.mark.parametrize("name", [*SECRETS, f"{NAME}-broker-0123456789", f"{NAME}-streams-0123456789"])
+@pytest.mark.parametrize("label", ["pool", "streams-application"])
+def test_only_a_quorum_has_secrets(name: str, label: str) -> None:
+    """No Secret is written for a pool or an application, and none of a stranger is given to a quorum."""
+    body = labelled(secret_object(desired(), name, LEAF_ROLE, {"a": "x"}, "", []), **{label: NAME})
+    assert said("CREATE", "secrets", None, body)
+    assert said("UPDATE", "secrets", body, body)
+    ours, bare = labelled(body, quorum=NAME), labelled(body)
+    assert said("UPDATE", "secrets", bare, ours)
+    assert said("UPDATE", "secrets", labelled(body, quorum="other"), ours)
+
+
+@pytest.mark.parametrize("holder", [controller(NODE.node_id), OPERATOR, BROKERS], ids=str)
+def test_cert_manager_is_asked_for_quorums_only(holder: Holder) -> None:
+    """Certificates of cert-manager are made for a quorum, by the names of its holders, and for nothing else."""
+    body = certificate_object(desired(), holder)
+    assert said("CREATE", "certificates", None, body) == []
+    assert said("UPDATE", "certificates", body, body) == []
+    for label in ("pool", "streams-application"):
+        assert said("CREATE", "certificates", None, labelled(body, **{label: NAME}))
+    assert said("UPDATE", "certificates", labelled(body), body)
+    assert said("CREATE", "certificates", None, named("ingress-tls", quorum="ingress"))
 
 
 def test_an_object_does_not_leave_its_quorum() -> None:

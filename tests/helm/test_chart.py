@@ -35,6 +35,8 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
     "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
+    "/secrets": {"get", "create", "update"},
+    "cert-manager.io/certificates": {"get", "create", "patch"},
     "/services": {"get", "list", "watch", "create", "patch", "delete"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create", "delete"},
@@ -44,7 +46,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "autoscaling/horizontalpodautoscalers": {"list"},
     "/events": {"create", "patch"},
 }
-"""All rights of the operator in a namespace. No secrets."""
+"""All rights of the operator in a namespace. Secrets are read by name: they are neither listed nor watched."""
 KINDS = (crd.KIND, brokers_crd.KIND, streams_crd.KIND)
 """Every kind of resource that the chart installs the definition of."""
 

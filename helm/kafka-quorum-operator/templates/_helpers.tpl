@@ -110,6 +110,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record, the accepted spec beside it; owner of server properties that were left
     - delete # properties that no pod uses any more
+- apiGroups: [cert-manager.io]
+  resources: [certificates]
+  verbs:
+    - get # what cert-manager is asked for, by name; it is not listed
+    - create # one for each certificate of a quorum whose issuer is of cert-manager
+    - patch # the same, when names, lives or the issuer change
+- apiGroups: [""]
+  resources: [secrets]
+  verbs:
+    - get # certificates of a quorum or a pool, and the Secrets that a spec names: by name, never listed
+    - create # authorities, certificates and users that the operator makes
+    - update # their renewal, by compare-and-swap
 - apiGroups: [""]
   resources: [services]
   verbs:
