@@ -30,6 +30,7 @@ from kafka_quorum.wire.connection import Limits
 CONTROLLER = 3000
 INTERNAL = "REPLICATION"
 _CLIENT_S = 20.0
+_UNFENCED_S = 120.0
 _LISTS_FENCED = "4"
 """Brokers before this release list neither fenced brokers nor partitions in pages; Metadata has what they know."""
 
@@ -257,6 +258,10 @@ class LiveBrokers:
         wanted = set(node_ids or self.brokers)
 
         async def unfenced() -> bool | None:
+            for each in (self.brokers[node_id] for node_id in wanted):
+                if each.process is not None and each.process.exit_code is not None:
+                    end = "\n".join(each.log.read_text(errors="replace").splitlines()[-20:])
+                    raise AssertionError(f"broker {each.node_id} ended with {each.process.exit_code}:\n{end}")
             at = self.brokers[min(wanted)].endpoint
             if self.kafka.version < _LISTS_FENCED:
                 there = {int(row.node_id) for row in (await self.client.metadata(at, partitions=False)).brokers}
@@ -264,7 +269,7 @@ class LiveBrokers:
                 there = {each for each, row in (await self.registered(at)).items() if not row.fenced}
             return True if wanted <= there else None
 
-        await wait_for(f"unfenced brokers {sorted(wanted)}", unfenced)
+        await wait_for(f"unfenced brokers {sorted(wanted)}", unfenced, deadline_s=_UNFENCED_S)
 
     async def until(
         self,

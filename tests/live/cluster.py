@@ -45,6 +45,7 @@ NAME: Final = "demo"
 KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
 NODE_NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
 SETTLED_S: Final = 90.0
+_PLAIN: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
 """Generous: a change takes seconds on an idle machine, and every server that starts takes a share of it."""
 _LOOPS: Final = "kit.loops"
 _STOP_S: Final = 20.0
@@ -150,8 +151,9 @@ class LiveCluster:
     # Actions of a person
 
     def apply(self, spec: Json) -> None:
-        """Creates the resource, or changes its spec."""
-        body = {"metadata": {"name": NAME}, "spec": spec}
+        """Creates the resource, or changes its spec. Without TLS unless asked for: no pod mounts a Secret."""
+        controllers = {"listeners": [_PLAIN], **spec.get("controllers", {})}
+        body = {"metadata": {"name": NAME}, "spec": {**spec, "controllers": controllers}}
         if self.kube.get(QUORUMS, NAMESPACE, NAME) is None:
             self.kube.create(QUORUMS, NAMESPACE, body)
         else:

@@ -4,7 +4,6 @@
 that it starts ends with `close()`. Logs and directories stay, for the search for a cause.
 """
 
-import random
 import secrets
 import shutil
 import socket
@@ -20,6 +19,7 @@ from tests.live.waiting import DEADLINE_S, NeverHappenedError, wait_for
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
 from kafka_quorum.model.quorum import Endpoint, Listener, QuorumAnswer
+from kafka_quorum.model.security import PLAINTEXT, Security
 from kafka_quorum.wire.protocol import Controllers
 
 HOST = "127.0.0.1"
@@ -49,17 +49,26 @@ def new_uuid() -> str:
     return uuid_from_bytes(raw)
 
 
+_given: set[int] = set()
+"""The ports that this run has given away: a server may not listen yet, or not at the moment."""
+
+
 def free_port() -> int:
-    """A loopback port at which no process listens."""
-    for port in random.sample(_PORTS, k=100):
+    """A loopback port at which no process listens, and that this run has given to nobody else.
+
+    The seeded generator of a test would draw the ports of the test before again.
+    """
+    for port in secrets.SystemRandom().sample(_PORTS, k=1000):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((HOST, port))
             except OSError:
                 continue
-            return port
-    raise RuntimeError("no free port on loopback in a hundred attempts")
+            if port not in _given:
+                _given.add(port)
+                return port
+    raise RuntimeError("no free port on loopback in a thousand attempts")
 
 
 @dataclass(slots=True)
@@ -71,11 +80,12 @@ class LiveNode:
     home: Path
     kafka: Kafka
     process: ServerProcess | None = None
+    security: Security = PLAINTEXT
 
     @property
     def endpoint(self) -> Endpoint:
-        """The address where it listens."""
-        return Endpoint(node_id=self.node_id, host=HOST, port=self.port)
+        """The address where it listens, and how it is reached."""
+        return Endpoint(node_id=self.node_id, host=HOST, port=self.port, security=self.security)
 
     @property
     def listener(self) -> Listener:

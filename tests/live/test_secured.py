@@ -17,6 +17,7 @@ from kafka_quorum.errors import KafkaDenied, KafkaError, KafkaRefused, KafkaUnre
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.groups import GroupState
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Mechanism, Sasl, Secured, Tls
 from kafka_quorum.wire import connection
@@ -236,7 +237,8 @@ async def _known(world: World, endpoint: Endpoint) -> Group | None:
 
 def _secret(name: str, **keys: str) -> Json:
     data = {key.replace("_", "."): base64.b64encode(text.encode()).decode() for key, text in keys.items()}
-    return {"metadata": {"name": name, "namespace": "apps"}, "data": data}
+    annotations = {USED_BY: "KafkaStreamsApplication/counts"}
+    return {"metadata": {"name": name, "namespace": "apps", "annotations": annotations}, "data": data}
 
 
 async def test_a_secret_that_is_renewed(world: World) -> None:
@@ -247,7 +249,7 @@ async def test_a_secret_that_is_renewed(world: World) -> None:
         "tls": {"caSecretName": "trust"},
         "sasl": {"mechanism": "SCRAM-SHA-512", "secretName": "user"},
     }
-    resource = {"spec": {"security": spec}}
+    resource = {"metadata": {"name": "counts"}, "spec": {"security": spec}}
     kube.put(SECRETS, _secret("trust", ca_crt=broker.pem("ca.crt")))
     kube.put(SECRETS, _secret("user", username=USER, password=f"{PASSWORD}\n"))
 
