@@ -3,10 +3,12 @@
 import asyncio
 import time
 
+from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.observe import gather
+from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.snapshot import snapshot
 from kafka_quorum.wire.admin import KafkaControllers
 from kit.clock import SystemClock
@@ -22,6 +24,7 @@ def observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
 
 async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
     kube, controllers, clock, memory = await connect(FIELD_MANAGER), KafkaControllers(), SystemClock(), Memory()
+    access = Access(namespace=namespace, quorum=name, listener=ControllerListener(name="CONTROLLER", port=_PORT))
     measured: dict[str, list[float]] = {"Kubernetes objects": [], "quorum": [], "both": []}
     try:
         for _ in range(looks + 1):
@@ -29,7 +32,7 @@ async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[floa
             taken = await snapshot(kube, namespace, name, clock)
             assert taken is not None
             between_s = time.perf_counter()
-            looked = await gather.look(controllers, taken, memory, port=_PORT, clock=clock)
+            looked = await gather.look(controllers, taken, memory, access=access, clock=clock)
             ended_s = time.perf_counter()
             assert isinstance(looked.quorum, Known), looked.quorum
             memory = looked.memory

@@ -11,8 +11,9 @@ from typing import Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from harness.page import APPEND, Page, mounts
 from harness.quorum import Quorum
-from harness.shell import Json, get, kubectl, run, wait_until
+from harness.shell import Json, get, kubectl, run, secret_texts, wait_until
 from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.names import host_name
 from kafka_quorum.resources.properties import JAVA_SECURITY
@@ -23,13 +24,19 @@ PORT = 9092
 LABEL = "broker"
 _START_TIMEOUT_S = 120.0
 _SHUTDOWN_TIMEOUT_S = 60
-_SCRIPT = """\
+_SCRIPT = f"""\
 set -eu
-printf '%s\\n' "$PROPERTIES" "advertised.listeners=PLAINTEXT://${ADDRESS:-$POD_IP}:9092" > /data/server.properties
+file=/settings/server.properties
+{{
+  printf '%s\\n' "$PROPERTIES" "advertised.listeners=PLAINTEXT://${{ADDRESS:-$POD_IP}}:9092"
+  {APPEND}
+}} > "$file"
 printf '%s' "$JAVA_SECURITY" > /data/java.security
-/opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config /data/server.properties --cluster-id "$CLUSTER_ID"
-exec /opt/kafka/bin/kafka-server-start.sh /data/server.properties
+/opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config "$file" --cluster-id "$CLUSTER_ID"
+exec /opt/kafka/bin/kafka-server-start.sh "$file"
 """
+_SETTINGS: Final[Json] = {"name": "settings", "emptyDir": {"medium": "Memory"}}
+"""The file of the server: with users of SASL it has passwords, which belong on no disk."""
 _ROLE = "node-role.kubernetes.io/control-plane"
 _ON_THE_CONTROL_PLANE: Json = {
     "volumes": [{"name": "data", "emptyDir": {}}],
@@ -102,7 +109,12 @@ class Broker:
         except KafkaException:
             return False
 
-    def _properties(self) -> str:
+    def _page(self) -> Page | None:
+        """The published contract, if it names Secrets."""
+        page = self.quorum.page()
+        return page if page is not None and page.secrets else None
+
+    def _properties(self, page: Page | None) -> str:
         own = {
             "process.roles": "broker",
             "node.id": self.node_id,
@@ -111,14 +123,17 @@ class Broker:
             "log.index.size.max.bytes": 65536,
             "offsets.topic.replication.factor": 1,
         }
-        return "\n".join(f"{key}={value}" for key, value in own.items()) + "\n" + (self.contract or self._controllers())
+        return "\n".join(f"{key}={value}" for key, value in own.items()) + "\n" + (self.contract or self._told(page))
 
-    def _controllers(self) -> str:
-        """The properties about controllers, from what this class knows of the operator's names."""
-        hosts = {
-            number: f"{host_name(self.quorum.namespace, Member(self.quorum.name, NodeID(number)))}:9093"
+    def _told(self, page: Page | None) -> str:
+        """The properties about controllers, from a page, or from what this class knows of the operator's names."""
+        names = {
+            number: host_name(self.quorum.namespace, Member(self.quorum.name, NodeID(number)))
             for number in self.controllers
         }
+        if page is not None:
+            return "\n".join(f"{key}={value}" for key, value in page.reached_at(names.values()).items())
+        hosts = {number: f"{name}:9093" for number, name in names.items()}
         voters = {"controller.quorum.voters": ",".join(f"{number}@{host}" for number, host in hosts.items())}
         ways_in = {"controller.quorum.bootstrap.servers": ",".join(hosts.values())}
         rows = {
@@ -129,8 +144,10 @@ class Broker:
         return "\n".join(f"{key}={value}" for key, value in rows.items())
 
     def _pod(self) -> Json:
+        page = self._page()
+        volumes, places = ([], []) if page is None else mounts(page, secret_texts(self.quorum.namespace, page.secrets))
         variables = {
-            "PROPERTIES": self._properties(),
+            "PROPERTIES": self._properties(page),
             "CLUSTER_ID": self.quorum.record()["cluster_id"],
             "KAFKA_HEAP_OPTS": "-Xmx256m",
             "EXTRA_ARGS": "",
@@ -148,12 +165,18 @@ class Broker:
             "command": ["sh", "-c", _SCRIPT],
             "env": env,
             "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
-            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "volumeMounts": [
+                {"name": "data", "mountPath": "/data"},
+                {"name": "settings", "mountPath": "/settings"},
+                *places,
+            ],
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         }
+        where = self._on_its_claim() if self.claim else _ON_THE_CONTROL_PLANE
         spec = {
             "containers": [container],
-            **(self._on_its_claim() if self.claim else _ON_THE_CONTROL_PLANE),
+            **where,
+            "volumes": [*where["volumes"], _SETTINGS, *volumes],
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 1000,

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from harness.access import PLAIN, Access
 from harness.client.ledger import Verdict
 from harness.client.outages import OFFLINE, UNDER_MIN_ISR, Outage
 from harness.client.topics import Topic
@@ -30,6 +31,8 @@ _BYTES = 200
 _START_TIMEOUT_S = 180.0
 _FINISH_TIMEOUT_S = 480.0
 _ASK_TIMEOUT_S = 20.0
+_ACCESS_FOLDER: Final = "/access"
+_ACCESS_KEY: Final = "client.json"
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
@@ -72,6 +75,8 @@ class Clients:
     topics: Sequence[Topic] = DEFAULT_TOPICS
     interval_s: float = INTERVAL_S
     name: str = "clients"
+    access: Access = PLAIN
+    """How they are let in. It goes into a Secret of their name."""
     gaps: list[Gap] = field(default_factory=list)
     _address: str = ""
 
@@ -89,11 +94,11 @@ class Clients:
         if error is not None:
             print(self.evidence())
         run("kubectl", *where, "delete", "pod", self.name, "--force", "--grace-period=0", "--ignore-not-found")
-        run("kubectl", *where, "delete", "configmap", self.name, "--ignore-not-found")
+        run("kubectl", *where, "delete", f"configmap/{self.name}", f"secret/{self.name}", "--ignore-not-found")
 
     def start(self) -> None:
         """Create the pod, and wait until it has an address."""
-        for body in (self._program(), self._pod()):
+        for body in (self._program(), *self._secrets(), self._pod()):
             kubectl("-n", self.namespace, "create", "-f", "-", stdin=json.dumps(body))
 
         def address() -> str:
@@ -194,9 +199,17 @@ class Clients:
         data = {path.name: path.read_text() for path in sorted(PROGRAM.glob("*.py"))}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}, "data": data}
 
+    def _secrets(self) -> list[Json]:
+        if self.access == PLAIN:
+            return []
+        data = {_ACCESS_KEY: json.dumps(self.access.settings())}
+        return [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": self.name}, "stringData": data}]
+
     def _pod(self) -> Json:
+        secured = self.access != PLAIN
         variables = {
             "BOOTSTRAP": self.bootstrap,
+            "ACCESS": f"{_ACCESS_FOLDER}/{_ACCESS_KEY}" if secured else "",
             "TOPICS": json.dumps([asdict(topic) for topic in self.topics]),
             "INTERVAL_S": str(self.interval_s),
             "BYTES": str(_BYTES),
@@ -204,19 +217,24 @@ class Clients:
             "PYTHONUNBUFFERED": "1",
         }
         paths = [{"key": path.name, "path": f"harness/client/{path.name}"} for path in sorted(PROGRAM.glob("*.py"))]
+        volumes: list[Json] = [{"name": "program", "configMap": {"name": self.name, "items": paths}}]
+        places = [("program", "/client")]
+        if secured:
+            volumes.append({"name": "access", "secret": {"secretName": self.name}})
+            places.append(("access", _ACCESS_FOLDER))
         container = {
             "name": "client",
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": ["python", "-m", "harness.client"],
             "env": [{"name": name, "value": value} for name, value in variables.items()],
-            "volumeMounts": [{"name": "program", "mountPath": "/client"}],
+            "volumeMounts": [{"name": volume, "mountPath": path} for volume, path in places],
             "readinessProbe": {"httpGet": {"path": "/ready", "port": PORT}, "periodSeconds": 1},
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         }
         spec = {
             "containers": [container],
-            "volumes": [{"name": "program", "configMap": {"name": self.name, "items": paths}}],
+            "volumes": volumes,
             "nodeSelector": {_CONTROL_PLANE: ""},
             "tolerations": [{"key": _CONTROL_PLANE, "operator": "Exists"}],
             "terminationGracePeriodSeconds": 1,

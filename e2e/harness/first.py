@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from harness.access import PLAIN, Access
 from harness.client.topics import Topic, create
 
 _TOPIC = Topic(name="first")
@@ -17,10 +18,10 @@ _TIMEOUT_S = 180.0
 _VALUE = b"first"
 
 
-def seconds_until_consumed(bootstrap: str, started_s: float) -> float:
+def seconds_until_consumed(bootstrap: str, started_s: float, access: Access = PLAIN) -> float:
     """Seconds since `started_s` (monotonic) until the first record was consumed (AssertionError if it never is)."""
     deadline = started_s + _TIMEOUT_S
-    settings: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0}
+    settings: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0, **access.settings()}
     create(AdminClient(settings), (_TOPIC,), deadline)
     producer = Producer({**settings, "acks": "all", "enable.idempotence": True, "linger.ms": 0})
     producer.produce(_TOPIC.name, _VALUE)

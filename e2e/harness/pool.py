@@ -3,17 +3,19 @@
 import asyncio
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import ClusterMetadata
 
+from harness.controllers import ControllerAccess
 from harness.quorum import GROUP, Quorum, merged
 from harness.shell import Json, get, items, kubectl, run, wait_until
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.pools import REPLICATION_TLS, broker_host
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.broker_admin import KafkaBrokers
 
@@ -179,8 +181,21 @@ class Pool:
         return wait_until("a broker lists the registrations", self._registered, 60)
 
     def _registered(self) -> set[int]:
-        addresses = [(node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items()]
-        return asyncio.run(_registered([(node_id, address) for node_id, address in addresses if address]))
+        return asyncio.run(_registered(self.endpoints().values()))
+
+    def endpoints(self) -> dict[int, Endpoint]:
+        """Where the operator asks each broker that has an address, and as whom."""
+        access = ControllerAccess(self.namespace, self.quorum.name)
+        found = {}
+        for node_id, pod in self.pods().items():
+            if not (address := pod["status"].get("podIP")):
+                continue
+            at = Endpoint(node_id=NodeID(node_id), host=address, port=REPLICATION_PORT)
+            if (pod["metadata"].get("annotations") or {}).get(REPLICATION_TLS) == "true":
+                name = broker_host(self.namespace, self.name, node_id)
+                at = replace(at, security=access.security(), name=name)
+            found[node_id] = at
+        return found
 
     def leaders(self) -> dict[str, int]:
         """The leader of each partition."""
@@ -226,13 +241,12 @@ class Pool:
         return "\n".join(parts)
 
 
-async def _registered(addresses: Iterable[tuple[int, str]]) -> set[int]:
+async def _registered(endpoints: Iterable[Endpoint]) -> set[int]:
     """The registered brokers as the first of these that answers knows them; empty if none answers."""
     brokers = KafkaBrokers()
     try:
-        for node_id, address in addresses:
+        for endpoint in endpoints:
             try:
-                endpoint = Endpoint(node_id=NodeID(node_id), host=address, port=REPLICATION_PORT)
                 answer = await brokers.describe_brokers(endpoint)
             except KafkaError:
                 continue

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from harness import nodes
-from harness.shell import Json, get, items, kubectl, run, wait_until
+from harness.access import PLAIN, Access, to_controllers
+from harness.controllers import ControllerAccess
+from harness.page import Page, page_of
+from harness.shell import Json, get, items, kubectl, run, secret_texts, wait_until
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.wire.admin import KafkaControllers
 
@@ -208,9 +210,20 @@ class Quorum:
         rows = asyncio.run(_answers(self._endpoints(), KafkaControllers.describe_cluster))
         return {int(node_id) for row in rows.values() for node_id in row.controller_ids}
 
+    def page(self) -> Page | None:
+        """What it publishes for brokers; None before it does."""
+        found = get(self.namespace, "configmap", f"{self.name}-brokers")
+        return page_of(found) if found else None
+
+    def access(self) -> Access:
+        """The way to its controllers that it publishes for brokers."""
+        page = self.page()
+        return PLAIN if page is None else to_controllers(page, secret_texts(self.namespace, page.secrets))
+
     def _endpoints(self) -> tuple[Endpoint, ...]:
-        with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
-        return tuple(Endpoint(node_id=NodeID(n), host=address, port=PORT) for n, address in with_address if address)
+        access = ControllerAccess(self.namespace, self.name)
+        found = (access.endpoint(pod) for pod in self.pods().values())
+        return tuple(each for each in found if each is not None)
 
     def _kubectl(self, *arguments: str, timeout_s: float = 60.0) -> str:
         return kubectl("-n", self.namespace, *arguments, timeout_s=timeout_s)

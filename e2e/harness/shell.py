@@ -1,9 +1,10 @@
 """Commands, and waits for their output. No sleep depends on luck: a wait polls a condition with a deadline."""
 
+import base64
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 Json = dict[str, Any]
@@ -18,8 +19,11 @@ class CommandFailed(AssertionError):
 
 
 def run(*command: str, stdin: str | None = None, timeout_s: float = _COMMAND_TIMEOUT_S) -> tuple[int, str, str]:
-    """Run one command that may fail: exit code, output, errors."""
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
+    """Run one command that may fail: exit code, output, errors (CommandFailed if it does not end in time)."""
+    try:
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise CommandFailed(f"{' '.join(command)} did not end within {timeout_s:g} s") from None
     return done.returncode, done.stdout, done.stderr
 
 
@@ -51,6 +55,16 @@ def items(namespace: str, *arguments: str) -> list[Json]:
     """The items of a list."""
     found: list[Json] = get(namespace, *arguments)["items"]
     return found
+
+
+def secret_texts(namespace: str, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The contents of those of these Secrets that exist."""
+    found = {name: get(namespace, "secret", name) for name in names}
+    return {
+        name: {key: base64.b64decode(value).decode() for key, value in (item.get("data") or {}).items()}
+        for name, item in found.items()
+        if item
+    }
 
 
 def wait_until(what: str, probe: Callable[[], T | None], timeout_s: float, poll_s: float = _POLL_S) -> T:

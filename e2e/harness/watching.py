@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from harness.quorum import GROUP, PORT, Quorum
+from harness.controllers import ControllerAccess, is_encrypted, port_of
+from harness.quorum import GROUP, Quorum
 from harness.shell import Json, wait_until
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
 
@@ -65,6 +65,8 @@ class PodLife:
     restarts: int = 0
     address: str = ""
     image: str = ""
+    port: int = 9093
+    encrypted: bool = False
     stopping_s: float | None = None
     ready_s: float | None = None
     gone_s: float | None = None
@@ -167,6 +169,7 @@ class Watching:
             life = self._pods.setdefault(metadata["uid"], PodLife(node_id, metadata["uid"], now_s))
             life.restarts = int(rows[0].get("restartCount", 0))
             life.address, life.image = status.get("podIP", ""), pod["spec"]["containers"][0]["image"]
+            life.port, life.encrypted = port_of(pod), is_encrypted(pod)
             if "deletionTimestamp" in metadata and life.stopping_s is None:
                 life.stopping_s = now_s
             conditions = status.get("conditions", [])
@@ -187,8 +190,9 @@ class Watching:
 
     async def _ask_leaders(self) -> None:
         controllers = KafkaControllers(limits=_QUICK)
+        access = ControllerAccess(self.quorum.namespace, self.quorum.name)
         while not self._stopped.is_set():
-            answers = await asyncio.gather(*(_ask(controllers, life) for life in self._present().values()))
+            answers = await asyncio.gather(*(_ask(controllers, access, life) for life in self._present().values()))
             led = [row for row in answers if row is not None]
             if led:
                 self.looks += 1
@@ -201,12 +205,13 @@ class Watching:
             self.leaders.append(led)
 
 
-async def _ask(controllers: KafkaControllers, life: PodLife) -> Leader | None:
+async def _ask(controllers: KafkaControllers, access: ControllerAccess, life: PodLife) -> Leader | None:
     """This controller as the leader, if it leads."""
     if not life.address:
         return None
+    at = access.at(NodeID(life.node_id), life.address, life.port, encrypted=life.encrypted)
     try:
-        answer = await controllers.describe_quorum(Endpoint(node_id=NodeID(life.node_id), host=life.address, port=PORT))
+        answer = await controllers.describe_quorum(at)
     except KafkaError:
         return None
     return Leader(node_id=life.node_id, epoch=answer.leader_epoch, at_s=time.monotonic(), pod=life.uid)

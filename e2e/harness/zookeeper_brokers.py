@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harness import pods
+from harness.page import with_page as lines_over
 from harness.shell import Json, get, kubectl, run, wait_until
 from kafka_quorum.resources.properties import JAVA_SECURITY
 
@@ -33,7 +34,6 @@ _BACK_TIMEOUT_S = 300.0
 _SHUTDOWN_TIMEOUT_S = 120
 _LOOK_TIMEOUT_S = 5.0
 _POLL_S = 0.5
-_MUST_NOT = " must not be set"
 _SCRIPT = """\
 set -eu
 printf '%s\\n' "$PROPERTIES" > /data/server.properties
@@ -48,19 +48,9 @@ exec /opt/kafka/bin/kafka-server-start.sh /data/server.properties
 def with_page(own: Mapping[str, str], page: str, node_id: int) -> dict[str, str]:
     """The properties of a broker that follows a page: its owner's own settings, and the page's lines over them.
 
-    A line `key=value` sets a key, a comment `# KEY must not be set` removes one, all other comments say nothing. The id
-    is `node.id` if the page sets `process.roles`, else `broker.id`. A line of another form is a ValueError.
+    The id is `node.id` if the page sets `process.roles`, else `broker.id`. A line of another form is a ValueError.
     """
-    found = dict(own)
-    for line in filter(None, map(str.strip, page.splitlines())):
-        if line.startswith("#"):
-            if line.endswith(_MUST_NOT):
-                found.pop(line.removeprefix("#").removesuffix(_MUST_NOT).strip(), None)
-            continue
-        key, equals, value = line.partition("=")
-        if not equals:
-            raise ValueError(f"the page has a line that is no setting: {line}")
-        found[key.strip()] = value.strip()
+    found = lines_over(own, page)
     named, other = ("node.id", "broker.id") if ROLES in found else ("broker.id", "node.id")
     found.pop(other, None)
     return found | {named: str(node_id)}

@@ -3,17 +3,20 @@
 import json
 import sys
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack
 
 import pytest
 
+from demo import NAMESPACE
 from harness import clients, history, operator, streams
 from harness.broker import KAFKA_IMAGE, NEWEST
+from harness.everywhere import Remembering, everything
 from harness.pool import Pool
 from harness.quorum import Quorum
 from harness.shell import kubectl, run, succeed
 from harness.writer import Writer
+from kafka_quorum.model.names import FIELD_MANAGER
 from testbed.config import KAFKA_VERSIONS, SOURCE
 
 Make = Callable[[str], Quorum]
@@ -23,6 +26,9 @@ WAYS_IN = range(3000, 3008)
 """The node ids at which a writer's broker looks for the quorum: all node ids of all scenarios."""
 OLDER_IMAGES = tuple(f"testbed/kafka:{version}" for version in KAFKA_VERSIONS if version != NEWEST)
 _IMAGE_TIMEOUT_S = 2400.0
+_OURS = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
+"""The labels of Secrets that the operator made."""
+_REMEMBER_S = 10.0
 _QUORUMS = pytest.StashKey[list[Quorum]]()
 _POOLS = pytest.StashKey[list[Pool]]()
 
@@ -55,19 +61,33 @@ def serving(installed: str) -> str:
 
 @pytest.fixture
 def namespaces(serving: str) -> Iterator[Callable[[], str]]:  # noqa: ARG001 - an order, not a value
-    """Makes namespaces that admit restricted pods only, and deletes them afterwards."""
-    made: list[str] = []
+    """Makes namespaces that admit restricted pods only; searches them for contents of Secrets, and deletes them."""
+    made: dict[str, Remembering] = {}
 
     def make() -> str:
         name = f"scenario-{uuid.uuid4().hex[:8]}"
         labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         kubectl("create", "-f", "-", stdin=json.dumps(body))
-        made.append(name)
+        made[name] = stack.enter_context(Remembering(name, _OURS, _REMEMBER_S))
         return name
 
-    yield make
-    for name in made:
+    stack = ExitStack()
+    try:
+        yield make
+        for name, remembering in made.items():
+            # After every scenario: no key and no password that the operator made is in an object or in a log.
+            remembering.look()
+            if remembering.known.needles:
+                found = remembering.search(everything((name, NAMESPACE)))
+                assert not found.leaks, str(found)
+    finally:
+        stack.close()
+        _delete(made)
+
+
+def _delete(names: Iterable[str]) -> None:
+    for name in names:
         run("kubectl", "-n", name, "delete", "ksa", "--all", "--wait=false")
         run("kubectl", "-n", name, "delete", "kbp", "--all", "--wait=false")
         # The resource first, so that no operator creates pods again; then the pods without grace, for the next

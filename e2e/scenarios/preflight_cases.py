@@ -417,11 +417,11 @@ CASES: Final = (
         },
     ),
     _patched(
-        "a Secret that the operator may not read",
+        "a Secret that is not meant for this quorum",
         {"zookeeper": {"secretName": "zookeeper"}},
         ZooKeeper=Said(
             object="^ZooKeeper zk-1",
-            found=r'is not known: .*secrets "zookeeper" is forbidden',
+            found=r"is not known: .*Secret zookeeper of spec\.zookeeper does not exist, or its annotation",
             way_out="let the operator read the Secret",
             unknown=True,
         ),

@@ -168,7 +168,7 @@ def test_the_operators_pod_is_admitted_where_only_restricted_pods_are(chart: Cha
 
 
 def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
-    """The API server's own answer about its account: pods and its lease yes, secrets and other namespaces no."""
+    """The API server's own answer about its account: pods, its lease, Secrets by name yes; lists no."""
     installed(chart, "one")
     account = f"--as=system:serviceaccount:{chart.namespace}:one-kafka-quorum-operator"
     allowed = (
@@ -179,11 +179,13 @@ def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
         ("delete", "persistentvolumeclaims"),
         ("watch", chart.definition),
         ("get", "nodes"),
+        ("get", "secrets"),
         ("update", "leases.coordination.k8s.io/one-kafka-quorum-operator"),
         ("update", "leases.coordination.k8s.io/demo-disruption"),
     )
     denied = (
-        ("get", "secrets"),
+        ("list", "secrets"),
+        ("watch", "secrets"),
         ("list", "nodes"),
         ("delete", "leases.coordination.k8s.io/demo-disruption"),
         ("list", "leases.coordination.k8s.io"),

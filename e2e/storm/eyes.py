@@ -16,10 +16,10 @@ from typing import Final, Self
 
 from demo import NAMESPACE
 from harness import operator
-from harness.quorum import GROUP, PORT, Quorum
+from harness.controllers import ControllerAccess
+from harness.quorum import GROUP, Quorum
 from harness.shell import CommandFailed, Json
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
@@ -44,6 +44,11 @@ class Eyes:
     _stopped: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _running: set[subprocess.Popen[str]] = field(default_factory=set)
+    _access: ControllerAccess = field(init=False)
+
+    def __post_init__(self) -> None:
+        """How the controllers are reached."""
+        self._access = ControllerAccess(self.quorum.namespace, self.quorum.name)
 
     def __enter__(self) -> Self:
         """Begin to watch."""
@@ -150,12 +155,8 @@ class Eyes:
     def _endpoints(self) -> list[Endpoint]:
         with self._lock:
             pods = list(self._pods.values())
-        label, found = f"{GROUP}/node-id", []
-        for pod in pods:
-            if address := pod.get("status", {}).get("podIP"):
-                node_id = NodeID(int(pod["metadata"]["labels"][label]))
-                found.append(Endpoint(node_id=node_id, host=address, port=PORT))
-        return found
+        found = (self._access.endpoint(pod) for pod in pods)
+        return [each for each in found if each is not None]
 
     async def _ask_one(self, controllers: KafkaControllers, endpoint: Endpoint) -> None:
         try:

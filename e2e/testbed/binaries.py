@@ -1,6 +1,6 @@
 """The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm.
 
-For tests of the history besides: an S3 server, and the operator of Spark.
+For tests besides: an S3 server, the operator of Spark, and cert-manager.
 """
 
 import json
@@ -39,6 +39,8 @@ KUBE_COMPONENTS = (
     "podnet",
 )
 """The names of `kubebox`: one multi-call binary, called through symbolic links."""
+
+_CERT_MANAGER = "github.com/cert-manager/cert-manager"
 
 NODE_BINARIES = ("kubebox", "coredns", "local-path-provisioner")
 
@@ -130,6 +132,26 @@ def ensure_spark_operator(paths: Paths) -> Path:
             folder.chmod(0o755)
 
     once(paths, "compile spark-operator", content_key(module, SPARK_OPERATOR_SUM, _go_version()), target, make)
+    return target
+
+
+def ensure_certmanager(paths: Paths) -> Path:
+    """A folder with cert-manager's controller, compiled, and the definitions of its own API group in `crds/`.
+
+    `go/certmanager` pins the release; the checksums are those of its go.sum.
+    """
+    source, target = SOURCE / "go" / "certmanager", paths.work / "cert-manager"
+
+    def make() -> None:
+        shutil.rmtree(target, ignore_errors=True)
+        (target / "crds").mkdir(parents=True)
+        _build(paths, source, ".", target / "certmanager")
+        listed = output([_go(), "list", "-m", "-f", "{{.Dir}}", _CERT_MANAGER], env=_GO_ENV, cwd=source)
+        for path in Path(listed.strip(), "deploy", "crds").glob("cert-manager.io_*.yaml"):
+            group, _, plural = path.stem.partition("_")
+            shutil.copyfile(path, target / "crds" / f"{plural}.{group}.yaml")
+
+    once(paths, "compile cert-manager", content_key(source, _go_version()), target, make)
     return target
 
 

@@ -14,6 +14,7 @@ from testbed import (
     baseimages,
     binaries,
     browser,
+    certmanager,
     clientimage,
     cluster,
     daemon,
@@ -183,6 +184,25 @@ def spark_operator(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def cert_manager(paths: Paths, options: argparse.Namespace) -> int:
+    """Install cert-manager in the cluster, with two authorities, or remove it; prints the names of the authorities."""
+    chosen = engine.require(paths)
+    daemon.ensure(chosen)
+    if options.remove:
+        certmanager.remove(chosen)
+        return 0
+    certmanager.install(chosen)
+    print(*certmanager.AUTHORITIES, sep="\n")
+    return 0
+
+
+def cert_manager_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the folder of cert-manager's program and definitions, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_certmanager(paths))
+    return 0
+
+
 def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
     """Print the path of the helm command, compiled if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -297,6 +317,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, image in images:
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
+    everything = "delete it, with every Certificate and Issuer of the cluster"
+    add("cert-manager", cert_manager).add_argument("--remove", action="store_true", help=everything)
+    add("cert-manager-binary", cert_manager_binary)
     add("helm-binary", helm_binary)
     add("versitygw-binary", versitygw_binary)
     add("page-browser", page_browser)
@@ -339,6 +362,7 @@ _CHANGING: tuple[Subcommand, ...] = (
     client_image,
     history_image,
     spark_operator,
+    cert_manager,
     streams_images,
     load,
 )

@@ -61,6 +61,7 @@ def output(
     command: Command,
     *,
     env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
     timeout_s: float | None = None,
 ) -> str:
     """The stdout of a program; raise with its stderr if it fails."""
@@ -69,6 +70,7 @@ def output(
             [*map(str, command)],
             capture_output=True,
             env=environment(env),
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             text=True,
             timeout=timeout_s,

@@ -10,8 +10,10 @@ import json
 import os
 import threading
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlparse
 
@@ -33,11 +35,11 @@ _READ_TIMEOUT_S = 240.0
 class Client:
     """Everything that the pod does."""
 
-    def __init__(self, bootstrap: str, topics: tuple[Topic, ...], interval_s: float, bytes_: int) -> None:
-        """Nothing is sent before `start`."""
-        self._bootstrap, self._topics = bootstrap, topics
+    def __init__(self, way: Mapping[str, str], topics: tuple[Topic, ...], interval_s: float, bytes_: int) -> None:
+        """Nothing is sent before `start`. `way` has the properties of librdkafka with which Kafka is reached."""
+        self._way, self._topics = dict(way), topics
         lanes = tuple(name for topic in topics for name in topic.lanes)
-        self.streams = Streams(bootstrap, lanes, interval_s, bytes_)
+        self.streams = Streams(way, lanes, interval_s, bytes_)
         self.outages = Outages()
         self._admin = self._new_admin()
         self._min_isr = {name: topic.min_isr for topic in topics for name in topic.lanes}
@@ -81,7 +83,7 @@ class Client:
         with self._finishing:
             if self._verdict is None:
                 self.streams.stop()
-                logs = read_back(self._bootstrap, self.streams.lanes, _READ_TIMEOUT_S)
+                logs = read_back(self._way, self.streams.lanes, _READ_TIMEOUT_S)
                 total = ledger.Verdict()
                 for name, lane in self.streams.lanes.items():
                     total = total.plus(ledger.judge(name, lane, logs[name]))
@@ -90,7 +92,7 @@ class Client:
             return self._verdict
 
     def _new_admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 3})
+        return AdminClient({**self._way, "log_level": 3})
 
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK_S):
@@ -152,11 +154,17 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
 
+def _way(bootstrap: str, file: str) -> dict[str, str]:
+    """Where Kafka is, and how a client is let in: the JSON in a file of a Secret, if there is one."""
+    access: dict[str, str] = json.loads(Path(file).read_text()) if file else {}
+    return {"bootstrap.servers": bootstrap} | access
+
+
 def main() -> None:
     """Run until the pod ends."""
     variables = os.environ
     Handler.client = Client(
-        variables["BOOTSTRAP"],
+        _way(variables["BOOTSTRAP"], variables["ACCESS"]),
         read_topics(variables["TOPICS"]),
         float(variables["INTERVAL_S"]),
         int(variables["BYTES"]),

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -27,11 +27,14 @@ _QUIET: Final[dict[str, Any]] = {"log_level": 3, "topic.metadata.refresh.interva
 
 
 class Streams:
-    """Producer and consumer of these partitions, each in a thread. `bytes_` is the size of a value."""
+    """Producer and consumer of these partitions, each in a thread. `bytes_` is the size of a value.
 
-    def __init__(self, bootstrap: str, lanes: tuple[str, ...], interval_s: float, bytes_: int) -> None:
+    `way` has the properties of librdkafka with which a client reaches Kafka, `bootstrap.servers` among them.
+    """
+
+    def __init__(self, way: Mapping[str, str], lanes: tuple[str, ...], interval_s: float, bytes_: int) -> None:
         """Nothing is sent before `start`."""
-        self._bootstrap, self._interval_s, self._bytes = bootstrap, interval_s, bytes_
+        self._way, self._interval_s, self._bytes = dict(way), interval_s, bytes_
         self.lanes: dict[str, Lane] = {name: Lane() for name in lanes}
         self.replaced: list[str] = []
         """Why a producer that could not go on was replaced by another one."""
@@ -100,7 +103,7 @@ class Streams:
                 **_QUIET,
                 "log_level": 7,
                 "debug": "eos",  # what the idempotent producer does after an error
-                "bootstrap.servers": self._bootstrap,
+                **self._way,
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 0,
@@ -126,7 +129,7 @@ class Streams:
     # --- consume ----------------------------------------------------------------------------------------------------
 
     def _consume(self) -> None:
-        consumer = _consumer(self._bootstrap, self.lanes)
+        consumer = _consumer(self._way, self.lanes)
         while not self._reading.is_set():
             for message in consumer.consume(_AT_ONCE, 0.1):
                 if message.error() is None:
@@ -134,10 +137,10 @@ class Streams:
         consumer.close()
 
 
-def read_back(bootstrap: str, lanes: dict[str, Lane], timeout_s: float) -> dict[str, list[Read]]:
+def read_back(way: Mapping[str, str], lanes: dict[str, Lane], timeout_s: float) -> dict[str, list[Read]]:
     """Every record that is in each partition now (TimeoutError if that takes longer)."""
     deadline = time.monotonic() + timeout_s
-    consumer = _consumer(bootstrap, lanes)
+    consumer = _consumer(way, lanes)
     ends = {name: _end(consumer, name, deadline) for name in lanes}
     found: dict[str, list[Read]] = {name: [] for name in lanes}
     left = {name for name, end in ends.items() if end > 0}
@@ -152,12 +155,12 @@ def read_back(bootstrap: str, lanes: dict[str, Lane], timeout_s: float) -> dict[
     return found
 
 
-def _consumer(bootstrap: str, lanes: dict[str, Lane]) -> Consumer:
+def _consumer(way: Mapping[str, str], lanes: dict[str, Lane]) -> Consumer:
     """A consumer at the beginning of each of these partitions."""
     consumer = Consumer(
         {
             **_QUIET,
-            "bootstrap.servers": bootstrap,
+            **way,
             "group.id": "client",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
