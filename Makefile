@@ -116,7 +116,7 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 soak: setup ## every scenario under every single fault, and 2000 storms of each kind; goes on where it was ended
 	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --rolling $(STORMS) --disks $(STORMS) \
 	  --pools $(STORMS) --rivals $(STORMS) --streams $(STORMS) --streams-rivals $(STORMS) --streams-rough $(STORMS) \
-	  --tails $(STORMS) --seed $(SEED) --keep $(SOAK)
+	  --tails $(STORMS) --certificates $(STORMS) --seed $(SEED) --keep $(SOAK)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation
