@@ -9,7 +9,7 @@ import pytest
 
 from harness.authority import Authority, Leaf
 from harness.quorum import Quorum
-from harness.shell import Json, get, kubectl, secret_texts, succeed, wait_until
+from harness.shell import Json, get, items, kubectl, secret_texts, succeed, wait_until
 from scenarios.test_trust import served
 from testbed.config import SOURCE
 
@@ -60,6 +60,20 @@ def uids(quorum: Quorum) -> dict[int, str]:
     return {node_id: pod["metadata"]["uid"] for node_id, pod in quorum.pods().items()}
 
 
+def assert_asks_for_its_own_only(quorum: Quorum) -> None:
+    """The issuer is asked for the three roles of this quorum and for the names of its controllers, and nothing else."""
+    of_quorum = {"organizations": [quorum.namespace], "organizationalUnits": [quorum.name]}
+    hosts = f".{quorum.name}-controllers.{quorum.namespace}.svc"
+    asked = [row["spec"] for row in items(quorum.namespace, "certificates.cert-manager.io")]
+    assert sorted(spec["commonName"] for spec in asked) == ["brokers", *["controllers"] * 3, "operator"]
+    for spec in asked:
+        assert spec["subject"] == of_quorum
+        assert not {"ipAddresses", "uris", "emailAddresses", "otherNames", "isCA"} & spec.keys()
+        names = spec.get("dnsNames", [])
+        assert bool(names) == (spec["commonName"] == "controllers")
+        assert all(hosts in name for name in names), names
+
+
 def test_cert_manager_issues_and_is_followed(quorum: Quorum, issuers: tuple[str, str]) -> None:
     """With an issuer of cert-manager a quorum becomes ready; a renewed certificate is loaded without a restart."""
     gives(quorum, TRUST, {"ca.crt": authority_of(issuers[0])})
@@ -68,6 +82,7 @@ def test_cert_manager_issues_and_is_followed(quorum: Quorum, issuers: tuple[str,
     before, pods = served(quorum), uids(quorum)
     assert len(before) == 3
     assert quorum.condition("CertificatesValid")["status"] == "True"
+    assert_asks_for_its_own_only(quorum)
     kubectl("-n", quorum.namespace, "delete", "secret", f"{quorum.name}-3001-cert")
 
     def followed() -> bool:

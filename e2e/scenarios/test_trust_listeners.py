@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(4800)]
 PLAIN: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
 SSL: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
 SASL: Final[Json] = {"name": "USERS", "port": 9293, "protocol": "SASL_SSL"}
-_STOPS: Final = 3
+_STOPS: Final = 9
+"""As often as the leader changes in three changes of a listener: the longest of as many is compared."""
 _LEAST_S: Final = 0.2
 """Shorter times without an answer are no gaps."""
 _CHANGED_TIMEOUT_S: Final = 1200.0
