@@ -201,7 +201,14 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         "alpha-ca",
     ),
     (
-        act.MakeUsers(name="alpha-users", listeners=("SASL",), source="", version="", message="alpha-users has users"),
+        act.MakeUsers(
+            name="alpha-users",
+            listeners=("SASL",),
+            source="",
+            version="",
+            message="alpha-users has users",
+            permit=permit(permits.GiveUsers),
+        ),
         "UsersMade",
         "alpha-users",
     ),

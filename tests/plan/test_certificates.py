@@ -20,18 +20,30 @@ from tests.model.certificates import (
     wanted,
     with_leaf,
 )
-from tests.model.values import IDS, LOOKED_S, NOW_S, SILENT, bound, desired, running, runtime, situation, with_pod
+from tests.model.values import (
+    IDS,
+    LOOKED_S,
+    NOW_S,
+    SILENT,
+    bound,
+    desired,
+    running,
+    runtime,
+    situation,
+    with_pod,
+)
 
-from kafka_quorum.model.actions import ComposeLeaf, MakeAuthority, PromoteAuthority, ReloadListener
+from kafka_quorum.model.actions import ComposeLeaf, MakeAuthority, MakeUsers, PromoteAuthority, ReloadListener
+from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, Shown, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, Shown, UsersSeen, controller
 from kafka_quorum.model.permit import Verdict
-from kafka_quorum.model.pods import Running
+from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
-from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
@@ -333,3 +345,46 @@ def test_no_leader_is_no_reason_alone(now: Situation) -> None:
     pod = next(iter(now.observed.serving(IDS[1])))
     node = next(one for one in RECORD.nodes if one.node_id == IDS[1])
     refused(may_restart(now, node, pod), "3001")
+
+
+def with_users(**changes: Any) -> Situation:  # noqa: ANN401 - any field of a pod
+    """Every controller has SASL_SSL, and every pod these fields."""
+    listener = replace(LISTENER, protocol=Protocol.SASL_SSL)
+    look = looked(RECORD, material(RECORD, users=Known(value=None)))
+    made = replace(look.revisions[0], runtime=secured(listener=listener, users=1))
+    look = replace(look, revisions=(made,))
+    return situation(wanted(), replace(look, pods=tuple(replace(one, **changes) for one in look.pods)), RECORD)
+
+
+EARLIER = Terminated(exit_code=1, reason="Error", message="", finished_at="")
+
+
+@pytest.mark.parametrize(
+    ("now", "held"),
+    [
+        (with_users(), True),
+        (with_users(container=Waiting(reason="CrashLoopBackOff", message="", last_exit=EARLIER)), True),
+        (with_users(container=EARLIER), True),
+        (with_users(revision="unknown"), True),
+        (with_users(container=Waiting(reason="ContainerCreating", message="", last_exit=None), report=None), False),
+        (with_users(finished=True), False),
+        (judged(material(RECORD)), False),
+    ],
+    ids=("run", "ran", "ended", "of an unknown revision", "cannot start", "pods that ended", "without users"),
+)
+def test_lost_users_of_running_controllers(now: Situation, held: bool) -> None:  # noqa: FBT001 - a column
+    """Lost users get no other passwords while a controller may have the earlier ones; the way out is said."""
+    verdict = may_give_users(now, None, "alpha-users")
+    if held:
+        refused(verdict, "alpha-users", "3000", "3001", "3002")
+    assert verdict.allowed is not held
+    assert may_give_users(now, UsersSeen(listeners=frozenset({"A"}), version="1"), "alpha-users").allowed
+
+
+def test_lost_users_are_told() -> None:
+    """The planner then makes nothing, and the status shows a wait that a person must end."""
+    now = with_users()
+    spec = wanted(runtime=runtime(listener=replace(LISTENER, protocol=Protocol.SASL_SSL)))
+    part = certificates(replace(now, desired=spec))
+    assert not any(isinstance(one, MakeUsers) for one in part.actions)
+    assert [wait.reason for wait in part.waits if "alpha-users" in wait.message] == [HELD]

@@ -297,6 +297,12 @@ class ShowLeaf(Guard):
     id = "13-show-leaf"
 
 
+class GiveUsers(Guard):
+    """The Secret with the users of the controllers' listeners is written."""
+
+    id = "13-give-users"
+
+
 class EndAuthority(Guard):
     """An authority ends: nobody trusts it any more, and nothing is signed by it."""
 

@@ -43,4 +43,10 @@ LISTENER_MUTANTS: Final = (
         ("may_return", "index < _PREFER", "False"),
         ("may_return", "index == 0", "False"),
     ),
+    mutant(
+        "lost-users-get-other-passwords-at-once",
+        "13, users",
+        ("users-lost-and-restored",),
+        ("may_give_users", "bool(having)", "False"),
+    ),
 )

@@ -65,6 +65,7 @@ RULES: Final = {
     "13, others": "writes over a Secret of somebody else",
     "13, secret": "puts a key anywhere but into a Secret",
     "13, user": "changes a user of the brokers that somebody else made",
+    "13, users": "gives a controller other passwords than those that run have",
     "9": "formats with a release version, or with two commands where one would do",
     "committed records": "what was committed is never lost",
     "conditions": "the conditions of a status do not contradict each other",

@@ -21,6 +21,7 @@ from kit.pki.authority import SKEW
 from kit.pki.certificate import Certificate
 
 _KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----\n(.+?)\n-----END", re.DOTALL)
+_USER: Final = re.compile(r'\buser_([a-z-]+)="([^"]*)"')
 _MARK: Final = "PRIVATE KEY"
 _MARKED: Final = base64.b64encode(b"-----BEGIN PRIVATE KEY-----").decode()[:-1]
 
@@ -74,11 +75,20 @@ class TrustRules:
             if 2 * (len(reached) + 1) <= len(voters):
                 text = f"controller {one.meta.node_id} has no majority that accepts its certificate, and it theirs"
                 self._fail("13", text)
+        self._passwords(members)
         whole_s = self._since_whole(members)
         if self._world.certificates_may_end:
             return
         for one in members:
             self.ends_in_time(one, whole_s)
+
+    def _passwords(self, members: list[Process]) -> None:
+        """Controllers log in to each other: a user has one password at all of them."""
+        known: dict[str, str] = {}
+        for one in members:
+            for user, word in _USER.findall("" if one.tls is None else one.tls.users):
+                if known.setdefault(user, word) != word:
+                    self._fail("13, users", f"controller {one.meta.node_id} has another password of {user} than others")
 
     def ends_in_time(self, one: Secured, whole_s: float) -> None:
         """A certificate ends only if, since the restart was due, something was in the way of it again and again."""

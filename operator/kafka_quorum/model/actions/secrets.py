@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kafka_quorum.model.actions.record import NEVER
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.material import Holder, LeafSeen
-from kafka_quorum.model.permit import EndAuthority, Permit, Reload, ShowLeaf, required
+from kafka_quorum.model.permit import EndAuthority, GiveUsers, Permit, Reload, ShowLeaf, required
 from kafka_quorum.model.quorum import Endpoint
 
 
@@ -102,6 +102,11 @@ class MakeUsers:
     source: str
     version: str
     message: str
+    permit: Permit[GiveUsers]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, GiveUsers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from kafka_quorum.model.bundles import has_authority, have_ended
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import Holder, LeafSeen, Shown
-from kafka_quorum.model.permit import EndAuthority, Reload, ShowLeaf
-from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.material import Holder, LeafSeen, Shown, UsersSeen
+from kafka_quorum.model.permit import EndAuthority, GiveUsers, Reload, ShowLeaf
+from kafka_quorum.model.pods import Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.trusting import trusting_runtimes
 from kafka_quorum.plan.guards.registry import Answer, guard, unless
@@ -26,6 +26,19 @@ def may_show_leaf(situation: Situation, holder: Holder, authority: str, why: str
         ),
         why,
     )
+
+
+@guard(GiveUsers)
+def may_give_users(situation: Situation, seen: UsersSeen | None, name: str) -> Answer:
+    """Rule 13: users get passwords only while no controller that runs has earlier ones.
+
+    Controllers log in to each other, so one that starts with other passwords than the rest is alone.
+    """
+    pods = () if seen is not None else situation.observed.pods
+    having = [str(pod.node_id) for pod in pods if _has_users(situation, pod)]
+    way_out = "Restore it from a backup, or delete the pods of all controllers at once: then new passwords are made"
+    said = f"Did not make Secret {name} again: controller {', '.join(having)} runs with the passwords that it had"
+    return unless(((bool(having), f"{said}. {way_out}"),), "no controller has other passwords")
 
 
 @guard(EndAuthority)
@@ -66,6 +79,15 @@ def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runt
         ),
         "its Secret has a renewed one",
     )
+
+
+def _has_users(situation: Situation, pod: Pod) -> bool:
+    """Whether this pod may have read passwords: unless it is certain that it has not begun, it may have."""
+    if pod.role is not PodRole.KAFKA or pod.finished:
+        return False
+    made = situation.observed.revision(pod.revision)
+    begun = not isinstance(pod.container, Waiting) or pod.container.last_exit is not None or pod.report is not None
+    return begun and (made is None or made.runtime.needs_users)
 
 
 def _blind(situation: Situation, authority: str) -> str:

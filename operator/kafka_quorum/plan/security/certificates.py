@@ -40,7 +40,7 @@ from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pools import NAMES_MAX
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.leader import leader_endpoint
-from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
 from kafka_quorum.plan.security.shared import is_of_brokers, logins, sasl, serves_brokers, trust_of, wait, waits
@@ -75,14 +75,18 @@ def _users(situation: Situation, material: Material) -> Part:
     seen, name = material.users.value, names.users_name(situation.desired.name)
     if seen is not None and wanted <= seen.listeners:
         return Part()
+    verdict = may_give_users(situation, seen, name)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.HELD),))
     make = MakeUsers(
         name=name,
         listeners=tuple(sorted(wanted | (frozenset() if seen is None else seen.listeners))),
         source=situation.desired.trust.users_secret,
         version="" if seen is None else seen.version,
         message=f"Secret {name} has the users of listener {', '.join(sorted(wanted))}",
+        permit=verdict,
     )
-    return Part(actions=(make,))
+    return Part(actions=(make,), verdicts=(verdict,))
 
 
 def _authority(situation: Situation, material: Material) -> Part:

@@ -198,6 +198,7 @@ class Kubelet:
         mount = self.mounts.made(namespace, secret) if secret else None
         if secret and mount is None:
             missing.append(secret)
+        missing += [name for name in users_of(pod) if self._kube.view(SECRETS, namespace, name) is None]
         claim_uids = [self._volumes.claim_uid(namespace, name) or "" for name in claims_of(pod)]
         if missing or any(uid not in self._volumes.by_claim for uid in claim_uids):
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
@@ -302,9 +303,10 @@ class Kubelet:
         leaf, authorities = leaf_in(sandbox.mount.keystore), trust_in(trust)
         if leaf is None or not authorities.authorities:
             raise CannotStartError("a store in PEM has no certificate")
-        users = (self._kube.view(SECRETS, namespace, name) for name in users_of(pod))
-        lines = "".join(content_of(one, USERS_KEY) for one in users)
-        return Tls(mount=sandbox.mount, trust=authorities, served=leaf, shown=leaf, users=lines)
+        users = [self._kube.view(SECRETS, namespace, name) for name in users_of(pod)]
+        if None not in users:  # what is gone stays mounted
+            sandbox.users = "".join(content_of(one, USERS_KEY) for one in users)
+        return Tls(mount=sandbox.mount, trust=authorities, served=leaf, shown=leaf, users=sandbox.users)
 
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True

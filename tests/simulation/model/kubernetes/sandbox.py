@@ -32,6 +32,8 @@ class Sandbox:
     """How many init containers of a broker have passed."""
     mount: Mount | None = None
     """The Secret with a controller's key; None if it has none."""
+    users: str = ""
+    """The lines with users as they are mounted."""
     broker: Broker | None = None
     """The broker that runs in it; `process` is its process."""
     process: Process | None = None

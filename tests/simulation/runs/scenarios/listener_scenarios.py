@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
 from tests.simulation.runs.scenarios.certificate_scenarios import secured
 from tests.simulation.runs.scenarios.migration_scenarios import at_stage, has_ended, record_of
@@ -12,9 +14,11 @@ from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
     When,
+    after,
     applies,
     is_ready,
     loses,
+    resource,
     spec_of,
     turn,
 )
@@ -22,6 +26,7 @@ from tests.simulation.runs.scenarios.scenes import (
 from kafka_quorum.model.migration import AUTHORITY, LISTENERS
 from kafka_quorum.model.names import INPUTS_HASH
 from kit.kube.protocol import PODS, Json
+from kit.kube.secrets import SECRETS
 
 _THREE: Final = spec_of("InitialControllers", 3)
 _OLD: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
@@ -146,6 +151,39 @@ def _with_users() -> Json:
     return {**spec, "controllers": {**spec["controllers"], "listeners": [listener]}}
 
 
+def _loses_users(*, restored_after_s: int = 0) -> Act:
+    """A person deletes the Secret with the users, and restores it later, or never."""
+
+    def act(world: World, _: Checker) -> None:
+        name = f"{NAME}-users"
+        kept = world.kube.view(SECRETS, NAMESPACE, name)
+        assert kept is not None
+        world.kube.remove(SECRETS, NAMESPACE, name)
+        metadata = {key: kept["metadata"][key] for key in ("name", "labels", "ownerReferences")}
+
+        def restore() -> None:
+            if world.kube.view(SECRETS, NAMESPACE, name) is not None:
+                world.kube.remove(SECRETS, NAMESPACE, name)
+            world.kube.create(SECRETS, NAMESPACE, {**kept, "metadata": metadata})
+
+        if restored_after_s:
+            world.later(restored_after_s, restore)
+
+    return act
+
+
+def _stops_all(world: World, _: Checker) -> None:
+    """A person deletes the pods of all controllers at once, as the status says."""
+    for pod in list(world.kube.all(PODS)):
+        world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
+
+
+def _says_lost(world: World) -> bool:
+    """Once the status says that the users are lost, and for a while after it."""
+    rows = ((resource(world) or {}).get("status") or {}).get("conditions", ())
+    return any(f"Did not make Secret {NAME}-users again" in row["message"] for row in rows)
+
+
 def _authority(name: str, *turns: tuple[str, When, Act]) -> Scenario:
     return Scenario(
         name=name,
@@ -211,6 +249,25 @@ CHANGES_OF_TRUST: Final = (
         exhaustive=True,
         long=True,
         spares=CLOCK_LOSSES,
+    ),
+    Scenario(
+        name="users-lost-and-restored",
+        spec=_with_users(),
+        turns=(
+            turn("the Secret with the users is deleted", is_ready, _loses_users(restored_after_s=60)),
+            turn("a controller starts again", after(5), loses(Loss.SANDBOX, "follower")),
+            turn("a disk is lost", after(90), loses(Loss.EMPTIED_AND_KILLED, "follower")),
+        ),
+        bound=1500,
+    ),
+    Scenario(
+        name="users-lost-for-good",
+        spec=_with_users(),
+        turns=(
+            turn("the Secret with the users is deleted", is_ready, _loses_users()),
+            turn("a person deletes all pods", _says_lost, _stops_all),
+        ),
+        bound=1500,
     ),
     _authority("authority-changed"),
     *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
