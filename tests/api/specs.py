@@ -283,6 +283,37 @@ def _security() -> list[Refused]:
             words="spec.security.authorizer sets it",
             by_server=False,
         ),
+        *(
+            Refused(
+                name=f"other names beside an authorizer, {key}",
+                patch={**standard, **_controllers(config={key: "DEFAULT"})},
+                field=f"spec.controllers.config.{key}",
+                words="other names than those in super.users",
+                by_server=False,
+            )
+            for key in ("ssl.principal.mapping.rules", "principal.builder.class")
+        ),
+        *(
+            Refused(
+                name=f"a listener with another trust, {key}",
+                patch=_controllers(config={f"listener.name.controller.{key}": "none"}),
+                field=f"spec.controllers.config.listener.name.controller.{key}",
+                words="the operator alone sets what this listener trusts",
+                by_server=False,
+            )
+            for key in ("ssl.client.auth", "ssl.truststore.location", "sasl.enabled.mechanisms")
+        ),
+        *(
+            Refused(
+                name=f"a Secret of the operator's own, {name}",
+                patch={"security": {role: {field: name}}},
+                field=f"spec.security.{role}.{field}",
+                words="choose another one",
+                by_server=False,
+            )
+            for role, field in (("controllers", "usersSecretName"), ("brokers", "scramUsersSecretName"))
+            for name in ("events-users", "events-scram", "events-brokers-tls.payments")
+        ),
         Refused(
             name="an authorizer without users",
             patch={**standard, **_controllers(listeners=[plain])},

@@ -1,14 +1,24 @@
 """Validation: every bad spec is refused for the right field with a sentence, and a good one becomes a Desired."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, merged, resource
 
 from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.model.desired import BootstrapMode, Desired, Downgrade, FeatureLevel, FieldFault, VolumeFate
-from kafka_quorum.model.identity import Format, IdentityRecord, mint
+from kafka_quorum.model.desired import (
+    BootstrapMode,
+    ControllerListener,
+    Desired,
+    Downgrade,
+    FeatureLevel,
+    FieldFault,
+    Protocol,
+    VolumeFate,
+)
+from kafka_quorum.model.identity import BootstrapPhase, Format, IdentityRecord, mint
 from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.trust import Issuer, IssuerKind, IssuerRef
 
@@ -153,6 +163,23 @@ def test_the_record_wins_over_an_edited_status() -> None:
     """With a record, the cluster id of the status is ignored, because people may edit it."""
     candidate = {**resource({"clusterID": CLUSTER_ID}), "status": {"clusterID": OTHER_CLUSTER_ID}}
     assert _desired(candidate, record=_record()).cluster_id == CLUSTER_ID
+
+
+def test_an_authorizer_of_a_quorum_that_keeps_plaintext_is_refused() -> None:
+    """A spec without a protocol leaves PLAINTEXT as it is, where an authorizer would do nothing; else it is accepted."""
+    candidate = resource({"security": {"authorizer": {"type": "Standard"}}})
+    started = replace(_record(), phase=BootstrapPhase.STARTED)
+    assert [fault.field for fault in _faults(candidate, record=started)] == ["spec.security.authorizer.type"]
+    listener = ControllerListener(name="CONTROLLER", port=9093, protocol=Protocol.SSL)
+    assert _desired(candidate, record=replace(started, listener=listener)).trust.authorizer
+    assert _desired(candidate, record=_record()).trust.authorizer
+
+
+def test_settings_of_a_plaintext_listener_are_free() -> None:
+    """What a spec sets for a listener without TLS was accepted before, and is so now."""
+    config = {"listener.name.controller.ssl.client.auth": "none"}
+    candidate = resource({"controllers": {"config": config}})
+    assert _desired(candidate, record=replace(_record(), phase=BootstrapPhase.STARTED)).runtime.config
 
 
 def test_an_empty_cluster_id_leaves_the_recorded_one() -> None:

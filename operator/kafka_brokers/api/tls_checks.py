@@ -12,7 +12,7 @@ from kafka_brokers.model.contracted import gives_certificates
 from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.pools import NAMES_MAX, certified_names, why_no_name
+from kafka_quorum.model.pools import NAMES_MAX, RENAMING, certified_names, why_no_name
 
 _ENCRYPTED: Final = ("SSL", "SASL_SSL")
 
@@ -91,6 +91,12 @@ def _authorizer_faults(
             )
             yield FieldFault(field=f"spec.config.{SUPER_USERS}", message=said)
         return
+    for key in sorted(RENAMING & spec.config.keys()):
+        said = (
+            "with it, the operator and the brokers would have other names than their entries in super.users, and a "
+            "topic that the operator must not see would count as none: remove it"
+        )
+        yield FieldFault(field=f"spec.config.{key}", message=said)
     if missing := lacks_servers(text, namespace, spec.quorum):
         said = (
             f"must have {' and '.join(missing)}, because the brokers have an authorizer. The operator and the brokers "

@@ -13,6 +13,7 @@ from kafka_quorum.api.podfields import is_object_name
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, JvmSpec, KafkaQuorumSpec, KafkaSpec, StorageSpec
 from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.model.pools import RENAMING
 from kit.crd.model import camel, wrongs
 from kit.kube.quantities import bytes_of, whole_bytes
 
@@ -56,9 +57,27 @@ def _security_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
             if key in config:
                 said = "spec.security.authorizer sets it: remove it, and list other super users in spec.security"
                 yield _sentence(f"{where}.{key}", said)
+        for key in sorted(RENAMING & config.keys()):
+            said = "with an authorizer it would give the servers other names than those in super.users: remove it"
+            yield _sentence(f"{where}.{key}", said)
     if any(one.protocol == "PLAINTEXT" for one in spec.controllers.listeners):
-        said = "with PLAINTEXT every client is anonymous: use SSL or SASL_SSL for the controllers, or None here"
-        yield _sentence("spec.security.authorizer.type", said)
+        yield anonymous()
+
+
+def anonymous() -> FieldFault:
+    """An authorizer whose clients have no names."""
+    said = "with PLAINTEXT every client is anonymous: use SSL or SASL_SSL for the controllers, or None here"
+    return _sentence("spec.security.authorizer.type", said)
+
+
+def listener_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """A setting of one listener is stronger than what the operator writes: the spec must not change its trust."""
+    names = [one.name.lower() for one in spec.controllers.listeners]
+    for where, config in (("spec.kafka.config", spec.kafka.config), (f"{CONTROLLERS}.config", spec.controllers.config)):
+        for key in sorted(config):
+            if any(key.startswith((f"listener.name.{name}.ssl.", f"listener.name.{name}.sasl.")) for name in names):
+                said = "the operator alone sets what this listener trusts and who may log in: remove it"
+                yield _sentence(f"{where}.{key}", said)
 
 
 def _zookeeper_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
@@ -96,11 +115,17 @@ def issuer_faults(name: str, spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
         said = "cert-manager issues for an hour or longer, and renews 5 minutes before the end or earlier"
         enough = f"set {CERT_MANAGER_LIFE_S} or more, and {CERT_MANAGER_BEFORE_S} or more in renewBeforeSeconds, or 0"
         yield _sentence("spec.security.controllers.leafSeconds", f"{said}: {enough}")
-    own = re.compile(rf"{re.escape(name)}-(ca|users|(operator|brokers|[0-9]+)-(tls|cert))")
+    own = re.compile(rf"{re.escape(name)}-(ca|users|scram|(operator|brokers|[0-9]+)-(tls|cert)|brokers-(tls|cert)\..*)")
     for field in ("controllers_secret_name", "operator_secret_name", "brokers_secret_name", "trust_secret_name"):
         if own.fullmatch(getattr(issuer, field)):
             where = f"spec.security.controllers.issuer.{camel(field)}"
             yield _sentence(where, "the operator itself writes this Secret: name the one that the issuer fills")
+    for where, named in (
+        ("spec.security.controllers.usersSecretName", lives.users_secret_name),
+        ("spec.security.brokers.scramUsersSecretName", spec.security.brokers.scram_users_secret_name),
+    ):
+        if own.fullmatch(named):
+            yield _sentence(where, "the operator itself writes the Secret of this name: choose another one")
 
 
 def _kafka_faults(kafka: KafkaSpec) -> Iterator[FieldFault]:

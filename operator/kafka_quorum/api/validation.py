@@ -31,7 +31,7 @@ from kafka_quorum.model.desired import (
     Storage,
     VolumeFate,
 )
-from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.registered import BrokerAccess
 from kafka_quorum.model.trust import Issuer, IssuerKind, IssuerRef, TrustPolicy
@@ -64,6 +64,7 @@ def validate(
     found = chain(
         checks.name_faults(name),
         checks.issuer_faults(name, spec),
+        _trust_faults(spec, record),
         restarts.faults(part(resource, "metadata")),
         _changed_faults(spec, part(resource, "status"), record, claimed_bytes),
         checks.spec_faults(spec, allowed),
@@ -97,6 +98,20 @@ def _changed_faults(
             field="spec.controllers.storage.size",
             message=f"{rules.SIZE_SHRUNK.message} (the volumes have {claimed_bytes} bytes)",
         )
+
+
+def _trust_faults(spec: KafkaQuorumSpec, record: IdentityRecord | None) -> Iterator[FieldFault]:
+    """What contradicts the protocol that the listener has, or gets: a spec without one leaves it as it is."""
+    if not spec.controllers.listeners:
+        return  # its rule says so
+    said = spec.controllers.listeners[0].protocol
+    plain = _protocol(spec) is Protocol.PLAINTEXT
+    if said is None and record is not None and record.phase is BootstrapPhase.STARTED:
+        plain = record.listener is None and record.migration is None
+    if not plain:
+        yield from checks.listener_faults(spec)
+    elif said is None and spec.security.authorizer.type == "Standard":
+        yield checks.anonymous()
 
 
 def _breaks(rule: Rule, value: str, before: object) -> bool:

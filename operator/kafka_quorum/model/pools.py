@@ -16,6 +16,8 @@ REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
 """On a pod of a broker, `true`: its listener REPLICATION has mutual TLS. It only says how this broker is asked."""
 NAMES_MAX: Final = 400
 """So many names one certificate may have: its Secret holds two generations of it, and has room for 1 MiB."""
+RENAMING: Final = frozenset({"principal.builder.class", "ssl.principal.mapping.rules"})
+"""Settings of Kafka that give a client another name than the subject of its certificate."""
 _DOMAIN: Final = "cluster.local"
 _INSIDE: Final = (".svc", f".svc.{_DOMAIN}", ".local", ".localhost")
 _LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

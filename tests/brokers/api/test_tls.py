@@ -136,6 +136,17 @@ def test_super_users_of_brokers_with_an_authorizer() -> None:
     assert f"User:CN=operator,OU={QUORUM}" in message
 
 
+@pytest.mark.parametrize("key", ["ssl.principal.mapping.rules", "principal.builder.class"])
+def test_other_names_than_those_of_the_super_users(key: str) -> None:
+    """With an authorizer and TLS, nothing may give the operator and the brokers other names; else it is free."""
+    both = f"User:CN=brokers,OU={QUORUM},O={NAMESPACE};User:CN=operator,OU={QUORUM},O={NAMESPACE}"
+    named = spec(PLAIN, config=AUTHORIZER | {"super.users": both, key: "DEFAULT"})
+    ((field, message),) = faults(named, mutual(), BETWEEN)
+    assert field == f"spec.config.{key}"
+    assert "remove it" in message
+    assert isinstance(validate(resource(spec(PLAIN, config={key: "DEFAULT"})), mutual(), present=BETWEEN), PoolDesired)
+
+
 @pytest.mark.parametrize("contract", [mutual(), CONTRACT])
 def test_super_users_before_the_birth_of_a_pool(contract: Contract) -> None:
     """Before it is decided whether brokers replicate with TLS, the users for either are good, and no others."""
