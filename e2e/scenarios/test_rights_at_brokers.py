@@ -59,8 +59,8 @@ def cluster_id(access: Access, bootstrap: str) -> str | None:
         return None
 
 
-def test_whoever_writes_the_users_secret_is_a_user(quorum: Quorum, pools: Callable[[str], Pool]) -> None:
-    """A person with the users' Secret alone gets in as a user of theirs; who reads `NAME-scram` can try passwords.
+def test_a_person_who_writes_the_users_secret_is_a_user(quorum: Quorum, pools: Callable[[str], Pool]) -> None:
+    """A person with the users' Secret alone gets in as a user of theirs; one who reads `NAME-scram` can try passwords.
 
     The pods of the pool mount its own certificate, and no other Secret.
     """

@@ -45,7 +45,7 @@ def untouched(quorum: Quorum, before: dict[int, tuple[str, int, str]]) -> None:
 
 
 def test_a_controller_mounts_its_own_certificate_only(secured: Quorum) -> None:
-    """Whoever chooses the image has the keys of the controllers, and neither the authority's nor the operator's."""
+    """Who chooses the image has the keys of the controllers, and neither the authority's nor the operator's."""
     for node_id, pod in secured.pods().items():
         text = json.dumps(pod["spec"])
         assert f'"{tls_name(secured.name, node_id)}"' in text
@@ -56,7 +56,7 @@ def test_a_controller_mounts_its_own_certificate_only(secured: Quorum) -> None:
         assert pod["spec"]["automountServiceAccountToken"] is False
 
 
-def test_whoever_creates_pods_has_every_secret(secured: Quorum) -> None:
+def test_a_person_who_creates_pods_has_every_secret(secured: Quorum) -> None:
     """Kubernetes mounts a Secret by its name into a pod of a person who may not read it."""
     name = authority_name(secured.name)
     grant(secured.namespace, PERSON, [core("pods", "create", "get"), core("pods/log", "get")])
@@ -89,7 +89,7 @@ def test_whoever_creates_pods_has_every_secret(secured: Quorum) -> None:
     assert wait_until("the pod has read the key", read, 120).strip() == "2"
 
 
-def test_whoever_reads_the_authority_acts_as_any_role(secured: Quorum, tmp_path: Path) -> None:
+def test_a_person_who_reads_the_authority_acts_as_any_role(secured: Quorum, tmp_path: Path) -> None:
     """With `NAME-ca` a person signs a certificate of the operator; with a key of their own nothing is answered."""
     name = authority_name(secured.name)
     grant(secured.namespace, PERSON, [core("secrets", "get", names=(name,))])
@@ -107,8 +107,8 @@ def test_whoever_reads_the_authority_acts_as_any_role(secured: Quorum, tmp_path:
     assert asks(replace(at, security=Secured(tls=made))) == ""
 
 
-def test_whoever_writes_the_status_changes_no_voter(secured: Quorum) -> None:
-    """What the status says that never was is not acted on; the lie is gone after the next look."""
+def test_a_person_who_writes_the_status_changes_no_voter(secured: Quorum) -> None:
+    """The operator does not act on a false status, and corrects it in the next look."""
     rule = {"apiGroups": ["kafkaquorum.io"], "resources": ["kafkaquorums/status"], "verbs": ["get", "patch"]}
     read = {"apiGroups": ["kafkaquorum.io"], "resources": ["kafkaquorums"], "verbs": ["get"]}
     grant(secured.namespace, PERSON, [rule, read])
@@ -127,8 +127,8 @@ def test_whoever_writes_the_status_changes_no_voter(secured: Quorum) -> None:
     untouched(secured, before)
 
 
-def test_whoever_edits_config_maps_can_take_the_record(secured: Quorum) -> None:
-    """A record that cannot be read stops every act; nothing restarts, and it is taken back as it was."""
+def test_a_person_who_edits_config_maps_can_take_the_record(secured: Quorum) -> None:
+    """A record that cannot be read stops every act; nothing restarts, and it is used again when it is restored."""
     name = f"{secured.name}-identity"
     grant(secured.namespace, PERSON, [core("configmaps", "get", "patch", names=(name,))])
     assert not may(secured.namespace, PERSON, "get", "secrets")

@@ -166,7 +166,7 @@ def test_the_record_wins_over_an_edited_status() -> None:
 
 
 def test_an_authorizer_of_a_quorum_that_keeps_plaintext_is_refused() -> None:
-    """A spec without a protocol leaves PLAINTEXT as it is, where an authorizer would do nothing; else it is accepted."""
+    """A spec without a protocol leaves PLAINTEXT as it is, and an authorizer would do nothing there."""
     candidate = resource({"security": {"authorizer": {"type": "Standard"}}})
     started = replace(_record(), phase=BootstrapPhase.STARTED)
     assert [fault.field for fault in _faults(candidate, record=started)] == ["spec.security.authorizer.type"]

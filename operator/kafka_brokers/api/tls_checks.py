@@ -1,6 +1,6 @@
-"""Faults of a pool's spec about TLS, and about who the operator is to brokers that have an authorizer.
+"""Faults of a pool's spec about TLS, and about the operator's rights at brokers that have an authorizer.
 
-Whether brokers get certificates is the quorum's contract's to say; whether REPLICATION has TLS is the record's.
+The quorum's contract decides whether brokers get certificates; the pool's record decides whether REPLICATION has TLS.
 """
 
 from collections.abc import Iterator, Mapping

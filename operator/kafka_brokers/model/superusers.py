@@ -13,11 +13,11 @@ from kit.pki.names import DistinguishedName, NoPrincipal
 AUTHORIZER: Final = "authorizer.class.name"
 SUPER_USERS: Final = "super.users"
 NOBODY: Final = "User:ANONYMOUS"
-"""The principal of whoever connects to a listener without authentication."""
+"""The principal of each client that connects to a listener without authentication."""
 
 
 def has_authorizer(config: Mapping[str, str], contract: Contract) -> bool:
-    """Whether brokers with this config of a pool have one: the contract's word counts before the pool's."""
+    """Whether brokers with this config of a pool have one: the contract overrides the pool."""
     ruled = contract.setting(AUTHORIZER)
     return bool(config.get(AUTHORIZER) if ruled is None else ruled.value)
 

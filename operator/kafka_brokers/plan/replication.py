@@ -1,7 +1,7 @@
-"""Whether the listener REPLICATION of a new pool has TLS. That is decided at its birth, and stays. Pure.
+"""Whether the listener REPLICATION of a new pool has TLS. That is decided when it is created, and stays. Pure.
 
-Each broker dials the others at the listener that it has for replication itself. So all brokers of a cluster must have
-the same kind: a new pool takes TLS only if it is known that no broker replicates without it.
+Each broker connects to the others at the listener that it has for replication itself. So all brokers of a cluster must
+have the same kind: a new pool takes TLS only if it is known that no broker replicates without it.
 """
 
 from kafka_brokers.model.contracted import gives_certificates
@@ -45,7 +45,7 @@ def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: 
 
 
 def _without_pools(observed: Observed, contract: Contract) -> Knowable[bool]:
-    """Of the first pool: brokers of others have no TLS at a listener of this name, as far as anybody knows."""
+    """Of the first pool: brokers of others have no TLS at a listener of this name, as far as the operator can see."""
     if contract.young:
         return Known(value=True)
     if isinstance(observed.leader, Unknown):

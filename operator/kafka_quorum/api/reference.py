@@ -5,6 +5,7 @@ from typing import Any
 
 from kafka_quorum.api import jvm, podpolicy, properties, template
 from kafka_quorum.api.features import feature_names, metadata_version_names
+from kafka_quorum.model.pools import RENAMING
 from kafka_quorum.settings import PodException
 from kit.crd.page import codes, columns, field_rules, resource_rules, rows, table, titled
 
@@ -60,6 +61,12 @@ def _field_rules(spec: Json) -> Iterator[str]:
     yield f"  {codes(sorted(properties.MILLISECONDS))}."
     yield "- **operator** `spec.clusterID`, `spec.bootstrap.mode`, `spec.controllers.storage.size`: compared with the"
     yield "  recorded identity and the volumes, also where the resource was deleted and created again."
+    yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: with an encrypted listener NAME, no"
+    yield "  `listener.name.NAME.ssl.*` and `.sasl.*`; beside `spec.security.authorizer` no `authorizer.class.name`,"
+    yield f"  `super.users`, {codes(sorted(RENAMING))}."
+    yield "- **operator** `spec.security.authorizer.type`: not `Standard` for a listener with PLAINTEXT, also a kept one."
+    yield "- **operator** `spec.security`: no Secret that the operator itself writes; with cert-manager, certificates of"
+    yield "  one hour or longer, renewed five minutes before their end or earlier."
 
 
 def _owned_properties() -> Iterator[str]:
