@@ -64,9 +64,10 @@ def _field_rules(spec: Json) -> Iterator[str]:
     yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: with an encrypted listener NAME, no"
     yield "  `listener.name.NAME.ssl.*` and `.sasl.*`; beside `spec.security.authorizer` no `authorizer.class.name`,"
     yield f"  `super.users`, {codes(sorted(RENAMING))}."
-    yield "- **operator** `spec.security.authorizer.type`: not `Standard` for a listener with PLAINTEXT, also a kept one."
-    yield "- **operator** `spec.security`: no Secret that the operator itself writes; with cert-manager, certificates of"
-    yield "  one hour or longer, renewed five minutes before their end or earlier."
+    yield "- **operator** `spec.security.authorizer.type`: not `Standard` for a listener with PLAINTEXT, also a kept"
+    yield "  one."
+    yield "- **operator** `spec.security`: no Secret that the operator itself writes; with cert-manager, certificates"
+    yield "  of one hour or longer, renewed five minutes before their end or earlier."
 
 
 def _owned_properties() -> Iterator[str]:
