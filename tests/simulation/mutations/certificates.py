@@ -8,6 +8,16 @@ _RENEWED: Final = ("tls-renewed-once",)
 
 CERTIFICATE_MUTANTS: Final = (
     mutant(
+        "restarts-without-a-secret",
+        "5",
+        ("tls-altered-secret-in-a-roll",),
+        (
+            "_but_for_the_token",
+            "bool(secret := why_no_secret(situation, node.node_id, situation.runtime))",
+            "bool(secret := '')",
+        ),
+    ),
+    mutant(
         "certificates-are-never-renewed",
         "13, ended",
         _RENEWED,

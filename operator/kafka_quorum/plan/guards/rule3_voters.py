@@ -14,6 +14,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import staying_of, why_kept
+from kafka_quorum.plan.facts.mountable import why_no_secret
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.token import holds_token, why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
@@ -172,6 +173,8 @@ def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: 
     pods = situation.observed.serving(target.node_id)
     no_place = why_no_place(situation.observed, pods[0], keeps_up=True) if pods else ""
     running = all(situation.observed.serving(key.node_id) for key in (target, other))
+    made = situation.revision_of(node) if node is not None else None
+    secret = why_no_secret(situation, target.node_id, made.runtime) if made is not None else ""
     first = f"Waiting to let voter {target} hand over to {other}"
     stays = f"Did not restart controller {target.node_id} to hand over"
     one_more = "Set spec.controllers.replicas to one more first"
@@ -183,7 +186,7 @@ def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: 
                 f"{stays}: replica {target} has lost its disk or its controller, so it would not run again. {one_more}",
             ),
             (
-                node is not None and situation.revision_of(node) is None,
+                node is not None and made is None,
                 f"{stays}: the ControllerRevision from which its pod would be recreated is missing",
             ),
             (not view.committed, f"{first}: the present voter set is not committed yet"),
@@ -192,6 +195,7 @@ def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: 
             (bool(kept), f"{stays}: {kept}"),
             (not situation.desired.allow_interruption, f"Did not let voter {target} hand over to {other}: {allow}"),
             (bool(no_place), f"{first}: {no_place}"),
+            (bool(secret), f"{first}: {secret}"),
         ),
         f"{other} is caught up, and can lead when {target} stops",
     )

@@ -18,6 +18,7 @@ from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.kept import is_going, why_kept
+from kafka_quorum.plan.facts.mountable import why_no_secret
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
@@ -75,7 +76,7 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     others that the roll has not reached yet. No pod is stopped that is the last to hold a disk that is needed. A pod
     that runs another replica than its controller is now is not stopped here: that replica may be a voter, and
     `3-stop-retired` judges it. And no voter is stopped whose Kubernetes node takes no new pod: it would stay away that
-    long.
+    long. Nor is a controller stopped that would not come back for want of a Secret.
     """
     observed = situation.observed
     first = f"Waiting to restart controller {node.node_id}"
@@ -118,6 +119,7 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
                 f"{first}: too few other voters are caught up ({len(steady)} of the {majority} needed)",
             ),
             (bool(no_place), f"{first}: {no_place}"),
+            (bool(secret := why_no_secret(situation, node.node_id, situation.runtime)), f"{first}: {secret}"),
             (bool(newer := _newer_brokers(situation, pod)), f"{first}: {newer}"),
             (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),
@@ -191,6 +193,7 @@ def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod
                 f"Did not restart pod {pod.name}: it is not on its present disk",
             ),
             (bool(away), f"{first}: controllers {away} must run without a crash first"),
+            (bool(secret := why_no_secret(situation, node.node_id, situation.runtime)), f"{first}: {secret}"),
         ),
         "its certificate has ended, so no other controller accepts it",
     )

@@ -29,9 +29,11 @@ from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
 
 LEAF_S: Final = 600
+_SETTING: Final[Json] = {"controllers": {"config": {"metadata.log.max.snapshot.interval.ms": "1800000"}}}
 _AWAY_S: Final = 1000
 _RECOVERS_S: Final = 120
 _LEAFS: Final = ("3000-tls", "3001-tls", "3002-tls", "operator-tls", "brokers-tls")
+_CONTROLLERS: Final = (3000, 3001, 3002)
 _LISTENER: Final = {"name": "CONTROLLER", "port": 9093, "protocol": "SSL"}
 
 
@@ -135,6 +137,13 @@ def _alters_secret(name: str) -> Act:
         world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": data})
 
     return act
+
+
+def _all_run(world: World, checker: Checker) -> None:
+    """No controller was stopped whose Secret cannot be used."""
+    running = {one.meta.node_id for one in world.kraft.processes if not one.broker}
+    if len(running) < len(_CONTROLLERS):
+        checker.fail("5", f"only controllers {sorted(running)} run, and the Secret of one cannot be used")
 
 
 def _foreign_secret(name: str) -> Act:
@@ -272,6 +281,15 @@ CERTIFICATES: Final = (
         turn("a person alters a Secret", is_ready, _alters_secret("3001-tls")),
         turn("the Secret is deleted", says_held, _loses_secrets("3001-tls")),
         holds=ends_renewed(3),
+    ),
+    _lives(
+        "tls-altered-secret-in-a-roll",
+        500,
+        turn("a person alters a Secret", is_ready, _alters_secret("3000-tls")),
+        turn("asks for another setting", says_held, applies(_SETTING)),
+        turn("every controller still runs", after(90), _all_run),
+        turn("the Secret is deleted", after(10), _loses_secrets("3000-tls")),
+        spec=secured(leaf_s=36_000),
     ),
     _lives(
         "tls-foreign-secret",

@@ -1,0 +1,53 @@
+"""Whether the Secrets that a controller's next pod loads are there, and make it a member that the others accept."""
+
+from kafka_quorum.model.bundles import has_authority
+from kafka_quorum.model.desired import Protocol, Runtime
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.material import Material, controller
+from kafka_quorum.model.names import users_name
+from kafka_quorum.model.situation import Situation
+
+
+def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> str:
+    """Why a pod of this controller, made from `runtime`, would not come back; empty if its Secrets are in order.
+
+    A container waits for a Secret that is missing. With a key that it cannot read, Kafka ends; with a certificate that
+    has ended, or that nobody trusts, it stays alone. A controller that runs has loaded its own before.
+    """
+    if not runtime.encrypted:
+        return ""
+    material = situation.observed.material
+    if material is None:
+        return "the Secrets with certificates were not read"
+    return _leaf(situation, material, node_id, runtime) or _users(situation, material, runtime)
+
+
+def _leaf(situation: Situation, material: Material, node_id: NodeID, runtime: Runtime) -> str:
+    holder = controller(node_id)
+    name, seen = holder.secret(situation.desired.name), material.leaf(holder)
+    if isinstance(seen, Unknown):
+        return f"its next pod loads Secret {name}, which cannot be used ({seen.reason}). Correct or restore the Secret"
+    if seen.value is None:
+        way_out = "If no certificate is made for it, restore the Secret from a backup"
+        return f"its next pod loads Secret {name}, which is missing. {way_out}"
+    way_out = "If it is not renewed, restore the Secret from a backup"
+    if seen.value.certificate.not_after_s <= situation.now_s:
+        return f"the certificate in Secret {name} has ended. {way_out}"
+    if not has_authority(runtime.trust, seen.value.authority):
+        return f"the next revision does not trust the authority of the certificate in Secret {name}. {way_out}"
+    return ""
+
+
+def _users(situation: Situation, material: Material, runtime: Runtime) -> str:
+    wanted = {each.name for each in runtime.listeners if each.protocol is Protocol.SASL_SSL}
+    if not wanted:
+        return ""
+    name, seen = users_name(situation.desired.name), material.users
+    first = f"its next pod loads Secret {name}"
+    if isinstance(seen, Unknown):
+        return f"{first}, which cannot be used ({seen.reason}). Correct or restore the Secret"
+    if seen.value is None:
+        return f"{first}, which is missing. Restore the Secret from a backup"
+    missing = ", ".join(sorted(wanted - seen.value.listeners))
+    return f"{first}, which has no users of listener {missing}. Restore the Secret from a backup" if missing else ""
