@@ -28,7 +28,8 @@ _READY: Final = "Ready"
 class Asked:
     """The Certificate of one holder, and the texts of its Secret.
 
-    `texts` have a key. `pending`: cert-manager was asked, and has not issued yet. `refused` is the sentence of what is read and not used.
+    `texts` have a key. `pending`: cert-manager was asked, and has not issued yet. `refused` is the sentence of what is
+    read and not used.
     """
 
     request: Knowable[RequestSeen | None]
