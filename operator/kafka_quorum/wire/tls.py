@@ -8,6 +8,7 @@ from typing import Final
 
 from kafka_quorum.model.handshakes import Failure
 from kit.parsing import Malformed
+from kit.pki import client
 from kit.text import NAME_MAX_CHARS, clean
 
 _UNVERIFIED: Final = {
@@ -17,6 +18,8 @@ _UNVERIFIED: Final = {
     64: Failure.OTHER_NAME,  # another address
 }
 """What OpenSSL's verify codes mean; every other one is a certificate that is not trusted."""
+_CIPHERS: Final = "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
+"""Of TLS 1.2: Python's own without DHE, where a server chooses a modulus: one of 10,000 bits takes seconds."""
 _WORDS: Final = 80
 _OF_OURS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
 """What an alert has in its name if the server refuses the client's certificate, or misses one."""
@@ -45,12 +48,15 @@ def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     """The client's half of TLS 1.2 or later: these authorities alone, names checked (`Malformed`).
 
     Each certificate in `ca` is trusted by itself, as in Java: servers need no root above an intermediate authority.
-    Without `certificate` and `key` only the server shows one.
+    Without `certificate` and `key` only the server shows one. Keys and numbers of certificates have limits, and no
+    server chooses the numbers of a key exchange: the event loop works all of this out.
     """
     if not ca.strip():
         raise Malformed("ca.crt is empty")  # without an authority, Python would trust those of the system
+    trust = client.trusted(ca)
     try:
-        context = ssl.create_default_context(cadata=ca)
+        context = ssl.create_default_context(cadata=trust)
+        context.set_ciphers(_CIPHERS)
     except (ssl.SSLError, ValueError, TypeError) as error:
         raise Malformed(f"ca.crt holds no certificate in PEM ({_reason(error)})") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -58,8 +64,9 @@ def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_RENEGOTIATION  # Kafka never does it, and a server could do it without end
     if not certificate and not key:
         return context
+    own, private = client.shown(certificate), client.private(key)
     try:
-        with _in_memory(certificate) as shown, _in_memory(key) as kept:
+        with _in_memory(own) as shown, _in_memory(private) as kept:
             context.load_cert_chain(shown, kept, password=_no_password)
     except (OSError, ValueError) as error:
         raise Malformed(f"tls.crt and tls.key cannot be used together ({_reason(error)})") from None

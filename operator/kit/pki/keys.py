@@ -52,6 +52,8 @@ _OIDS: Final = {
     "ec": bytes.fromhex("2a8648ce3d0201"),
     "dsa": bytes.fromhex("2a8648ce380401"),
 }
+RSA_OIDS: Final = frozenset({_OIDS["rsa"], _OIDS["pss"], bytes.fromhex("55080101")})
+"""As OpenSSL knows them: the last one is that of X.500."""
 _PRIMES: Final = slice(4, 6)
 """Of the numbers of an RSA key: version, modulus, both exponents, the two primes and what follows from them."""
 _OPENSSH: Final = "OPENSSH PRIVATE KEY"
@@ -198,6 +200,14 @@ def _belong(key: rsa.RSAPrivateNumbers) -> bool:
     return inverse and all(key.d % (prime - 1) == part and part * e % (prime - 1) == 1 for prime, part in parts)
 
 
+def has_large_numbers(der: bytes) -> bool:
+    """Whether an RSA key in PKCS#1 has more than `RSA_MAX_BITS`, or one long prime (`NotDer`)."""
+    numbers = list(elements(only(der, SEQUENCE)))
+    most = RSA_MAX_BITS // 8 + 1
+    long = any(len(each.content) > most for each in numbers)
+    return long or any(len(each.content) > most // 2 + 1 for each in numbers[_PRIMES])
+
+
 def _unparsed_fault(der: bytes) -> str:
     """Why a PKCS#8 key is not parsed, as a clause: its kind, or the size of its numbers (`NotDer`)."""
     parts = list(elements(only(der, SEQUENCE)))
@@ -206,10 +216,7 @@ def _unparsed_fault(der: bytes) -> str:
     algorithm = next(elements(parts[1].content), None)
     oid = b"" if algorithm is None else algorithm.content
     if oid == _OIDS["rsa"]:
-        numbers = list(elements(only(only(parts[2].whole, _OCTETS), SEQUENCE)))
-        most = RSA_MAX_BITS // 8 + 1
-        long = any(len(each.content) > most for each in numbers)
-        if long or any(len(each.content) > most // 2 + 1 for each in numbers[_PRIMES]):
+        if has_large_numbers(only(parts[2].whole, _OCTETS)):
             return f"is RSA of more than {RSA_MAX_BITS} bits, or of unequal primes: {_KINDS}"
         return ""
     if oid == _OIDS["ec"]:
