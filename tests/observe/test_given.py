@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Thread, current_thread
 from typing import Any
 
 import pytest
@@ -37,12 +39,13 @@ from kafka_quorum.model.names import USED_BY
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.observe.material import MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
-from kafka_quorum.resources.secrets import leaf_object
+from kafka_quorum.resources.secrets import leaf_from, leaf_object
 from kit.errors import KubeRefused
 from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
 from kit.pki.authority import Request, issue
-from kit.pki.leaf import Leaf
+from kit.pki.bundle import read_trust
+from kit.pki.leaf import Leaf, read_leaf
 from kit.pki.names import DistinguishedName
 
 TRUST = authority().certificate.pem
@@ -113,6 +116,29 @@ async def test_the_secrets_of_the_issuer_are_read_by_name() -> None:
         assert source.value.authority == authority_seen().sha256
     for holder in (FIRST, OPERATOR, BROKERS):
         assert given_leaf(holder).key.pem.splitlines()[1] not in repr(found)
+
+
+async def test_a_secret_is_judged_once_for_all_holders_and_never_in_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its owner chooses how long it takes: other quorums go on meanwhile, and more controllers make it no longer."""
+    threads: dict[str, list[Thread]] = {}
+
+    def noted(module: str, work: Callable[..., Any]) -> None:
+        def instead(*arguments: object) -> object:
+            threads.setdefault(module, []).append(current_thread())
+            return work(*arguments)
+
+        monkeypatch.setattr(f"kafka_quorum.observe.{module}.{work.__name__}", instead)
+
+    noted("given", read_leaf)
+    noted("given", read_trust)
+    noted("material", leaf_from)
+    found = await looked(with_given())
+    assert found.refused == ()
+    assert len(threads["given"]) == len((ISSUER.trust_secret, FIRST, OPERATOR, BROKERS))
+    assert len(threads["material"]) == len(holders(recorded()))
+    assert current_thread() not in {*threads["given"], *threads["material"]}
 
 
 def made_for(role: str = "controllers", of: int = 1, at_s: float = NOW_S, **changes: Any) -> Leaf:  # noqa: ANN401

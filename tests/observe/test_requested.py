@@ -17,6 +17,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import OPERATOR, Holder, Material, RequestSeen, Role, controller
 from kafka_quorum.model.names import USED_BY
 from kafka_quorum.observe.material import MaterialReads
+from kafka_quorum.observe.requested import Asked
 from kafka_quorum.resources.certmanager import CERTIFICATES, FILLED_FOR, certificate_object
 from kit.errors import KubeRefused
 from kit.kube.protocol import Json
@@ -174,3 +175,9 @@ async def test_without_the_right_nothing_is_known() -> None:
     assert isinstance(seen, Unknown)
     assert "cert-manager.io" in seen.reason
     assert (found.pending, found.refused) == (frozenset(), ())
+
+
+def test_no_key_is_in_the_text_of_a_value() -> None:
+    """The texts of a Secret have a key: the value that holds them does not show it."""
+    texts = Known(value={"tls.key": "-----BEGIN PRIVATE KEY-----\nSECRET"})
+    assert "SECRET" not in repr(Asked(request=Known(value=None), texts=texts))

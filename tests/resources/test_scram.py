@@ -126,6 +126,8 @@ def _with(change: Callable[[dict[str, Json]], object]) -> dict[str, str]:
         _with(lambda rows: rows["ada"].update(salt="?")),
         _with(lambda rows: rows["ada"].update(iterations=1)),
         _with(lambda rows: rows["ada"].update(iterations="8192")),
+        _with(lambda rows: rows["ada"].update(iterations=8192.0)),
+        _with(lambda rows: rows["ada"].update(iterations=True)),
         _with(lambda rows: rows["ada"].update(digest="no")),
         _with(lambda rows: rows["ada"].update(digest=None)),
         _with(lambda rows: rows["ada"].update(state="later")),

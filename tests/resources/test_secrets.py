@@ -58,11 +58,24 @@ def test_an_unknown_authority_has_no_digest() -> None:
         {"keystore_pem": "no key"},
         {"keystore_pem": ""},
         {"generation": "3x"},
+        {"generation": "٣"},
+        {"generation": "9999999999999999999"},
+        {"before-ends": "253402300800"},
         {"generation": ""},
         {"before-ends": "9" * 40},
         {"keystore_pem": leaf(OPERATOR).key.pem + leaf(FIRST).chain_pem},
     ],
-    ids=["no key", "empty", "no number", "no generation", "too long", "another key"],
+    ids=[
+        "no key",
+        "empty",
+        "no number",
+        "other digits",
+        "19 digits",
+        "after 9999",
+        "no generation",
+        "too long",
+        "another key",
+    ],
 )
 def test_an_altered_leaf_is_refused(texts: dict[str, str]) -> None:
     """What a person altered is refused, and the sentence has nothing of a key."""

@@ -21,9 +21,10 @@ from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Secured
-from kafka_quorum.wire.chain import MAX_CERTIFICATES, MAX_NAMES
+from kafka_quorum.wire.chain import MAX_CERTIFICATES
 from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.handshake import MAX_RECEIVED_BYTES, probe
+from kit.pki.certificate import NAMES_MAX
 
 NAME = "demo-3000.demo-controllers.kafka.svc"
 PATIENT = Limits(connect_timeout_s=20.0, request_timeout_s=20.0)
@@ -250,12 +251,12 @@ async def test_the_longest_chain_that_is_read(world: World) -> None:
 
 async def test_a_certificate_with_too_many_names(world: World) -> None:
     """Above the limit of names a certificate is not read; at the limit it is."""
-    for more, fits in ((MAX_NAMES - 1, True), (MAX_NAMES, False)):
+    for more, fits in ((NAMES_MAX - 1, True), (NAMES_MAX, False)):
         leaf = world.ca.leaf(dns=(NAME, *(f"h{index}.example" for index in range(more))))
         async with peers(honest, leaf.server()) as port:
             found = await probe(at(port, world), PATIENT)
         assert isinstance(found, Served) is fits
-        assert fits or f"{MAX_NAMES + 1} names" in found.why
+        assert fits or f"{NAMES_MAX + 1} names" in found.why
 
 
 async def test_a_request_for_a_client_of_very_many_authorities(world: World) -> None:

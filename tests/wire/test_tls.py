@@ -21,10 +21,13 @@ from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.requests import describe_quorum
 from kafka_quorum.wire.tls import client_context
 from kit.parsing import Malformed
+from kit.pki.pem import block
 
 DESCRIBED = capture("describe_quorum_v2").answer
 PATIENT = Limits(connect_timeout_s=20.0, request_timeout_s=20.0)
 QUICK = Limits(connect_timeout_s=0.3, request_timeout_s=0.3)
+LONG_KEY = block("RSA PRIVATE KEY", b"\x30\x82\x08\x04\x02\x82\x08\x00" + b"\x01" * 2048)
+"""As long as RSA of 16,384 bits."""
 _CONFIG = f"""\
 [ca]
 default_ca = one
@@ -266,6 +269,23 @@ async def test_what_cannot_be_used_is_not_sent_anywhere(authority: Authority) ->
     failed = await asked(1, Secured(tls=mixed))
     assert isinstance(failed, KafkaDenied)
     assert "tls.crt and tls.key cannot be used together" in str(failed)
+
+
+def test_no_server_chooses_the_modulus_of_a_key_exchange(authority: Authority) -> None:
+    """With DHE a modulus of 10,000 bits stopped the event loop for two seconds: TLS 1.2 has curves only."""
+    offered = client_context(authority.text("ca.crt"), "", "").get_ciphers()
+    exchanges = {each["kea"] for each in offered if each["protocol"] != "TLSv1.3"}
+    assert exchanges == {"kx-ecdhe"}
+    assert {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"} <= {each["name"] for each in offered}
+
+
+def test_sizes_that_keep_the_event_loop_busy_are_refused(authority: Authority) -> None:
+    """A key of RSA that is too long, and too many authorities, end before OpenSSL reads them."""
+    ca, own = authority.text("ca.crt"), authority.text("good.crt")
+    with pytest.raises(Malformed, match=r"tls\.key has a key with which each connection would take too long"):
+        client_context(ca, own, LONG_KEY)
+    with pytest.raises(Malformed, match=r"ca\.crt has 257 certificates"):
+        client_context(ca * 257, "", "")
 
 
 @pytest.mark.parametrize("ca", ["", " \n"])

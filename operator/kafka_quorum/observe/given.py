@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafka_quorum.model import names
 from kafka_quorum.model.certified import dns_names, holders, subject
@@ -19,6 +19,7 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, RequestSeen, Role, Source
 from kafka_quorum.model.observed import Revision, revision_named
 from kafka_quorum.model.trust import IssuerKind
+from kafka_quorum.observe.judging import judged
 from kafka_quorum.observe.requested import Asked, filled
 from kafka_quorum.observe.unread import unread
 from kafka_quorum.resources.secrets import sentence, source_of
@@ -107,6 +108,10 @@ class _Refused:
     words: str
 
 
+_Texts: TypeAlias = dict[str, str] | Unknown | _Refused
+_Judged: TypeAlias = tuple[Source, Leaf] | Unknown | _Refused
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
     """What one round of requests is judged by. `known` are the authorities that servers trust, now and next."""
@@ -125,7 +130,8 @@ async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[K
         return texts, ""
     if isinstance(texts, _Refused):
         return Unknown(reason=texts.words), texts.words
-    found = read_trust(texts.get("ca.crt", ""), Place(owner=f"Secret {name}", key="ca.crt"), now)
+    text, place = texts.get("ca.crt", ""), Place(owner=f"Secret {name}", key="ca.crt")
+    found = await judged(lambda: read_trust(text, place, now))
     if isinstance(found, Bundle):
         return Known(value=found.pem), ""
     return Unknown(reason=sentence(found)), sentence(found)
@@ -142,23 +148,19 @@ async def read_leafs(
     for holder in holders(record):
         served.setdefault(_secret(desired, holder), []).append(holder)
     texts = await asyncio.gather(*(_texts(kube, desired, name, _LEAF_KEYS) for name in served))
-    found = {
-        holder: _judged(answer, looked, _of_role(listed, holder.role), name)
-        for (name, listed), answer in zip(served.items(), texts, strict=True)
-        for holder in listed
-    }
-    return _given(found)
+    answers = dict(zip(served, texts, strict=True))
+    return _given(await judged(lambda: _of_all(served, answers, looked)))
 
 
 async def _requested(kube: KubeApi, looked: _Looked, listed: tuple[Holder, ...]) -> Given:
     """The same with cert-manager, which has a Secret for each holder."""
     asked = await asyncio.gather(*(filled(kube, looked.desired, holder) for holder in listed))
-    found = {
-        holder: _judged(_filled(one), looked, (holder,), holder.request(looked.desired.name))
-        for holder, one in zip(listed, asked, strict=True)
-    }
-    given = _given(found)
     rows = list(zip(listed, asked, strict=True))
+    name = looked.desired.name
+    found = await judged(
+        lambda: {one: _judged(_filled(asked), looked, (one,), one.request(name)) for one, asked in rows}
+    )
+    given = _given(found)
     return Given(
         sources=given.sources,
         refused=given.refused,
@@ -168,13 +170,25 @@ async def _requested(kube: KubeApi, looked: _Looked, listed: tuple[Holder, ...])
     )
 
 
-def _filled(asked: Asked) -> dict[str, str] | Unknown | _Refused:
+def _of_all(
+    served: Mapping[str, list[Holder]], answers: Mapping[str, _Texts], looked: _Looked
+) -> dict[Holder, _Judged]:
+    """What each holder gets. A Secret is judged once for all holders of a role, however many there are."""
+    found: dict[Holder, _Judged] = {}
+    for name, listed in served.items():
+        for role in dict.fromkeys(holder.role for holder in listed):
+            same = _of_role(listed, role)
+            found |= dict.fromkeys(same, _judged(answers[name], looked, same, name))
+    return found
+
+
+def _filled(asked: Asked) -> _Texts:
     if asked.refused:
         return _Refused(asked.refused)
     return asked.texts if isinstance(asked.texts, Unknown) else asked.texts.value
 
 
-def _given(found: Mapping[Holder, tuple[Source, Leaf] | Unknown | _Refused]) -> Given:
+def _given(found: Mapping[Holder, _Judged]) -> Given:
     own = found.get(OPERATOR)
     refused = dict.fromkeys(answer.words for answer in found.values() if isinstance(answer, _Refused))
     return Given(
@@ -196,15 +210,13 @@ def _of_role(listed: list[Holder], role: str) -> tuple[Holder, ...]:
     return tuple(holder for holder in listed if holder.role == role)
 
 
-def _known(answer: tuple[Source, Leaf] | Unknown | _Refused) -> Knowable[Source]:
+def _known(answer: _Judged) -> Knowable[Source]:
     if isinstance(answer, tuple):
         return Known(value=answer[0])
     return answer if isinstance(answer, Unknown) else Unknown(reason=answer.words)
 
 
-async def _texts(
-    kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...]
-) -> dict[str, str] | Unknown | _Refused:
+async def _texts(kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...]) -> _Texts:
     """The texts of a Secret; Unknown if it could not be read."""
     use = Use(reader=names.reader(desired.name), where=WHERE, annotation=names.USED_BY)
     try:
@@ -215,9 +227,7 @@ async def _texts(
         return unread(name, error)
 
 
-def _judged(
-    texts: dict[str, str] | Unknown | _Refused, looked: _Looked, listed: tuple[Holder, ...], name: str
-) -> tuple[Source, Leaf] | Unknown | _Refused:
+def _judged(texts: _Texts, looked: _Looked, listed: tuple[Holder, ...], name: str) -> _Judged:
     """The leaf in these texts for all of these holders, of one role; or the sentence why it is not used."""
     if not isinstance(texts, dict):
         return texts

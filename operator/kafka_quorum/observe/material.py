@@ -9,7 +9,7 @@ than its Secret has.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,6 +39,7 @@ from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.observe.access import NO_LEAF, Access
 from kafka_quorum.observe.given import NOTHING, before, is_in_use, other_issuer, read_bundle, read_leafs, trusted_first
+from kafka_quorum.observe.judging import judged
 from kafka_quorum.observe.pools import pools_of
 from kafka_quorum.observe.probing import Probe, Probes, given_probe, probe_of
 from kafka_quorum.observe.snapshot import Snapshot
@@ -70,6 +71,16 @@ class _Read:
     material: Material
     access: Access
     probe: Probe | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """What the quorum's own Secrets have. `used` is what servers trust in this stage."""
+
+    own: Knowable[OwnAuthorities]
+    leafs: tuple[tuple[Holder, Knowable[LeafSeen | None]], ...]
+    access: Access
+    used: tuple[Bundle, ...]
 
 
 class MaterialReads:
@@ -147,23 +158,12 @@ class MaterialReads:
         items = await asyncio.gather(*(self._get(desired.namespace, name) for name in secret_names))
         runtimes = [each.runtime for each in taken.revisions]
         users, password = _users(await self._users(desired, record, runtimes), desired)
-        own, own_trust = _own(items[0], desired)
         bundle, wrong = await self._bundle(desired)
         given_trust = bundle.value if isinstance(bundle, Known) else ""
-        change = None if record.migration is None else record.migration.trust
-        changing = () if change is None else (change.before, change.after)
-        trust = together(own_trust, given_trust, *(each.trust for each in runtimes), *changing)
-        used = tuple(map(bundle_of, trusted_first(taken.revisions, record)))
-        known = (*used, bundle_of(trust))
-        leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
-        access = replace(bare, trust=trust, password=password)
-        for holder, item in zip(listed, items[1:], strict=True):
-            seen, leaf = _leaf(item, desired, holder, known)
-            leafs.append((holder, seen))
-            if holder == OPERATOR:
-                why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
-                access = replace(access, leaf=leaf, why=why)
-        material = Material(own=own, leafs=tuple(leafs), users=users, pools=pools)
+        secured = replace(bare, password=password)
+        found = await judged(lambda: _stored(items, listed, taken, desired, record, given_trust, secured))
+        access, used = found.access, found.used
+        material = Material(own=found.own, leafs=found.leafs, users=users, pools=pools)
         in_use = is_in_use(taken.revisions, record)
         if in_use and (other := other_issuer(material, desired)):
             material = replace(
@@ -172,10 +172,11 @@ class MaterialReads:
             return _Read(taken=taken, desired=desired, material=material, access=access, probe=None)
         now = self._clock.now()
         if desired.trust.issuer.own:
-            probe = probe_of(items[0], desired, record, access, now)
+            probe = await judged(lambda: probe_of(items[0], desired, record, access, now))
             return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
         kept = before(material.known_leafs()) if in_use else NOTHING
-        given = await read_leafs(self._kube, desired, record, kept, (*used, bundle_of(given_trust)), now)
+        known = await judged(lambda: (*used, bundle_of(given_trust)))
+        given = await read_leafs(self._kube, desired, record, kept, known, now)
         refused = tuple(filter(None, (wrong, *given.refused)))
         material = replace(
             material,
@@ -185,7 +186,7 @@ class MaterialReads:
             pending=given.pending,
             requests=given.requests,
         )
-        probe = given_probe(given.operator, record, access)
+        probe = await judged(lambda: given_probe(given.operator, record, access))
         return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
 
     async def _bundle(self, desired: Desired) -> tuple[Knowable[str], str]:
@@ -244,6 +245,32 @@ class MaterialReads:
                 at_s=self._clock.monotonic(),
                 instance=pod.instance,
             )
+
+
+def _stored(
+    items: Sequence[Knowable[Json | None]],
+    listed: Sequence[Holder],
+    taken: Snapshot,
+    desired: Desired,
+    record: IdentityRecord,
+    given_trust: str,
+    access: Access,
+) -> _Stored:
+    """The first item is the Secret with the authorities, the others are those of the holders."""
+    own, own_trust = _own(items[0], desired)
+    change = None if record.migration is None else record.migration.trust
+    changing = () if change is None else (change.before, change.after)
+    trust = together(own_trust, given_trust, *(each.runtime.trust for each in taken.revisions), *changing)
+    used = tuple(map(bundle_of, trusted_first(taken.revisions, record)))
+    access = replace(access, trust=trust)
+    leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
+    for holder, item in zip(listed, items[1:], strict=True):
+        seen, leaf = _leaf(item, desired, holder, (*used, bundle_of(trust)))
+        leafs.append((holder, seen))
+        if holder == OPERATOR:
+            why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
+            access = replace(access, leaf=leaf, why=why)
+    return _Stored(own=own, leafs=tuple(leafs), access=access, used=used)
 
 
 def _users(item: Knowable[Json | None], desired: Desired) -> tuple[Knowable[UsersSeen | None], str]:

@@ -7,7 +7,7 @@ is made, because cert-manager would replace what is there.
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_quorum.model.desired import Desired
@@ -28,11 +28,12 @@ _READY: Final = "Ready"
 class Asked:
     """The Certificate of one holder, and the texts of its Secret.
 
-    `pending`: cert-manager was asked, and has not issued yet. `refused` is the sentence of what is read and not used.
+    `texts` have a key. `pending`: cert-manager was asked, and has not issued yet. `refused` is the sentence of what is
+    read and not used.
     """
 
     request: Knowable[RequestSeen | None]
-    texts: Knowable[dict[str, str]]
+    texts: Knowable[dict[str, str]] = field(repr=False)
     pending: bool = False
     refused: str = ""
 

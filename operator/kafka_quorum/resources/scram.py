@@ -159,7 +159,8 @@ def stored_object(desired: Desired, cluster_id: str, stored: Stored, version: st
 
 def _stored(row: Json) -> StoredUser:
     salt, iterations, digest = base64.b64decode(row["salt"], validate=True), row["iterations"], row["digest"]
-    if len(salt) not in _SALTS or iterations not in _ITERATIONS or re.fullmatch("[0-9a-f]{64}", digest) is None:
+    whole = isinstance(iterations, int) and iterations in _ITERATIONS  # 8192.0 is in this range, too
+    if len(salt) not in _SALTS or not whole or re.fullmatch("[0-9a-f]{64}", digest) is None:
         raise Malformed(f"{quoted(row)} is no user")
     return StoredUser(state=UserState(row["state"]), iterations=iterations, salt=salt, digest=digest)
 

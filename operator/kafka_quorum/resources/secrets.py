@@ -19,7 +19,7 @@ from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.resources.meta import Json, foreign_controller, labels, owner
 from kafka_quorum.resources.objects import volume_owner
 from kafka_quorum.resources.tls import KEYSTORE_KEY
-from kit.parsing import Malformed, quoted
+from kit.parsing import Malformed, number, quoted
 from kit.pki.authority import Authority, read_authority
 from kit.pki.bundle import Bundle
 from kit.pki.certificate import Certificate as Read
@@ -40,6 +40,8 @@ _COMPOSED: Final = "composed"
 SASL_KEY: Final = "sasl.properties"
 """In the brokers' Secret: the lines with which a broker logs in."""
 _LISTENERS: Final = "listeners"
+_NUMBER_MAX: Final = 253_402_300_799
+"""The last second of the year 9999, in which the last certificate ends. No generation is as high."""
 _KEPT: Final = 2
 """How many generations of files the brokers' Secret has: brokers that were not restarted yet use the earlier ones."""
 
@@ -286,9 +288,10 @@ def _issuer(texts: Mapping[str, str]) -> IssuerKind:
 
 def _number(texts: Mapping[str, str], key: str) -> int:
     text = texts.get(key, "")
-    if not text.isdecimal() or len(text) > len(str(2**62)):
-        raise Malformed(f"its key {key} is {quoted(text)}, and no number")
-    return int(text)
+    try:
+        return number(text, high=_NUMBER_MAX)
+    except Malformed:
+        raise Malformed(f"its key {key} is {quoted(text)}, and no number") from None
 
 
 def secret_object(

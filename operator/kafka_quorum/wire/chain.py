@@ -8,13 +8,11 @@ from typing import Final
 
 from kafka_quorum.model.handshakes import Certificate
 from kit.parsing import Malformed
-from kit.pki.certificate import BadCertificate, read_certificate
+from kit.pki.certificate import NAMES_MAX, BadCertificate, read_certificate
 from kit.text import NAME_MAX_CHARS, clean
 
 MAX_CERTIFICATES: Final = 16
 """The limit of a chain; real ones have two to four. OpenSSL reads at most 100 kB of one."""
-MAX_NAMES: Final = 256
-"""The limit of the names in one certificate; one of ours has about five."""
 _SUBJECT_MAX_CHARS: Final = 512
 _DNS: Final = "DNS:"
 
@@ -32,8 +30,8 @@ def _certificate(place: str, der: bytes) -> Certificate:
     except BadCertificate as error:
         raise Malformed(f"its certificate {place} cannot be read: {error}") from None
     names = [name.removeprefix(_DNS) for name in sorted(read.names) if name.startswith(_DNS)]
-    if len(names) > MAX_NAMES:
-        raise Malformed(f"its certificate {place} has {len(names)} names, at most {MAX_NAMES} are read")
+    if len(names) > NAMES_MAX:
+        raise Malformed(f"its certificate {place} has {len(names)} names, at most {NAMES_MAX} are read")
     return Certificate(
         sha256=read.fingerprint,
         serial=read.serial,

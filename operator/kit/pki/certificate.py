@@ -1,9 +1,9 @@
 """One certificate as a value: who it is for, who issued it, until when, and under which names."""
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -12,14 +12,19 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from kit.kept import Kept
 from kit.pki.der import SEQUENCE, NotDer, elements, only
-from kit.pki.keys import is_weak, kind_fault
+from kit.pki.keys import is_costly, is_weak, kind_fault
 from kit.pki.names import NoPrincipal, name_of, principal
 from kit.pki.pem import block
 
+_ISSUED: Final = Kept[bytes, bool](most=8192)
+"""Who issued whom, by the digests of both: it never changes. One look at a quorum asks for some of them many times."""
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 LABEL: Final = "CERTIFICATE"
+NAMES_MAX: Final = 256
+"""The limit of the names in one certificate that a server shows; one of ours has about five."""
 OURS: Final = (
     ValueError,
     TypeError,
@@ -69,12 +74,14 @@ class Certificate:
     key_fault: str
     """Why Java or this operator does not use its kind of key, as a clause; empty if it does."""
     weak_key: bool
+    costly_key: bool
+    """Whether its key is never used to check a signature, because that takes too long."""
     weak_signature: bool
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the encoded certificate, in hexadecimal digits."""
-        return hashlib.sha256(self.der).hexdigest()
+        return sha256(self.der).hexdigest()
 
     @property
     def pem(self) -> str:
@@ -88,11 +95,9 @@ class Certificate:
 
     def issued_by(self, other: "Certificate") -> bool:
         """Whether the other one's key signed this one, and its name is that of the issuer."""
-        try:
-            _parsed(self.der).verify_directly_issued_by(_parsed(other.der))
-        except OURS:
+        if other.costly_key:
             return False
-        return True
+        return _ISSUED.of(sha256(self.der).digest() + sha256(other.der).digest(), lambda: _issued(self.der, other.der))
 
     def covers(self, name: str) -> bool:
         """Whether a host name or an IP address (`IP:10.0.0.1`) is one of its names.
@@ -131,12 +136,21 @@ def read_certificate(der: bytes) -> Certificate:
             public_key=found.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
             key_fault=kind_fault(found.public_key(), found.public_key_algorithm_oid),
             weak_key=is_weak(found.public_key()),
+            costly_key=is_costly(found.public_key()),
             weak_signature=isinstance(found.signature_hash_algorithm, _WEAK_HASHES),
         )
     except (NoPrincipal, NotDer) as error:
         raise BadCertificate(str(error)) from None
     except OURS:
         raise BadCertificate("it cannot be read as a certificate") from None
+
+
+def _issued(der: bytes, by: bytes) -> bool:
+    try:
+        _parsed(der).verify_directly_issued_by(_parsed(by))
+    except OURS:
+        return False
+    return True
 
 
 def _parsed(der: bytes) -> x509.Certificate:

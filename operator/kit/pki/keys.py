@@ -4,7 +4,12 @@ Kafka's PEM store loads one PKCS#8 key of RSA, DSA or EC. With DSA, and with EC 
 fails. RSA below 2048 bits works, and is refused as too weak. (tests/live/test_pki.py)
 
 An owner of a Secret chooses the key, and checking the primes of an RSA key takes long: 0.3 s with 4096 bits, 7 s with
-8192. So kind and size are read first, and other keys are never parsed.
+8192. The library does it without letting other threads run, so no thread would help. So kind and size are read first,
+and other keys are never parsed. Primes are not checked: only that the numbers of a key belong to each other, which
+takes microseconds and finds every damage. An owner who chooses numbers that are no primes has a weak key.
+
+A public key is chosen by the issuer of a certificate. With RSA the exponent decides what the check of one signature
+costs: 0.1 ms with 65537, 8 ms with one of 3071 bits.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +18,7 @@ from typing import Final, TypeAlias
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -31,6 +37,9 @@ KEY_MAX_CHARS: Final = 16 * 1024
 RSA_MIN_BITS: Final = 2048
 RSA_MAX_BITS: Final = 4096
 """Of private keys; that of an authority without its key may be longer."""
+RSA_PUBLIC_MAX_BITS: Final = 8192
+EXPONENT_MAX_BITS: Final = 32
+"""Of public exponents. Nearly every key has 65537, of 17 bits; Go's TLS reads none above 31 bits."""
 CURVES: Final = ("secp256r1", "secp384r1", "secp521r1")
 
 _LABEL: Final = "PRIVATE KEY"
@@ -43,6 +52,8 @@ _OIDS: Final = {
     "ec": bytes.fromhex("2a8648ce3d0201"),
     "dsa": bytes.fromhex("2a8648ce380401"),
 }
+RSA_OIDS: Final = frozenset({_OIDS["rsa"], _OIDS["pss"], bytes.fromhex("55080101")})
+"""As OpenSSL knows them: the last one is that of X.500."""
 _PRIMES: Final = slice(4, 6)
 """Of the numbers of an RSA key: version, modulus, both exponents, the two primes and what follows from them."""
 _OPENSSH: Final = "OPENSSH PRIVATE KEY"
@@ -77,7 +88,7 @@ def kind_fault(public: object, oid: x509.ObjectIdentifier | None = None) -> str:
         return _PSS
     match public:
         case rsa.RSAPublicKey():
-            return f"is RSA of {public.key_size} bits, which is too weak: {_KINDS}" if is_weak(public) else ""
+            return _rsa_fault(public)
         case ec.EllipticCurvePublicKey():
             return (
                 ""
@@ -88,6 +99,20 @@ def kind_fault(public: object, oid: x509.ObjectIdentifier | None = None) -> str:
             return _DSA
         case _:
             return _NEITHER
+
+
+def _rsa_fault(public: rsa.RSAPublicKey) -> str:
+    if is_costly(public):
+        most = f"{RSA_PUBLIC_MAX_BITS} bits, or has a public exponent of more than {EXPONENT_MAX_BITS} bits"
+        return f"is RSA of more than {most}, so each check of a signature takes too long: {_KINDS}, and 65537"
+    return f"is RSA of {public.key_size} bits, which is too weak: {_KINDS}" if is_weak(public) else ""
+
+
+def is_costly(public: object) -> bool:
+    """Whether checking one signature with this key takes too long, so none is checked. DSA is used nowhere."""
+    if not isinstance(public, rsa.RSAPublicKey):
+        return isinstance(public, dsa.DSAPublicKey)
+    return public.key_size > RSA_PUBLIC_MAX_BITS or public.public_numbers().e.bit_length() > EXPONENT_MAX_BITS
 
 
 def is_weak(public: object) -> bool:
@@ -144,16 +169,43 @@ def _read(key: Block, place: Place) -> Key | MaterialFault:
         kind = _unparsed_fault(key.content)
         if kind:
             return fault(Problem.KEY_KIND, place, f"has a key that {kind}")
-        private = load_der_private_key(key.content, None)
+        private = _private(key.content)
     except UnsupportedAlgorithm:
         return fault(Problem.KEY_KIND, place, f"has a key of an unknown kind, or with a curve of its own: {_KINDS}")
     except (ValueError, TypeError, OverflowError):  # NotDer is a ValueError
         return fault(Problem.BAD_KEY, place, "has a damaged key: put the PKCS#8 key there again")
-    kind = kind_fault(private.public_key())
+    public = private.public_key()
+    kind = kind_fault(public)
     if kind or not isinstance(private, PrivateKey):
-        weak = is_weak(private.public_key())
+        weak = is_weak(public)
         return fault(Problem.WEAK_KEY if weak else Problem.KEY_KIND, place, f"has a key that {kind}")
     return key_of(private)
+
+
+def _private(der: bytes) -> PrivateKeyTypes:
+    """The key of these bytes (`ValueError` if its numbers do not belong to each other, and what the library raises)."""
+    private = load_der_private_key(der, None, unsafe_skip_rsa_key_validation=True)
+    if isinstance(private, rsa.RSAPrivateKey) and not _belong(private.private_numbers()):
+        raise ValueError("the numbers are not those of one key")
+    return private
+
+
+def _belong(key: rsa.RSAPrivateNumbers) -> bool:
+    """Whether the numbers of an RSA key are those of one key, so that each of them can be calculated with."""
+    n, e = key.public_numbers.n, key.public_numbers.e
+    if key.p * key.q != n or min(key.p, key.q, e) < 3 or not (n & e & 1) or not 0 < key.d < n:  # noqa: PLR2004
+        return False
+    parts = ((key.p, key.dmp1), (key.q, key.dmq1))
+    inverse = key.q * key.iqmp % key.p == 1 and 0 < key.iqmp < key.p
+    return inverse and all(key.d % (prime - 1) == part and part * e % (prime - 1) == 1 for prime, part in parts)
+
+
+def has_large_numbers(der: bytes) -> bool:
+    """Whether an RSA key in PKCS#1 has more than `RSA_MAX_BITS`, or one long prime (`NotDer`)."""
+    numbers = list(elements(only(der, SEQUENCE)))
+    most = RSA_MAX_BITS // 8 + 1
+    long = any(len(each.content) > most for each in numbers)
+    return long or any(len(each.content) > most // 2 + 1 for each in numbers[_PRIMES])
 
 
 def _unparsed_fault(der: bytes) -> str:
@@ -164,10 +216,7 @@ def _unparsed_fault(der: bytes) -> str:
     algorithm = next(elements(parts[1].content), None)
     oid = b"" if algorithm is None else algorithm.content
     if oid == _OIDS["rsa"]:
-        numbers = list(elements(only(only(parts[2].whole, _OCTETS), SEQUENCE)))
-        most = RSA_MAX_BITS // 8 + 1
-        long = any(len(each.content) > most for each in numbers)
-        if long or any(len(each.content) > most // 2 + 1 for each in numbers[_PRIMES]):
+        if has_large_numbers(only(parts[2].whole, _OCTETS)):
             return f"is RSA of more than {RSA_MAX_BITS} bits, or of unequal primes: {_KINDS}"
         return ""
     if oid == _OIDS["ec"]:

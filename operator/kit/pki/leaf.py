@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from kit.pki.certificate import Certificate
+from kit.pki.certificate import NAMES_MAX, Certificate
 from kit.pki.faults import Faults, MaterialFault, Place, Problem, fault, listed, shown
 from kit.pki.keys import Key, read_key
 from kit.pki.names import NoPrincipal
@@ -96,9 +96,14 @@ def read_chain(content: str | bytes, place: Place) -> tuple[Certificate, ...] | 
 def _chain_faults(chain: Sequence[Certificate], now: datetime | None, place: Place) -> Iterator[MaterialFault]:
     for each in chain:
         yield from use_faults(each, now, place)
+        if now is not None and len(each.names) > NAMES_MAX:
+            words = f"has {len(each.names)} names in the certificate of {shown(each.subject)}, at most {NAMES_MAX} are"
+            yield fault(Problem.TOO_MANY, place, f"{words} read in what a listener serves: issue it with fewer")
         if each.weak_signature and each.subject != each.issuer:
             words = f"has a certificate that is signed with SHA-1 or MD5, of {shown(each.subject)}: issue it again"
             yield fault(Problem.WEAK_SIGNATURE, place, words)
+    if any(each.costly_key for each in chain):
+        return  # no link to it can be checked
     for below, above in pairwise(chain):
         if not above.authority or not below.issued_by(above):
             yield _link_fault(below, chain, place)

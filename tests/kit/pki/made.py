@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from math import gcd
 from typing import Any, Final, TypeAlias
 
 from cryptography import x509
@@ -77,6 +78,18 @@ def private_key(kind: str = "ec") -> AnyKey:
             return ec.generate_private_key(next(each() for each in curves if each.name == kind))
 
 
+@cache
+def rsa_with_long_exponent() -> AnyKey:
+    """A right key, of which the public exponent is as long as the modulus: each check of a signature takes long."""
+    of, d = private_key("rsa2048").private_numbers(), 65537
+    order = (of.p - 1) * (of.q - 1)
+    while gcd(d, order) != 1:
+        d += 2
+    public = rsa.RSAPublicNumbers(pow(d, -1, order), of.public_numbers.n)
+    made = rsa.RSAPrivateNumbers(of.p, of.q, d, d % (of.p - 1), d % (of.q - 1), of.iqmp, public)
+    return made.private_key(unsafe_skip_rsa_key_validation=True)
+
+
 def key_pem(key: AnyKey, form: PrivateFormat = PrivateFormat.PKCS8, password: bytes = b"") -> str:
     """A key in PEM, in any form, encrypted with a password if there is one."""
     how: KeySerializationEncryption = BestAvailableEncryption(password) if password else NoEncryption()
@@ -118,7 +131,7 @@ def certificate(
     names: tuple[str, ...] = (HOST,),
 ) -> Made:
     """A certificate with these properties, signed by itself if `by` is None."""
-    key = private_key(kind)
+    key = rsa_with_long_exponent() if kind == "long-exponent" else private_key(kind)
     own = name(cn)
     issuer = own if by is None else by.crt.subject
     builder = x509.CertificateBuilder(

@@ -2,25 +2,31 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from math import gcd, lcm
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 from tests.kit.pki.cases import cases
 from tests.kit.pki.made import (
     EXPECTED,
     HOST,
     NOW,
     OWNER,
+    TRUST,
     Made,
     certificate,
     files,
     intermediate,
     leaf,
+    private_key,
     root,
 )
 from tests.kit.pki.random_names import encoded
 
-from kit.pki.faults import Faults, Problem
-from kit.pki.keys import KEY_MAX_CHARS
+from kit.pki.certificate import NAMES_MAX, read_certificate
+from kit.pki.faults import Faults, MaterialFault, Problem
+from kit.pki.keys import KEY_MAX_CHARS, Key, is_costly, kind_fault, read_key
 from kit.pki.leaf import CHAIN_MAX_CHARS, Expected, Leaf, read_leaf
 from kit.pki.material import keystore
 from kit.pki.pem import block
@@ -227,3 +233,73 @@ def rsa_key(bits: int, primes: int) -> str:
 def test_a_key_that_would_take_seconds_to_check_is_not_parsed(bits: int, primes: int, problem: Problem) -> None:
     """An RSA key of more than 4096 bits, or with one long prime, is refused by its size alone."""
     assert problems(read_leaf(files(leaf().chain_pem, rsa_key(bits, primes)), EXPECTED)) == {problem}
+
+
+def numbers_of(key: rsa.RSAPrivateKey) -> list[int]:
+    """The numbers of a key in the order of PKCS#1."""
+    n = key.private_numbers()
+    return [0, n.public_numbers.n, n.public_numbers.e, n.d, n.p, n.q, n.dmp1, n.dmq1, n.iqmp]
+
+
+def rsa_of(numbers: list[int]) -> str:
+    """These numbers as a PKCS#8 key."""
+    written = [each.to_bytes(each.bit_length() // 8 + 1) for each in numbers]
+    content = b"".join(
+        b"\x02\x81" + bytes([len(each)]) + each if 127 < len(each) < 256 else encoded(2, each) for each in written
+    )
+    algorithm = encoded(0x30, bytes.fromhex("06092a864886f70d0101010500"))
+    return block("PRIVATE KEY", encoded(0x30, b"\x02\x01\0" + algorithm + encoded(0x04, encoded(0x30, content))))
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("bit", [0, 1, 700])
+def test_a_damaged_rsa_key_is_refused(at: int, bit: int) -> None:
+    """Every number of a key is compared with the others, so one wrong bit is found without a check of the primes."""
+    numbers = numbers_of(private_key("rsa2048"))
+    assert isinstance(read_key(rsa_of(numbers), TRUST), Key)
+    numbers[at] ^= 1 << bit
+    assert isinstance(read_key(rsa_of(numbers), TRUST), MaterialFault)
+
+
+def test_the_primes_of_a_key_are_not_checked() -> None:
+    """A check of primes takes 0.3 s, and no other thread runs meanwhile: it is enough that the numbers fit."""
+    p, q = (1 << 1023) + (1 << 1022) + 0x1_0000_0001, (1 << 1023) + (1 << 1022) + 0x7
+    while gcd(p - 1, 65537) != 1 or gcd(p, q) != 1:
+        p += 2
+    while gcd(q - 1, 65537) != 1 or gcd(p, q) != 1:
+        q += 2
+    d = pow(65537, -1, lcm(p - 1, q - 1))
+    numbers = [0, p * q, 65537, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p)]
+    assert isinstance(read_key(rsa_of(numbers), TRUST), Key)
+
+
+def test_no_signature_is_checked_with_a_costly_key() -> None:
+    """An authority with a long public exponent is refused by its key, and no link of a chain is worked out with it."""
+    costly = certificate("costly", ca=True, names=(), kind="long-exponent")
+    made = certificate(by=costly)
+    found = read(made, above=costly.pem)
+    assert isinstance(found, Faults)
+    assert problems(found) == {Problem.KEY_KIND}
+    assert "public exponent of more than 32 bits" in found.all[0].message
+    below, above = (read_certificate(each.crt.public_bytes(Encoding.DER)) for each in (made, costly))
+    assert not below.issued_by(above)
+
+
+@pytest.mark.parametrize(("bits", "costly"), [(8192, False), (8200, True)])
+def test_a_public_key_has_a_limit(bits: int, costly: bool) -> None:  # noqa: FBT001 - one of two
+    """RSA of an authority may have up to 8192 bits."""
+    public = rsa.RSAPublicNumbers(65537, (1 << bits) - 1).public_key()
+    assert is_costly(public) is costly
+    assert bool(kind_fault(public)) is costly
+
+
+def test_a_leaf_with_more_names_than_a_listener_may_serve() -> None:
+    """What the operator would refuse in a handshake is refused before a listener has it; what is stored is read."""
+    many = tuple(f"host-{number}.example" for number in range(NAMES_MAX - 1))
+    assert isinstance(read(certificate(by=root(), names=(HOST, *many))), Leaf)
+    more = certificate(by=root(), names=(HOST, "one-more.example", *many))
+    found = read(more)
+    assert isinstance(found, Faults)
+    assert problems(found) == {Problem.TOO_MANY}
+    assert f"has {NAMES_MAX + 1} names" in found.all[0].message
+    assert isinstance(read(more, ALWAYS), Leaf)
