@@ -39,6 +39,7 @@ from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pools import NAMES_MAX
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.following import is_trusted_alone
 from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
@@ -121,6 +122,8 @@ def _is_withdrawn(situation: Situation, seen: OwnAuthorities) -> bool:
     if follows is None or seen.asked_for == seen.asked_before:
         return False
     if situation.desired.trust.renew_authority != seen.asked_before:
+        return False
+    if is_trusted_alone(situation, seen):
         return False
     if reached is None:
         return situation.runtime.trust != follows.pem
@@ -219,7 +222,7 @@ def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None
     if follows is None:
         return own.value.present
     promoted = situation.record.overlay.signed_by_new or situation.runtime.trust == follows.pem
-    return follows if promoted else own.value.present
+    return follows if promoted or is_trusted_alone(situation, own.value) else own.value.present
 
 
 def _signer(situation: Situation, material: Material) -> str:
