@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.bundles import has_authority, have_ended, together
+from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Desired, Protocol, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
@@ -217,18 +218,20 @@ def subject(desired: Desired, role: str) -> DistinguishedName:
 def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float) -> str:
     """What a quorum that has started trusts stays what it is: only a migration changes it.
 
-    If every authority that it trusts has ended, nobody accepts anybody, and no leader begins a migration: then the
-    new one takes their place.
+    If nobody is accepted any more, no leader begins a migration: then the wanted authority takes the place of those
+    that have ended, and joins those whose key is gone.
     """
     reached = record.migration
     if reached is not None and reached.trust is not None:
         change = reached.trust
         return change.after if reached.drops_trust else together(change.before, change.after)
     present = "" if applied is None or record.phase is not BootstrapPhase.STARTED else applied.runtime.trust
-    if present and not have_ended(present, now_s):
+    if present and not accept_nobody(observed, record, present, now_s):
         return present
     wanted = None if observed.material is None else observed.material.wanted_trust
-    return wanted.value if isinstance(wanted, Known) else present
+    if not isinstance(wanted, Known):
+        return present
+    return together(present, wanted.value) if present and not have_ended(present, now_s) else wanted.value
 
 
 def why_no_trust(runtime: Runtime) -> str:

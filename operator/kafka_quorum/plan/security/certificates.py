@@ -32,6 +32,7 @@ from kafka_quorum.model.material import (
     LeafSeen,
     Material,
     OwnAuthorities,
+    Role,
     controller,
 )
 from kafka_quorum.model.names import keystore_file
@@ -110,7 +111,14 @@ def _authority(situation: Situation, material: Material) -> Part:
 
 
 def _has_ended(situation: Situation, present: AuthoritySeen) -> bool:
-    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible."""
+    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible.
+
+    A leader, or a listener that serves, shows that it has not: then the operator's clock is ahead.
+    """
+    observed, material = situation.observed, situation.observed.material
+    shown = () if material is None else material.shown
+    if isinstance(observed.quorum, Known) or any(isinstance(one.handshake, Served) and one.fresh for one in shown):
+        return False
     applied = situation.observed.revision(situation.record.applied_revision)
     trusted = present.pem if applied is None else applied.runtime.trust
     return present.not_after_s < situation.now_s and have_ended(trusted or present.pem, situation.now_s)
@@ -236,7 +244,29 @@ def _signer(situation: Situation, material: Material) -> str:
     change = None if situation.record.migration is None else situation.record.migration.trust
     before = situation.runtime.trust if change is None else change.before
     known = not before or situation.record.overlay.signed_by_new or has_authority(before, found.sha256)
-    return found.sha256 if known else ""
+    return found.sha256 if known or _must_sign(situation, material, found.sha256) else ""
+
+
+def _must_sign(situation: Situation, material: Material, sha256: str) -> bool:
+    """Whether an authority signs before every broker trusts it, because nobody can sign with the earlier one.
+
+    Its key is lost, and the certificates end before a roll could follow, or have ended. Every controller accepts it.
+    """
+    change = None if situation.record.migration is None else situation.record.migration.trust
+    if change is None or not has_authority(change.after, sha256):
+        return False
+    ends_s = [
+        leaf.certificate.not_after_s - situation.desired.trust.renew_before(_life_s(leaf)) / 2
+        for holder, leaf in material.known_leafs()
+        if holder.role == Role.CONTROLLERS.value and leaf.authority != sha256
+    ]
+    signed = any(leaf.authority == sha256 for holder, leaf in material.known_leafs() if holder.node_id >= 0)
+    late = signed or (bool(ends_s) and situation.now_s >= min(ends_s))
+    return late and may_show_leaf(situation, OPERATOR, sha256, "").allowed
+
+
+def _life_s(leaf: LeafSeen) -> int:
+    return leaf.certificate.not_after_s - leaf.certificate.not_before_s
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
