@@ -23,11 +23,13 @@ from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import (
+    BROKERS,
     OPERATOR,
     Holder,
     LeafSeen,
     Material,
     OwnAuthorities,
+    Role,
     Shown,
     UsersSeen,
     controller,
@@ -113,7 +115,8 @@ class MaterialReads:
         if desired.trust.issuer.own:
             pools = await pools_of(self._kube, desired.namespace, desired.name)
         if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
-            last = await self._read(taken, desired, record, bare, pools)
+            had = None if last is None else last.access.leaf
+            last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
             self._last[key] = last
         self._ask(key, taken, last)
         shown = self._shown.setdefault(key, {})
@@ -157,12 +160,17 @@ class MaterialReads:
         known = (*used, bundle_of(trust))
         leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
         access = replace(bare, trust=trust, password=password)
+        clients: dict[Holder, Leaf | None] = {OPERATOR: bare.leaf}
         for holder, item in zip(listed, items[1:], strict=True):
             seen, leaf = _leaf(item, desired, holder, known)
             leafs.append((holder, seen))
             if holder == OPERATOR:
                 why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
                 access = replace(access, leaf=leaf, why=why)
+            elif holder == BROKERS:
+                clients[BROKERS] = leaf
+        if dict(leafs)[OPERATOR] == Known(value=None) and _have_leafs(leafs):
+            access = replace(access, leaf=clients[OPERATOR] or clients.get(BROKERS))
         material = Material(own=own, leafs=tuple(leafs), users=users, pools=pools)
         in_use = is_in_use(taken.revisions, record)
         if in_use and (other := other_issuer(material, desired)):
@@ -244,6 +252,16 @@ class MaterialReads:
                 at_s=self._clock.monotonic(),
                 instance=pod.instance,
             )
+
+
+def _have_leafs(leafs: Iterable[tuple[Holder, Knowable[LeafSeen | None]]]) -> bool:
+    """Whether each controller's Secret is there, so that every controller can restart.
+
+    Then the operator, whose own Secret was deleted, goes on with the certificate that it had, or with the brokers'.
+    Otherwise a lost NAME-ca would lock it out for good.
+    """
+    listed = [seen for holder, seen in leafs if holder.role == Role.CONTROLLERS.value]
+    return all(isinstance(seen, Known) and seen.value is not None for seen in listed)
 
 
 def _users(item: Knowable[Json | None], desired: Desired) -> tuple[Knowable[UsersSeen | None], str]:

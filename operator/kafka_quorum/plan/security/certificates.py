@@ -206,6 +206,8 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
     if not _signer(situation, material) and situation.record.migration is None:
         text = "Waiting to sign certificates with the new authority: the controllers do not trust it yet"
         yield waits(text, Severity.PROGRESS)
+        if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
+            yield waits(_locked_out(situation.desired.name), Severity.HELD)
     wanted, why = _generation(situation, material)
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
@@ -219,6 +221,12 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
             yield _composed(situation, material, holder, wanted, seen.value, why)
         elif is_of_brokers(holder) and (other := _why_other(situation, material, holder, seen.value)):
             yield _composed(situation, material, holder, wanted, seen.value, other)
+
+
+def _locked_out(quorum: str) -> str:
+    ca, own = names.authority_name(quorum), OPERATOR.secret(quorum)
+    why = f"Secret {own} is lost, and so is the authority that the controllers trust"
+    return f"Did not make another certificate for the operator: {why}. Restore Secret {ca} from a backup"
 
 
 def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:
