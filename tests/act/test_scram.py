@@ -161,6 +161,38 @@ async def test_a_user_that_is_made_half_way(lost: str) -> None:
     assert record(kube)[0]["ada"].state is UserState.MADE
 
 
+REFUSED = KafkaUnreachable("connection refused", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+
+@pytest.mark.parametrize("before", ["no user", "the user", "the user half way"])
+async def test_a_request_that_was_not_sent_leaves_the_record(before: str) -> None:
+    """What others make under this name then is theirs. What may have been made before stays the operator's."""
+    kube, to = api_server({"ada": b"sesame"}), controllers()
+    if before != "no user":
+        to.loses = LOST if before == "the user half way" else None
+        await done(setting(kube), kube, to)
+        kube.objects[SECRETS.plural, "given"]["data"] = {"ada": base64.b64encode(b"another").decode()}
+        kube.objects.flush()
+    held, known = to.held.copy(), record(kube)[0]
+    to.loses = REFUSED
+    outcome = await done(setting(kube), kube, to)
+    assert (outcome.done, outcome.unknown) == (False, False)
+    assert record(kube)[0] == known
+    to.loses = None
+    assert (await done(setting(kube), kube, to)).done
+    assert held != to.held
+
+
+async def test_a_record_that_cannot_be_restored_stays() -> None:
+    """The error of the request is shown, and the record says that the user may be half done."""
+    kube, to = api_server({"ada": b"sesame"}), controllers()
+    to.loses = REFUSED
+    to.then = lambda: kube.errors.update({("replace", SECRETS.plural): KubeUnavailable("gone")})
+    outcome = await done(setting(kube), kube, to)
+    assert "connection refused" in outcome.message
+    assert record(kube)[0]["ada"].state is UserState.MAKING
+
+
 @pytest.mark.parametrize("lost", ["nothing", "the intent", "the answer", "the confirmation"])
 async def test_a_user_that_is_removed(lost: str) -> None:
     """Whatever is lost, the removal is sent again, and the record ends without the user."""

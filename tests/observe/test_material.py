@@ -14,7 +14,7 @@ from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import ReloadListener
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import OPERATOR, Material, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, Material, controller
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Secured
@@ -137,12 +137,39 @@ async def test_without_its_leaf_the_operator_reaches_nobody() -> None:
     """An encrypted listener without the operator's certificate is unknown: it is never asked in clear text."""
     kube = with_secrets()
     del kube.objects["secrets", "alpha-operator-tls"]
+    del kube.objects["secrets", "alpha-brokers-tls"]
     controllers = AnsweringControllers()
     reads, taken = MaterialReads(kube, MovingClock(), controllers), await a_look()
     _, access = await reads.look(KEY, taken, wanted())
     assert isinstance(access.endpoint(taken.pods[1], LISTENER), Unknown)
     await asked(reads, taken)
     assert controllers.asked == []
+
+
+@pytest.mark.parametrize("had", [True, False], ids=["seen before", "a new process"])
+async def test_a_deleted_secret_does_not_lock_the_operator_out(had: bool) -> None:  # noqa: FBT001 - a column
+    """It goes on with the certificate that it had, or with the brokers', until it has another one."""
+    kube, taken = with_secrets(), await a_look()
+    reads = MaterialReads(kube, MovingClock(), AnsweringControllers())
+    if had:
+        await reads.look(KEY, taken, wanted())
+    del kube.objects["secrets", "alpha-operator-tls"]
+    _, access = await reads.look(KEY, replace(taken), wanted())
+    assert access.leaf == leaf(OPERATOR if had else BROKERS)
+
+
+@pytest.mark.parametrize("lost", ["alpha-3001-tls", "unread"])
+async def test_it_stays_locked_out_while_a_controller_could_not_start(lost: str) -> None:
+    """With more Secrets lost nothing is restarted, and a Secret that cannot be read is no lost one."""
+    kube, taken = with_secrets(), await a_look()
+    reads = MaterialReads(kube, MovingClock(), AnsweringControllers())
+    await reads.look(KEY, taken, wanted())
+    kube.objects.pop(("secrets", "alpha-operator-tls"))
+    kube.objects.pop(("secrets", lost), None)
+    if lost == "unread":
+        kube.errors["get", "secrets"] = KubeRefused("forbidden")
+    _, access = await reads.look(KEY, replace(taken), wanted())
+    assert access.leaf is None
 
 
 # Listeners

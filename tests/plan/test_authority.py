@@ -23,6 +23,7 @@ from tests.model.values import NOW_S, pod, revision, situation
 from kafka_quorum.model.actions import ComposeLeaf, DecideRecord, MakeAuthority, RecordChange, WithdrawAuthority
 from kafka_quorum.model.bundles import bundle_of, together
 from kafka_quorum.model.certified import holders
+from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord, fault_of, with_migration
@@ -32,7 +33,9 @@ from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, O
 from kafka_quorum.model.migration import AUTHORITY, MigrationKind, Reached, TrustChange
 from kafka_quorum.model.names import trust_file
 from kafka_quorum.model.permit import Permit, Refusal
+from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.facts.migrating import overlay_of_brokers
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_end_change, may_trust_new, may_turn_trust
 from kafka_quorum.plan.migrations.authority import WAY
@@ -415,3 +418,42 @@ def test_no_leaf_of_the_earlier_authority_before_the_roll_that_drops_it() -> Non
     part = certificates(now)
     assert not [one for one in part.actions if isinstance(one, ComposeLeaf)]
     assert any("the next revision" in verdict.reason for verdict in part.verdicts)
+
+
+def _lost_in_the_last_stage(*, contract: bool = False, broker: bool = False, made: bool = False) -> Situation:
+    """The record was lost in the last stage, and is rebuilt without it; who trusts the new authority alone."""
+    applied = secured(trust=TRUSTED[LEAFS], certificates=2)
+    record = recorded(applied)
+    drops = stands(DROP)
+    published = due_contract(drops, None, may_go_down=False)
+    file = next(one for one in published.settings if one.key.endswith("truststore.location"))
+    assert file.value == trust_file(NEW)
+    runs = BrokerSeen(node_id=NodeID(1), settings=Known(value={file.key: f"/x/{file.value}"}), fenced=False)
+    revisions = (applied, secured(trust=NEW, certificates=2)) if made else (applied,)
+    look = looked(record, seen_at(LEAFS, record), *revisions)
+    if contract:
+        look = replace(look, contract=Known(value=StoredContract(contract=published)))
+    if broker:
+        look = replace(look, brokers=Known(value=(runs,)))
+    return situation(wanted(trust=AGAIN), look, record)
+
+
+@pytest.mark.parametrize("who", ["contract", "broker", "made"])
+def test_what_is_trusted_alone_signs_without_the_record(who: str) -> None:
+    """Servers that trust the new authority alone would refuse a leaf of the earlier one: none is signed by it."""
+    found = _lost_in_the_last_stage(**{who: True})
+    new = authority_seen(2).sha256
+    assert {one.authority for one in certificates(found).actions if isinstance(one, ComposeLeaf)} <= {new}
+    back = replace(found.desired, trust=wanted().trust)
+    again = certificates(situation(back, found.observed, found.record)).actions
+    assert not [one for one in again if isinstance(one, WithdrawAuthority)]
+
+
+def test_without_a_server_that_trusts_it_alone_the_present_authority_signs() -> None:
+    """Everybody trusts both: the change begins again with leafs of the present one, and can be taken back."""
+    found = _lost_in_the_last_stage()
+    old = authority_seen(1).sha256
+    assert {one.authority for one in certificates(found).actions if isinstance(one, ComposeLeaf)} == {old}
+    back = replace(found.desired, trust=wanted().trust)
+    again = certificates(situation(back, found.observed, found.record)).actions
+    assert [one for one in again if isinstance(one, WithdrawAuthority)]

@@ -33,7 +33,14 @@ from tests.model.values import (
     with_pod,
 )
 
-from kafka_quorum.model.actions import ComposeLeaf, CreateRevision, MakeAuthority, MakeUsers, PromoteAuthority, ReloadListener
+from kafka_quorum.model.actions import (
+    ComposeLeaf,
+    CreateRevision,
+    MakeAuthority,
+    MakeUsers,
+    PromoteAuthority,
+    ReloadListener,
+)
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.known import Known, Unknown
@@ -145,6 +152,18 @@ def test_a_new_authority_that_nobody_trusts_signs_nothing() -> None:
     part = planned(lost)
     assert part.actions == ()
     assert {wait.reason for wait in part.waits} == {CERTIFICATES}
+
+
+def test_a_lost_operator_without_an_authority_is_told() -> None:
+    """It reaches no controller any more: the way out is a backup."""
+    lost = replace(material(RECORD), own=Known(value=OwnAuthorities(present=authority_seen(2), version="42")))
+    lost = with_leaf(lost, OPERATOR, None)
+    led = planned(lost)
+    assert not [wait for wait in led.waits if "backup" in wait.message]
+    look = replace(looked(RECORD, lost), quorum=SILENT)
+    part = certificates(situation(wanted(), look, RECORD, now_s=NOW_S))
+    (wait,) = (wait for wait in part.waits if "backup" in wait.message)
+    assert "alpha-ca" in wait.message
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,22 @@ from tests.model.certificates import (
     given_material,
     given_name,
     looked,
+    material,
     of_cert_manager,
     of_others,
     recorded,
     secured,
     source,
+    wanted,
     with_leaf,
     with_source,
 )
-from tests.model.values import IDS, NOW_S, bound, pod, runtime, situation
+from tests.model.values import IDS, NOW_S, bound, pod, revision, runtime, situation
 
-from kafka_quorum.model.actions import ComposeLeaf, DecideRecord, RecordChange, RequestLeaf
+from kafka_quorum.model.actions import ComposeLeaf, CreateRevision, DecideRecord, RecordChange, RequestLeaf
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import MOUNTED_AFTER_S, generation_due, holders, with_trust
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import Desired, Protocol, Runtime
 from kafka_quorum.model.handshakes import Handshake, Served
 from kafka_quorum.model.identity import with_migration
 from kafka_quorum.model.known import Known, Unknown
@@ -38,6 +40,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_trust_new
 from kafka_quorum.plan.migrations.engine import migrations
 from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.releases.revisions import revisions as revisions_part
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
 from kafka_quorum.resources.secrets import certificate_seen
@@ -203,6 +206,52 @@ def test_super_users_are_those_of_the_certificates() -> None:
     record = recorded(applied)
     kept = with_trust(runtime(listener=LISTENER), spec, looked(record, bare, applied), record, NOW_S)
     assert kept.super_users == ("User:CN=x",)
+
+
+def _authorized(applied: Runtime, *revisions: Runtime, seen: Material | None = None, **change: Any) -> Situation:  # noqa: ANN401
+    """A quorum with an authorizer and another issuer; the first controller has the first of the later revisions."""
+    spec = of_others()
+    spec = replace(spec, trust=replace(spec.trust, authorizer=True), **change)
+    record = recorded(applied)
+    if revisions:
+        first = replace(record.nodes[0], revision=revision(revisions[0], 2).name)
+        record = replace(record, nodes=(first, *record.nodes[1:]))
+    unread = Unknown(reason="Secret alpha-brokers-tls has a value that is no text")
+    given = given_material(record)
+    found = seen or replace(given, leafs=tuple((one, unread if one == BROKERS else of) for one, of in given.leafs))
+    return situation(spec, looked(record, found, applied, *revisions), record, now_s=NOW_S)
+
+
+def test_an_unread_secret_takes_no_right_away() -> None:
+    """In the middle of a roll the super users stay those of the revision that has begun: no other one is made."""
+    begun = secured(super_users=_authorized(secured(), seen=given_material(RECORD)).runtime.super_users)
+    found = _authorized(secured(super_users=("User:ANONYMOUS", "User:CN=x")), begun)
+    assert found.target == revision(begun).name
+    assert not any(isinstance(one, CreateRevision) for one in revisions_part(found).actions)
+
+
+def test_no_revision_without_all_super_users() -> None:
+    """If no controller is made from a revision with such certificates, it waits, with the reason."""
+    found = _authorized(secured())
+    part = revisions_part(found)
+    assert not part.actions
+    assert part.exclusive is None
+    (wait,) = part.waits
+    assert wait.reason == "Certificates"
+    assert "alpha-brokers-tls" in wait.message
+
+
+def test_users_with_passwords_are_joined_by_those_of_replication() -> None:
+    """Brokers replicate with mutual TLS: they pass on requests under the names in their, or our, certificate."""
+    spec = replace(wanted(), trust=replace(wanted().trust, authorizer=True))
+    with_users = replace(LISTENER, protocol=Protocol.SASL_SSL)
+    record = replace(recorded(secured(listener=with_users, users=1)), listener=with_users)
+    found = situation(spec, looked(record, material(record)), record).runtime.super_users
+    assert {each for each in found if "CN=" in each} == {
+        "User:CN=brokers,OU=alpha,O=kafka",
+        "User:CN=operator,OU=alpha,O=kafka",
+    }
+    assert "User:quorum-operator" in found
 
 
 # Cert-manager

@@ -17,8 +17,8 @@ def replication_tls(desired: PoolDesired, observed: Observed, contract: Contract
 
     A pool that had one keeps what its brokers were made with.
     """
-    if rebuilt:
-        return Known(value=any(each.runtime.replication_tls for each in observed.revisions))
+    if rebuilt and any(claim.directory_id for claim in observed.claims):
+        return _made_with(observed, contract)
     possible = contract.zookeeper is None and gives_certificates(contract)
     match observed.others_tls:
         case Unknown() as unknown:
@@ -30,6 +30,27 @@ def replication_tls(desired: PoolDesired, observed: Observed, contract: Contract
             return Known(value=True in others and False not in others)
         case Known():
             return _without_pools(observed, contract)
+
+
+def _made_with(observed: Observed, contract: Contract) -> Knowable[bool]:
+    """What brokers with data were made with: their revisions and pods have it.
+
+    Without these nothing of the pool runs. It must then have what the others have, and TLS must not be lost silently.
+    """
+    pods = [pod.replication_tls for pod in observed.pods if not pod.formats]
+    if made := [*pods, *(each.runtime.replication_tls for each in observed.revisions)]:
+        return Known(value=any(made))
+    others = observed.others_tls
+    if (
+        isinstance(others, Known)
+        and len(others.value) == 1
+        and (gives_certificates(contract) or True not in others.value)
+    ):
+        return Known(value=True in others.value)
+    if isinstance(others, Known) and not others.value and not gives_certificates(contract):
+        return Known(value=False)
+    text = "the record of this pool is lost, and it has neither revisions nor pods that have it"
+    return Unknown(reason=f"{text}. Restore its ConfigMap or its ControllerRevisions from a backup")
 
 
 def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: bool) -> str:

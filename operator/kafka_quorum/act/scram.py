@@ -2,12 +2,15 @@
 
 The record is written before the request, and once more after it, each time over exactly the one that was read. So an
 operator that is killed at any point leaves a record that says which user may be half done, and with which credential.
+A request that certainly did nothing leaves the record as it was before.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_quorum.act.building import Context, record_of
+from kafka_quorum.errors import KafkaError
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import OnUsers, RemoveScramUser, SetScramUser
 from kafka_quorum.model.desired import Desired
@@ -15,7 +18,7 @@ from kafka_quorum.model.scram import WHERE, ScramRemoval, UserState
 from kafka_quorum.resources import scram
 from kafka_quorum.resources.scram import Stored
 from kafka_quorum.wire.protocol import Controllers
-from kit.errors import KubeConflict, KubeRefused
+from kit.errors import KubeConflict, KubeError, KubeRefused
 from kit.ids import IdSource
 from kit.kube.protocol import KubeApi
 from kit.kube.secrets import SECRETS, Use, read_bytes
@@ -49,10 +52,23 @@ class ScramUsers:
             row = scram.begun(value, self.ids.uuid_bytes() + self.ids.uuid_bytes())
         row = scram.with_state(row, UserState.MAKING)
         version = await self._write(context, stored, stored | {user: row}, action.version)
-        self.fresh(action.judged_at_s)  # what came before may have taken long
-        await self.controllers.alter_scram(context.access(action.leader), scram.credential(user, value, row))
+        try:
+            self.fresh(action.judged_at_s)  # what came before may have taken long
+            await self.controllers.alter_scram(context.access(action.leader), scram.credential(user, value, row))
+        except KafkaError as error:
+            if not error.outcome_unknown:
+                await self._take_back(context, stored | {user: row}, stored, version)
+            raise
         made = stored | {user: scram.with_state(row, UserState.MADE)}
         await self._write(context, stored, made, version)
+
+    async def _take_back(self, context: Context, begun: Stored, stored: Stored, version: str) -> None:
+        """Restore the record: Kafka certainly did nothing, so a user of this name that appears is made by others.
+
+        If this write is lost, the row stays, and the error of the request is the one that is shown.
+        """
+        with suppress(KubeError):
+            await self._write(context, begun, stored, version)
 
     async def _remove(self, action: RemoveScramUser, context: Context) -> None:
         user = action.user

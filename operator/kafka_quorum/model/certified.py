@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.bundles import has_authority, have_ended, together
+from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Desired, Protocol, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, Role, controller, pool
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.observed import Observed, Revision
@@ -23,6 +24,8 @@ from kit.pki.names import DistinguishedName
 
 USERS: Final = ("quorum-controllers", "quorum-brokers", "quorum-operator")
 """The users of a listener with SASL_SSL."""
+_LOGINS: Final = frozenset(f"User:{user}" for user in USERS)
+_ANONYMOUS: Final = "User:ANONYMOUS"
 FIRST: Final = 1
 """The generation of the first leafs."""
 MOUNTED_AFTER_S: Final = 60.0
@@ -128,7 +131,7 @@ def with_trust(runtime: Runtime, desired: Desired, observed: Observed, record: I
         trust=_trust(observed, record, applied, now_s),
         certificates=generation_due(desired, observed, record, applied, now_s),
         users=_users(runtime, observed, applied),
-        super_users=_super_users(runtime, desired, observed, applied),
+        super_users=_super_users(runtime, desired, observed, record) or (),
     )
 
 
@@ -142,35 +145,67 @@ def _users(runtime: Runtime, observed: Observed, applied: Revision | None) -> in
     return FIRST if isinstance(seen, Known) and seen.value is not None else 0
 
 
-def _super_users(runtime: Runtime, desired: Desired, observed: Observed, applied: Revision | None) -> tuple[str, ...]:
-    """The servers, the operator, and those of the spec; empty without an authorizer.
+def _super_users(
+    runtime: Runtime, desired: Desired, observed: Observed, record: IdentityRecord
+) -> tuple[str, ...] | None:
+    """The servers, the operator, and those of the spec; empty without an authorizer. None while they are not known.
 
-    While a listener has no TLS, everybody is anonymous there, and must be one of them, too.
+    While a listener has no TLS, everybody is anonymous there, and must be one of them, too. With users and passwords
+    brokers still replicate with mutual TLS: they pass on requests under the name in a certificate. A Secret that
+    cannot be read takes no right away: the newest revision that a controller is made from has the same servers.
     """
     if not desired.trust.authorizer:
         return ()
     found = set(desired.trust.super_users)
     protocols = {each.protocol for each in runtime.listeners}
     if Protocol.SASL_SSL in protocols:
-        found |= {f"User:{user}" for user in USERS}
+        found |= _LOGINS
     if Protocol.PLAINTEXT in protocols:
-        found.add("User:ANONYMOUS")
-    if Protocol.SSL in protocols:
-        subjects = _subjects(desired, observed)
-        if subjects is None:
-            return () if applied is None else applied.runtime.super_users
-        found |= {f"User:{subject}" for subject in subjects}
-    return tuple(sorted(found))
+        found.add(_ANONYMOUS)
+    subjects = _subjects(desired, observed, _shown_to(protocols))
+    if subjects is not None:
+        return tuple(sorted(found | {f"User:{subject}" for subject in subjects}))
+    before = _begun_users(observed, record, protocols)
+    return None if before is None else tuple(sorted(found | (before - {_ANONYMOUS, *_LOGINS})))
 
 
-def _subjects(desired: Desired, observed: Observed) -> frozenset[str] | None:
-    """Whose certificates controllers accept as those of servers and of the operator; None while that is not known."""
+def _shown_to(protocols: Iterable[Protocol]) -> frozenset[str]:
+    """Whose certificates are shown to servers. With users and passwords, controllers show each other none."""
+    every = frozenset(role.value for role in Role)
+    return every if Protocol.SSL in protocols else every - {Role.CONTROLLERS.value}
+
+
+def _begun_users(observed: Observed, record: IdentityRecord, protocols: Iterable[Protocol]) -> frozenset[str] | None:
+    """The super users of the newest revision that a controller is made from, and that has such certificates, too."""
+    names = {record.applied_revision, *(node.revision for node in record.nodes)}
+    needed = {Protocol.SSL} if Protocol.SSL in protocols else {Protocol.SSL, Protocol.SASL_SSL}
+    begun = [
+        each
+        for each in map(observed.revision, names)
+        if each is not None and each.runtime.super_users and needed & {one.protocol for one in each.runtime.listeners}
+    ]
+    newest = max(begun, key=lambda each: each.number, default=None)
+    return None if newest is None else frozenset(newest.runtime.super_users)
+
+
+def why_no_users(runtime: Runtime, desired: Desired, observed: Observed, record: IdentityRecord) -> str:
+    """Why it is not known who the super users are; empty if it is. Then no revision may be made."""
+    if not runtime.encrypted or _super_users(runtime, desired, observed, record) is not None:
+        return ""
+    material = observed.material
+    seen = () if material is None else material.leafs
+    why = [each.reason for _, each in seen if isinstance(each, Unknown) and each.reason]
+    text = "Waiting to make a revision: the subjects of the certificates are super users, and not all of them are known"
+    return f"{text} ({'; '.join(why)})" if why else text
+
+
+def _subjects(desired: Desired, observed: Observed, roles: frozenset[str]) -> frozenset[str] | None:
+    """The subjects of the certificates of these roles; None while one of them is not known."""
     material = observed.material
     if desired.trust.issuer.own and (material is None or not material.other_issuer):
-        return frozenset(subject(desired, role.value).principal for role in Role)
-    leafs = () if material is None else tuple(material.known_leafs())
-    roles = {holder.role for holder, _ in leafs}
-    if roles != {role.value for role in Role}:
+        return frozenset(subject(desired, role).principal for role in roles)
+    leafs = () if material is None else tuple(each for each in material.known_leafs() if each[0].role in roles)
+    if {holder.role for holder, _ in leafs} != roles:
         return None
     return frozenset(leaf.certificate.subject for _, leaf in leafs)
 
@@ -183,18 +218,20 @@ def subject(desired: Desired, role: str) -> DistinguishedName:
 def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float) -> str:
     """What a quorum that has started trusts stays what it is: only a migration changes it.
 
-    If every authority that it trusts has ended, nobody accepts anybody, and no leader begins a migration: then the
-    new one takes their place.
+    If nobody is accepted any more, no leader begins a migration: then the wanted authority takes the place of those
+    that have ended, and joins those whose key is gone.
     """
     reached = record.migration
     if reached is not None and reached.trust is not None:
         change = reached.trust
         return change.after if reached.drops_trust else together(change.before, change.after)
     present = "" if applied is None or record.phase is not BootstrapPhase.STARTED else applied.runtime.trust
-    if present and not have_ended(present, now_s):
+    if present and not accept_nobody(observed, record, present, now_s):
         return present
     wanted = None if observed.material is None else observed.material.wanted_trust
-    return wanted.value if isinstance(wanted, Known) else present
+    if not isinstance(wanted, Known):
+        return present
+    return together(present, wanted.value) if present and not have_ended(present, now_s) else wanted.value
 
 
 def why_no_trust(runtime: Runtime) -> str:

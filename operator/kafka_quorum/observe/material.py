@@ -23,11 +23,13 @@ from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import (
+    BROKERS,
     OPERATOR,
     Holder,
     LeafSeen,
     Material,
     OwnAuthorities,
+    Role,
     Shown,
     UsersSeen,
     controller,
@@ -124,7 +126,8 @@ class MaterialReads:
         if desired.trust.issuer.own:
             pools = await pools_of(self._kube, desired.namespace, desired.name)
         if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
-            last = await self._read(taken, desired, record, bare, pools)
+            had = None if last is None else last.access.leaf
+            last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
             self._last[key] = last
         self._ask(key, taken, last)
         shown = self._shown.setdefault(key, {})
@@ -262,7 +265,9 @@ def _stored(
     changing = () if change is None else (change.before, change.after)
     trust = together(own_trust, given_trust, *(each.runtime.trust for each in taken.revisions), *changing)
     used = tuple(map(bundle_of, trusted_first(taken.revisions, record)))
+    had = access.leaf
     access = replace(access, trust=trust)
+    of_brokers: Leaf | None = None
     leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
     for holder, item in zip(listed, items[1:], strict=True):
         seen, leaf = _leaf(item, desired, holder, (*used, bundle_of(trust)))
@@ -270,7 +275,21 @@ def _stored(
         if holder == OPERATOR:
             why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
             access = replace(access, leaf=leaf, why=why)
+        elif holder == BROKERS:
+            of_brokers = leaf
+    if dict(leafs)[OPERATOR] == Known(value=None) and _have_leafs(leafs):
+        access = replace(access, leaf=had or of_brokers)
     return _Stored(own=own, leafs=tuple(leafs), access=access, used=used)
+
+
+def _have_leafs(leafs: Iterable[tuple[Holder, Knowable[LeafSeen | None]]]) -> bool:
+    """Whether each controller's Secret is there, so that every controller can restart.
+
+    Then the operator, whose own Secret was deleted, goes on with the certificate that it had, or with the brokers'.
+    Otherwise a lost NAME-ca would lock it out for good.
+    """
+    listed = [seen for holder, seen in leafs if holder.role == Role.CONTROLLERS.value]
+    return all(isinstance(seen, Known) and seen.value is not None for seen in listed)
 
 
 def _users(item: Knowable[Json | None], desired: Desired) -> tuple[Knowable[UsersSeen | None], str]:

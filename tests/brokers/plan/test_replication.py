@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.brokers.looks import claim, leader, look, planned
+from tests.brokers.looks import claim, leader, look, planned, pod
 from tests.brokers.secured import mutual, with_users
 from tests.brokers.values import CONTRACT, NAMESPACE, QUORUM, broker, desired, record, resource, revision
 
@@ -20,6 +20,7 @@ from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 NEW = look(record=None, claims=(), pods=(), record_owner_uid=None)
 ALONE = replace(NEW, leader=Known(value=replace(leader(), observers=frozenset())))
+RAN = replace(ALONE, claims=(claim(broker(record())),), revisions=())
 UNKNOWN = Unknown(reason="nobody answers")
 OTHERS = frozenset({NodeID(0)})
 BOTH = f"User:CN=brokers,OU={QUORUM},O={NAMESPACE};User:CN=operator,OU={QUORUM},O={NAMESPACE}"
@@ -81,14 +82,40 @@ def test_an_adopting_pool_keeps_plaintext() -> None:
 
 
 def test_a_rebuilt_record_has_what_its_brokers_were_made_with() -> None:
-    """The revisions say it; without one with TLS it is PLAINTEXT."""
+    """The revisions say it, and the pods; if none of them has TLS it is PLAINTEXT."""
     made = revision(replace(desired(contract=mutual()).runtime, replication_tls=True))
-    assert chosen(replace(ALONE, revisions=(made,)), rebuilt=True) is True
-    assert chosen(ALONE, rebuilt=True) is False
-    lost = replace(ALONE, contract=Known(value=mutual()), claims=(claim(broker(record())),), revisions=(made,))
+    assert chosen(replace(RAN, revisions=(made,)), rebuilt=True) is True
+    assert chosen(replace(RAN, revisions=(revision(),)), rebuilt=True) is False
+    running = pod(broker(record()))
+    assert chosen(replace(RAN, pods=(running,)), rebuilt=True) is False
+    secure = replace(running, replication_tls=True)
+    assert chosen(replace(RAN, pods=(secure,)), rebuilt=True) is True
+    assert chosen(replace(RAN, pods=(secure,), revisions=(revision(),)), rebuilt=True) is True
+    lost = replace(RAN, contract=Known(value=mutual()), revisions=(made,))
     (action,) = planned(lost, desired(contract=mutual())).actions
     assert isinstance(action, WriteRecord)
     assert action.record.replication_tls
+
+
+def test_without_revisions_and_pods_nothing_is_guessed() -> None:
+    """Brokers that were made with TLS must not come back without it: the pool waits, unless TLS was never possible."""
+    assert "neither revisions nor pods" in str(chosen(RAN, rebuilt=True))
+    formatter = replace(pod(broker(record())), formats=True)
+    assert "neither revisions nor pods" in str(chosen(replace(RAN, pods=(formatter,)), rebuilt=True))
+    others = replace(RAN, others_tls=Known(value=frozenset({True})))
+    assert chosen(others, rebuilt=True) is True
+    assert chosen(replace(others, others_tls=Known(value=frozenset({False}))), rebuilt=True) is False
+    assert "neither revisions nor pods" in str(
+        chosen(replace(others, others_tls=Known(value=frozenset({True, False}))), rebuilt=True)
+    )
+    assert chosen(RAN, CONTRACT, rebuilt=True) is False
+    assert "neither" in str(chosen(others, CONTRACT, rebuilt=True))
+    never = replace(RAN, claims=tuple(replace(one, directory_id=None) for one in RAN.claims))
+    assert chosen(never, rebuilt=True) is True
+    lost = replace(RAN, contract=Known(value=mutual()))
+    plan = planned(lost, desired(contract=mutual()))
+    assert plan.actions == ()
+    assert "Restore" in plan.waits[0].message
 
 
 def test_the_choice_is_recorded() -> None:

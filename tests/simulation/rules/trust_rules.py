@@ -127,7 +127,13 @@ class TrustRules:
         return not going and self._world.machines.takes_no_pods_s(one.node) == 0
 
     def _trusts(self, one: Process, other: Process) -> bool:
-        """Whether both may connect to each other, whatever the time is."""
+        """Whether both may connect to each other, whatever the time is.
+
+        What a certificate's end has cut already, no other trust can cut.
+        """
+        now = self._world.clock.now()
+        if any(each.tls is not None and each.tls.shown.not_after <= now for each in (one, other)):
+            return True
         for client, server in ((one, other), (other, one)):
             if client.is_plain(client.listener) or server.is_plain(client.listener):
                 continue

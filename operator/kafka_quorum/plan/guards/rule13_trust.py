@@ -1,6 +1,7 @@
 """Rule 13: no trust is cut that a running server needs."""
 
 from kafka_quorum.model.bundles import has_authority, have_ended
+from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Shown, UsersSeen
@@ -93,11 +94,16 @@ def _has_users(situation: Situation, pod: Pod) -> bool:
 def _blind(situation: Situation, authority: str) -> str:
     """Which controllers do not trust this authority, now or next.
 
-    A controller all of whose authorities have ended accepts nobody: no leaf can make that worse.
+    A controller that accepts nobody any more, for good, is not asked: no leaf can make that worse.
     """
     runtimes = ((name, one.trust) for name, one in trusting_runtimes(situation))
     found = (name for name, trust in runtimes if not has_authority(trust, authority))
-    ended = {name for name, one in trusting_runtimes(situation) if have_ended(one.trust, situation.now_s)}
+    observed, record, now_s = situation.observed, situation.record, situation.now_s
+    ended = {
+        name
+        for name, one in trusting_runtimes(situation)
+        if have_ended(one.trust, now_s) or accept_nobody(observed, record, one.trust, now_s)
+    }
     return ", ".join(dict.fromkeys(name for name in found if name not in ended))
 
 

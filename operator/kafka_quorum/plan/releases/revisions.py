@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.beside import keeper
-from kafka_quorum.model.certified import why_no_trust
+from kafka_quorum.model.certified import why_no_trust, why_no_users
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.names import inputs_hash
@@ -31,7 +31,7 @@ def revisions(situation: Situation) -> Part:
     """
     if situation.repair_only:
         return moved(situation)
-    if why := why_no_trust(situation.runtime):
+    if why := why_no_trust(situation.runtime) or _why_no_users(situation):
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
     record = situation.record
     if record.applied_revision == situation.target and _follows(situation) and not format_pending(situation):
@@ -61,6 +61,10 @@ def _leads_elsewhere(situation: Situation) -> bool:
     if migrate is None or record.has_ended or record.overlay.keeper is not Keeper.MIGRATES:
         return False
     return situation.runtime.zookeeper != migrate.beside
+
+
+def _why_no_users(situation: Situation) -> str:
+    return why_no_users(situation.runtime, situation.desired, situation.observed, situation.record)
 
 
 def _follows(situation: Situation) -> bool:

@@ -32,6 +32,7 @@ from kafka_quorum.model.material import (
     LeafSeen,
     Material,
     OwnAuthorities,
+    Role,
     controller,
 )
 from kafka_quorum.model.names import keystore_file
@@ -39,6 +40,7 @@ from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pools import NAMES_MAX
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.following import is_trusted_alone
 from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
@@ -109,7 +111,14 @@ def _authority(situation: Situation, material: Material) -> Part:
 
 
 def _has_ended(situation: Situation, present: AuthoritySeen) -> bool:
-    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible."""
+    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible.
+
+    A leader, or a listener that serves, shows that it has not: then the operator's clock is ahead.
+    """
+    observed, material = situation.observed, situation.observed.material
+    shown = () if material is None else material.shown
+    if isinstance(observed.quorum, Known) or any(isinstance(one.handshake, Served) and one.fresh for one in shown):
+        return False
     applied = situation.observed.revision(situation.record.applied_revision)
     trusted = present.pem if applied is None else applied.runtime.trust
     return present.not_after_s < situation.now_s and have_ended(trusted or present.pem, situation.now_s)
@@ -121,6 +130,8 @@ def _is_withdrawn(situation: Situation, seen: OwnAuthorities) -> bool:
     if follows is None or seen.asked_for == seen.asked_before:
         return False
     if situation.desired.trust.renew_authority != seen.asked_before:
+        return False
+    if is_trusted_alone(situation, seen):
         return False
     if reached is None:
         return situation.runtime.trust != follows.pem
@@ -195,6 +206,8 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
     if not _signer(situation, material) and situation.record.migration is None:
         text = "Waiting to sign certificates with the new authority: the controllers do not trust it yet"
         yield waits(text, Severity.PROGRESS)
+        if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
+            yield waits(_locked_out(situation.desired.name), Severity.HELD)
     wanted, why = _generation(situation, material)
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
@@ -210,6 +223,12 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
             yield _composed(situation, material, holder, wanted, seen.value, other)
 
 
+def _locked_out(quorum: str) -> str:
+    ca, own = names.authority_name(quorum), OPERATOR.secret(quorum)
+    why = f"Secret {own} is lost, and so is the authority that the controllers trust"
+    return f"Did not make another certificate for the operator: {why}. Restore Secret {ca} from a backup"
+
+
 def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:
     """The authority that would sign leafs now; None if there is none, or somebody else signs."""
     own = material.own
@@ -219,7 +238,7 @@ def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None
     if follows is None:
         return own.value.present
     promoted = situation.record.overlay.signed_by_new or situation.runtime.trust == follows.pem
-    return follows if promoted else own.value.present
+    return follows if promoted or is_trusted_alone(situation, own.value) else own.value.present
 
 
 def _signer(situation: Situation, material: Material) -> str:
@@ -233,7 +252,29 @@ def _signer(situation: Situation, material: Material) -> str:
     change = None if situation.record.migration is None else situation.record.migration.trust
     before = situation.runtime.trust if change is None else change.before
     known = not before or situation.record.overlay.signed_by_new or has_authority(before, found.sha256)
-    return found.sha256 if known else ""
+    return found.sha256 if known or _must_sign(situation, material, found.sha256) else ""
+
+
+def _must_sign(situation: Situation, material: Material, sha256: str) -> bool:
+    """Whether an authority signs before every broker trusts it, because nobody can sign with the earlier one.
+
+    Its key is lost, and the certificates end before a roll could follow, or have ended. Every controller accepts it.
+    """
+    change = None if situation.record.migration is None else situation.record.migration.trust
+    if change is None or not has_authority(change.after, sha256):
+        return False
+    ends_s = [
+        leaf.certificate.not_after_s - situation.desired.trust.renew_before(_life_s(leaf)) / 2
+        for holder, leaf in material.known_leafs()
+        if holder.role == Role.CONTROLLERS.value and leaf.authority != sha256
+    ]
+    signed = any(leaf.authority == sha256 for holder, leaf in material.known_leafs() if holder.node_id >= 0)
+    late = signed or (bool(ends_s) and situation.now_s >= min(ends_s))
+    return late and may_show_leaf(situation, OPERATOR, sha256, "").allowed
+
+
+def _life_s(leaf: LeafSeen) -> int:
+    return leaf.certificate.not_after_s - leaf.certificate.not_before_s
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
