@@ -404,3 +404,13 @@ def test_no_act_of_the_change_cuts_trust() -> None:
                 if write.change is not RecordChange.OLD_DROPPED or one.authority != authority_seen(1).sha256:
                     assert one.authority in bundle_of(later).fingerprints
     assert authority(1) != authority(2)
+
+
+def test_a_secret_of_brokers_that_is_lost_during_a_change_has_every_file() -> None:
+    """Brokers that have not followed load the authorities of the stage before: its files are made again."""
+    record = at(DROP)
+    seen = seen_at(DROP, record)
+    lost = replace(seen, leafs=tuple((one, Known(value=None) if one == BROKERS else leaf) for one, leaf in seen.leafs))
+    (one,) = (each for each in certificates(stands(DROP, lost)).actions if isinstance(each, ComposeLeaf))
+    assert (one.trust, one.trusts) == (NEW, (OLD, TRUSTED[BOTH]))
+    assert {trust_file(OLD), trust_file(TRUSTED[BOTH]), trust_file(NEW)} <= set(one.keeps)

@@ -33,7 +33,7 @@ from kafka_quorum.model.identity import with_migration
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, Probed, RequestSeen, Source, controller
 from kafka_quorum.model.migration import AUTHORITY, MigrationKind, Reached, TrustChange
-from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_trust_new
 from kafka_quorum.plan.migrations.engine import migrations
@@ -328,3 +328,27 @@ def test_new_leafs_are_copied_in_their_stage() -> None:
     at = at_stage(LEAFS)
     assert [row[1:] for row in made(certificates(at))] == [(2, given_name(holder)) for holder in holders(RECORD)]
     assert not may_drop_old(at).allowed
+
+
+def of_brokers(part: Part) -> ComposeLeaf:
+    """What is written into the brokers' Secret."""
+    (one,) = (each for each in part.actions if isinstance(each, ComposeLeaf) and each.holder == BROKERS)
+    return one
+
+
+def test_the_file_of_the_contract_stays_through_every_renewal() -> None:
+    """Each source that is renewed alone is a generation: in each, the brokers' Secret keeps what the contract names."""
+    one = of_brokers(certificates(judged(renewed(given_material(RECORD), SECOND))))
+    assert {keystore_file(1), trust_file(OLD)} <= set(one.keeps)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["the Secret", "its file"])
+def test_a_lost_file_of_the_contract_is_written_again(lost: bool) -> None:  # noqa: FBT001 - a column
+    """After a renewal the brokers' Secret is lost, or only its file: it gets the generation that the contract names."""
+    leafs = {holder: copied(holder, generation=2, before_ends_s=int(NOW_S + LEAF_S)) for holder in holders(RECORD)}
+    rows = {holder: Known(value=leaf) for holder, leaf in leafs.items()}
+    seen = given_material(RECORD, leafs=tuple(rows.items()))
+    one = of_brokers(certificates(judged(with_leaf(seen, BROKERS, None) if lost else seen)))
+    assert (one.generation, one.also) == (2, 1)
+    has_it = replace(leafs[BROKERS], files=leafs[BROKERS].files | {keystore_file(1)})
+    assert certificates(judged(with_leaf(seen, BROKERS, has_it))).actions == ()

@@ -166,6 +166,14 @@ def test_a_secret_of_an_earlier_version_keeps_its_files() -> None:
     assert texts_of(stored(body), NAME)["named"].endswith(trust_file(authority(4).certificate.pem))
 
 
+def test_only_files_of_the_operator_are_kept_by_name() -> None:
+    """A broker may report any path: no other key is kept for it, and no file is made."""
+    old = stored(of(BROKERS), sasl_properties="a password", other="x")
+    logins = Logins(keeps=("sasl.properties", "other", "keystore-9.pem"))
+    body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, 4, old, 0, logins)
+    assert not {"sasl.properties", "other", "keystore-9.pem"} & set(body["data"])
+
+
 def test_other_authorities_have_a_file_too() -> None:
     """A Secret that is made again during a change of authorities has the files of the stages before."""
     other = authority(2).certificate.pem

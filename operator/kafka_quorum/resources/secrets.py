@@ -48,6 +48,7 @@ _KEPT_NAMED: Final = 3
 """How many files of each kind it has that earlier contracts named: brokers that cannot be asked may still use them."""
 _STORE: Final = "keystore-"
 _TRUST: Final = "trust-"
+_KINDS: Final = (_STORE, _TRUST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,7 @@ def leaf_object(
         texts = pair
     elif holder.role == Role.BROKERS.value:
         earlier = {} if before is None else texts_of(before, desired.name)
-        named = tuple(dict.fromkeys((*logins.keeps, trust_file(trust))))
+        named = tuple(dict.fromkeys(each for each in (*logins.keeps, trust_file(trust)) if each.startswith(_KINDS)))
         texts = _kept(earlier, named) | {trust_file(each): each for each in logins.trusts if each}
         texts |= pair | {"ca.crt": trust, trust_file(trust): trust}
         for each in {generation, logins.also} - {0}:
@@ -203,7 +204,7 @@ def _in_order(earlier: Mapping[str, str], named: tuple[str, ...]) -> tuple[str, 
     """
     order = earlier[_NAMED].split(",") if _NAMED in earlier else sorted(earlier)
     before = [each for each in order if each in earlier and each not in named]
-    kinds = ([each for each in before if each.startswith(kind)] for kind in (_STORE, _TRUST))
+    kinds = ([each for each in before if each.startswith(kind)] for kind in _KINDS)
     return (*(each for kind in kinds for each in kind[-_KEPT_NAMED:]), *named)
 
 
