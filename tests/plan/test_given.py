@@ -352,3 +352,13 @@ def test_a_lost_file_of_the_contract_is_written_again(lost: bool) -> None:  # no
     assert (one.generation, one.also) == (2, 1)
     has_it = replace(leafs[BROKERS], files=leafs[BROKERS].files | {keystore_file(1)})
     assert certificates(judged(with_leaf(seen, BROKERS, has_it))).actions == ()
+
+
+def test_the_end_that_brokers_show_is_not_forgotten() -> None:
+    """Two renewals while the contract stays: what brokers run with ends as before, and the roll comes before that."""
+    end_s = int(NOW_S + LEAF_S)
+    second = {one: copied(one, 1, LATER_S, generation=2, before_ends_s=end_s) for one in holders(RECORD)}
+    seen = given_material(RECORD, leafs=tuple((one, Known(value=leaf)) for one, leaf in second.items()))
+    seen = renewed(renewed(seen, *CONTROLLERS, BROKERS), OPERATOR, certificate=copied(OPERATOR).certificate)
+    one = of_brokers(certificates(judged(seen)))
+    assert (one.generation, one.before_ends_s) == (3, end_s)

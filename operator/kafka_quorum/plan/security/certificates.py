@@ -286,7 +286,7 @@ def _composed(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=_also(situation, holder, generation, before, wanted),
         keeps=named_files(situation) if is_of_brokers(holder) else (),
         trusts=changing_trusts(situation) if is_of_brokers(holder) else (),

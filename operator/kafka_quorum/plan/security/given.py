@@ -147,7 +147,7 @@ def _copied(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=named_again(situation, generation, before) if is_of_brokers(holder) else 0,
         keeps=named_files(situation) if is_of_brokers(holder) else (),
         trusts=changing_trusts(situation) if is_of_brokers(holder) else (),
