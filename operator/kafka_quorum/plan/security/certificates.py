@@ -249,9 +249,12 @@ def _signer(situation: Situation, material: Material) -> str:
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
-    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority."""
+    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority.
+
+    A pool shows its leaf to other brokers and to applications, and the guard asks controllers only.
+    """
     found = _candidate(situation, material)
-    own = found.sha256 if found is not None and (holder in {OPERATOR, BROKERS} or holder.pool) else ""
+    own = found.sha256 if found is not None and holder in {OPERATOR, BROKERS} else ""
     return _signer(situation, material) or own
 
 
@@ -271,6 +274,9 @@ def _composed(
 ) -> Part:
     """Write the Secret of this holder, if every server accepts the leaf."""
     desired, signer = situation.desired, _signer_of(situation, material, holder)
+    if holder.pool and not signer:
+        text = f"Waiting to give {holder} another certificate ({why}): brokers do not trust the new authority yet"
+        return waits(text, Severity.PROGRESS)
     verdict = may_show_leaf(situation, holder, signer, why)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
