@@ -23,7 +23,8 @@ from kafka_quorum.model.certified import (
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, OwnAuthorities, controller, pool
+from kafka_quorum.model.pools import PoolSeen
 
 RECORD = recorded()
 THIRD = controller(IDS[2])
@@ -134,11 +135,23 @@ def test_until_when_a_client_shows_a_leaf() -> None:
     """A controller made for the Secret's generation shows that leaf; an older or unknown one shows one before it."""
     first, second = leaf_seen(THIRD), leaf_seen(THIRD, generation=2, before_ends_s=17)
     look = looked(RECORD, material(RECORD))
-    assert shown_until_s(look, THIRD, first) == first.certificate.not_after_s
-    assert shown_until_s(look, THIRD, second) == 17
-    assert shown_until_s(with_pod(look, 3002, revision="alpha-x"), THIRD, first) == 0
-    assert shown_until_s(without_pod(look, 3002), THIRD, second) == second.certificate.not_after_s
-    assert shown_until_s(look, THIRD, None) == 0
+    assert shown_until_s(look, THIRD, first, 1) == first.certificate.not_after_s
+    assert shown_until_s(look, THIRD, second, 1) == 17
+    assert shown_until_s(with_pod(look, 3002, revision="alpha-x"), THIRD, first, 1) == 0
+    assert shown_until_s(without_pod(look, 3002), THIRD, second, 1) == second.certificate.not_after_s
+    assert shown_until_s(look, THIRD, None, 1) == 0
+
+
+@pytest.mark.parametrize("holder", [BROKERS, pool(PoolSeen(name="events", uid="u1", names=()))], ids=str)
+def test_until_when_brokers_show_a_leaf(holder: Holder) -> None:
+    """Brokers have no pod of the quorum: they show the Secret's leaf from the contract on that names it."""
+    look = looked(RECORD, material(RECORD))
+    second = leaf_seen(BROKERS, generation=2, before_ends_s=17)
+    assert shown_until_s(look, holder, second, 1) == 17
+    assert shown_until_s(look, holder, second, 2) == second.certificate.not_after_s
+    late = leaf_seen(BROKERS, generation=2, before_ends_s=2 * second.certificate.not_after_s)
+    assert shown_until_s(look, holder, late, 1) == second.certificate.not_after_s
+    assert shown_until_s(look, holder, None, 1) == 0
 
 
 def test_what_a_started_quorum_trusts_stays() -> None:

@@ -29,10 +29,11 @@ from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord, fault_of, with_migration
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, OwnAuthorities, Probed, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, OwnAuthorities, Probed, controller, pool
 from kafka_quorum.model.migration import AUTHORITY, MigrationKind, Reached, TrustChange
 from kafka_quorum.model.names import trust_file
 from kafka_quorum.model.permit import Permit, Refusal
+from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.contract import due_contract
@@ -40,7 +41,9 @@ from kafka_quorum.plan.facts.migrating import overlay_of_brokers
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_end_change, may_trust_new, may_turn_trust
 from kafka_quorum.plan.migrations.authority import WAY
 from kafka_quorum.plan.migrations.engine import migrations
+from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
+from kafka_quorum.plan.security.shared import CERTIFICATES
 from kafka_quorum.resources.secrets import certificate_seen
 
 BOTH, LEAFS, DROP = (stage.name for stage in AUTHORITY.stages)
@@ -457,3 +460,30 @@ def test_without_a_server_that_trusts_it_alone_the_present_authority_signs() -> 
     back = replace(found.desired, trust=wanted().trust)
     again = certificates(situation(back, found.observed, found.record)).actions
     assert [one for one in again if isinstance(one, WithdrawAuthority)]
+
+
+def test_a_secret_of_brokers_that_is_lost_during_a_change_has_every_file() -> None:
+    """Brokers that have not followed load the authorities of the stage before: its files are made again."""
+    record = at(DROP)
+    seen = seen_at(DROP, record)
+    lost = replace(seen, leafs=tuple((one, Known(value=None) if one == BROKERS else leaf) for one, leaf in seen.leafs))
+    (one,) = (each for each in certificates(stands(DROP, lost)).actions if isinstance(each, ComposeLeaf))
+    assert (one.trust, one.trusts) == (NEW, (OLD, TRUSTED[BOTH]))
+    assert {trust_file(OLD), trust_file(TRUSTED[BOTH]), trust_file(NEW)} <= set(one.keeps)
+
+
+def test_a_lost_authority_signs_for_no_pool_before_brokers_trust_the_new_one() -> None:
+    """Brokers show a pool's leaf to other brokers: with the earlier key gone, it waits until the new one signs."""
+    lost = Known(value=OwnAuthorities(present=authority_seen(2), version="9"))
+    seen = PoolSeen(name="events", uid="u1", names=("*.events-brokers.kafka.svc",))
+
+    def planned(stage: str) -> Part:
+        found = replace(seen_at(stage, at(stage)), own=lost, pools=Known(value=(seen,)))
+        return certificates(stands(stage, replace(found, leafs=(*found.leafs, (pool(seen), Known(value=None))))))
+
+    early = planned(BOTH)
+    assert early.actions == ()
+    assert [wait.reason for wait in early.waits if "pool events" in wait.message] == [CERTIFICATES]
+    (one,) = planned(LEAFS).actions
+    assert isinstance(one, ComposeLeaf)
+    assert (one.holder, one.authority) == (pool(seen), authority_seen(2).sha256)

@@ -10,6 +10,7 @@ from tests.model.certificates import (
     LEAF_S,
     LISTENER,
     authority_seen,
+    everything,
     judged,
     leaf_seen,
     looked,
@@ -41,15 +42,20 @@ from kafka_quorum.model.actions import (
     PromoteAuthority,
     ReloadListener,
 )
+from kafka_quorum.model.contract import Match, Setting, StoredContract
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.handshakes import Failure, NotServed
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Material, OwnAuthorities, Shown, UsersSeen, controller
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import Running, Terminated, Waiting
+from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.plan.brokers.contract import contract
+from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part
@@ -455,3 +461,51 @@ def test_lost_revisions_without_any_pod() -> None:
     made = [one for one in certificates(lost_revisions(2, pods=())).actions if isinstance(one, ComposeLeaf)]
     assert {one.authority for one in made} == {authority_seen(2).sha256}
     assert len(made) == len(material(RECORD).leafs)
+
+
+def between(**changes: Any) -> Material:  # noqa: ANN401 - any field of the brokers' leaf
+    """Every leaf is renewed, and no controller has followed: the contract names generation 1."""
+    plain = material(RECORD)
+    rows = ((holder, leaf_seen(holder, generation=2, before_ends_s=int(LATE_S))) for holder, _ in plain.leafs)
+    seen = replace(plain, leafs=tuple((holder, Known(value=leaf)) for holder, leaf in rows))
+    files = everything() | {keystore_file(1), keystore_file(2)}
+    return with_leaf(
+        seen, BROKERS, leaf_seen(BROKERS, **({"generation": 2, "before_ends_s": int(LATE_S), "files": files} | changes))
+    )
+
+
+def for_brokers(part: Part) -> ComposeLeaf:
+    """What is written into the brokers' Secret, and into no other one."""
+    (one,) = part.actions
+    assert isinstance(one, ComposeLeaf)
+    assert one.holder == BROKERS
+    return one
+
+
+def test_a_lost_secret_of_brokers_gets_the_file_of_the_contract() -> None:
+    """Between a renewal and the roll, a Secret that is made again has the generation that running brokers name, too."""
+    assert planned(between()).actions == ()
+    one = for_brokers(planned(with_leaf(between(), BROKERS, None)))
+    assert (one.generation, one.also) == (2, 1)
+    one = for_brokers(planned(between(files=everything() | {keystore_file(2)})))
+    assert (one.generation, one.also) == (2, 1)
+
+
+def test_files_that_brokers_may_load_are_kept() -> None:
+    """Those of the present runtime, of the published contract, and those that a broker reports; nothing unknown."""
+    now = judged(with_leaf(between(), BROKERS, None))
+    trust = trust_file(secured().trust)
+    key = "listener.name.controller.ssl.keystore.location"
+    contract = due_contract(now, None, may_go_down=False)
+    earlier = replace(contract, settings=(Setting(key=key, value="keystore-7.pem", match=Match.FILE),))
+    settings = {key: "/etc/kafka-quorum-tls/keystore-5.pem", "ssl.protocol": "/a/keystore-6.pem", f"a{key}": None}
+    brokers = (
+        BrokerSeen(node_id=NodeID(1), settings=Known(value=settings)),
+        BrokerSeen(node_id=NodeID(2), settings=Unknown(reason="it did not answer")),
+    )
+    look = replace(now.observed, brokers=Known(value=brokers), contract=Known(value=StoredContract(contract=earlier)))
+    kept = for_brokers(certificates(situation(wanted(), look, RECORD))).keeps
+    assert {trust, keystore_file(1), keystore_file(5), keystore_file(7)} <= set(kept)
+    assert keystore_file(6) not in kept
+    unread = replace(look, brokers=Unknown(reason=""), contract=Unknown(reason="403"))
+    assert set(for_brokers(certificates(situation(wanted(), unread, RECORD))).keeps) == {trust, keystore_file(1)}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.model.certificates import leaf_seen
 from tests.model.values import (
     at_rest,
     bound,
@@ -17,6 +18,7 @@ from tests.model.values import (
     running,
     runtime,
     saying,
+    situation,
     speaking,
     with_pod,
 )
@@ -28,8 +30,11 @@ from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desire
 from kafka_quorum.model.identity import with_claim, with_nodes, with_report, with_revision, without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.material import BROKERS, Material, UsersSeen
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.plan.brokers.contract import FILES_MISSING, contract
 
 OLD, NEW = runtime(release="4.3.0"), runtime(release="4.4.0")
 
@@ -83,9 +88,17 @@ def secured(protocol: Protocol, stored: Contract | None = None, **changes: Any) 
     of = runtime(listener=listener, **{"trust": "authority", "certificates": 3, **changes})
     runs = revision(of)
     record = replace(running(), listener=listener, applied_revision=runs.name)
-    made = published(at_rest(record, revisions=(runs,)), stored, desired(runtime=of))
+    look = at_rest(record, revisions=(runs,), material=with_files(trust_file(of.trust), keystore_file(of.certificates)))
+    made = published(look, stored, desired(runtime=of))
     assert made is not None
     return replace(made, resource_version="5")
+
+
+def with_files(*files: str) -> Material:
+    """The brokers' Secret has these files."""
+    leaf = leaf_seen(BROKERS, generation=3, files=frozenset(files))
+    users = UsersSeen(listeners=frozenset({"CONTROLLER"}), version="1")
+    return Material(own=Unknown(reason=""), leafs=((BROKERS, Known(value=leaf)),), users=Known(value=users))
 
 
 TRUST = trust_file("authority")
@@ -122,6 +135,36 @@ def test_another_file_is_another_revision(changes: dict[str, Any]) -> None:
     """Other authorities, or renewed certificates, are something that a running broker must follow."""
     before = secured(Protocol.SSL)
     assert secured(Protocol.SSL, before, **changes).revision == before.revision + 1
+
+
+@pytest.mark.parametrize(
+    ("material", "severity", "words"),
+    [
+        (None, Severity.PROGRESS, "keystore-4.pem"),
+        (with_files(TRUST, "keystore-3.pem"), Severity.PROGRESS, "keystore-4.pem"),
+        (replace(with_files(), leafs=((BROKERS, Known(value=None)),)), Severity.PROGRESS, "keystore-4.pem"),
+        (replace(with_files(), leafs=((BROKERS, Unknown(reason="it is foreign")),)), Severity.HELD, "it is foreign"),
+    ],
+    ids=["not read yet", "earlier files", "lost", "foreign"],
+)
+def test_files_that_the_secret_lacks_are_not_published(
+    material: Material | None, severity: Severity, words: str
+) -> None:
+    """The earlier contract stays until the brokers' Secret is known to have what the next one names."""
+    listener = ControllerListener(name="CONTROLLER", port=9093, protocol=Protocol.SSL)
+    before = secured(Protocol.SSL)
+    runs = revision(runtime(listener=listener, trust="authority", certificates=4))
+    record = replace(running(), listener=listener, applied_revision=runs.name)
+    look = looking(at_rest(record, revisions=(runs,), material=material), before)
+    found = contract(situation(desired(runtime=runs.runtime), look, record))
+    assert found.actions == ()
+    assert [(wait.severity, wait.reason, words in wait.message) for wait in found.waits] == [
+        (severity, FILES_MISSING, True)
+    ]
+    first_one = contract(situation(desired(runtime=runs.runtime), looking(look, None), record))
+    assert (first_one.actions, len(first_one.waits)) == ((), 1)
+    ready = replace(look, material=with_files(TRUST, "keystore-4.pem"))
+    assert len(contract(situation(desired(runtime=runs.runtime), ready, record)).actions) == 1
 
 
 def test_the_generation_of_pools_certificates() -> None:

@@ -35,7 +35,7 @@ from kafka_quorum.model.identity import with_migration
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, Probed, RequestSeen, Source, controller
 from kafka_quorum.model.migration import AUTHORITY, MigrationKind, Reached, TrustChange
-from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_trust_new
 from kafka_quorum.plan.migrations.engine import migrations
@@ -391,3 +391,37 @@ def test_the_earlier_certificates_are_refused_when_the_next_revision_drops_their
         look = replace(at.observed, material=replace(seen, leafs=leafs))
         part = certificates(situation(of_others(), look, at.record, now_s=NOW_S))
         assert bool(made(part)) is copies
+
+
+def of_brokers(part: Part) -> ComposeLeaf:
+    """What is written into the brokers' Secret."""
+    (one,) = (each for each in part.actions if isinstance(each, ComposeLeaf) and each.holder == BROKERS)
+    return one
+
+
+def test_the_file_of_the_contract_stays_through_every_renewal() -> None:
+    """Each source that is renewed alone is a generation: in each, the brokers' Secret keeps what the contract names."""
+    one = of_brokers(certificates(judged(renewed(given_material(RECORD), SECOND))))
+    assert {keystore_file(1), trust_file(OLD)} <= set(one.keeps)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["the Secret", "its file"])
+def test_a_lost_file_of_the_contract_is_written_again(lost: bool) -> None:  # noqa: FBT001 - a column
+    """After a renewal the brokers' Secret is lost, or only its file: it gets the generation that the contract names."""
+    leafs = {holder: copied(holder, generation=2, before_ends_s=int(NOW_S + LEAF_S)) for holder in holders(RECORD)}
+    rows = {holder: Known(value=leaf) for holder, leaf in leafs.items()}
+    seen = given_material(RECORD, leafs=tuple(rows.items()))
+    one = of_brokers(certificates(judged(with_leaf(seen, BROKERS, None) if lost else seen)))
+    assert (one.generation, one.also) == (2, 1)
+    has_it = replace(leafs[BROKERS], files=leafs[BROKERS].files | {keystore_file(1)})
+    assert certificates(judged(with_leaf(seen, BROKERS, has_it))).actions == ()
+
+
+def test_the_end_that_brokers_show_is_not_forgotten() -> None:
+    """Two renewals while the contract stays: what brokers run with ends as before, and the roll comes before that."""
+    end_s = int(NOW_S + LEAF_S)
+    second = {one: copied(one, 1, LATER_S, generation=2, before_ends_s=end_s) for one in holders(RECORD)}
+    seen = given_material(RECORD, leafs=tuple((one, Known(value=leaf)) for one, leaf in second.items()))
+    seen = renewed(renewed(seen, *CONTROLLERS, BROKERS), OPERATOR, certificate=copied(OPERATOR).certificate)
+    one = of_brokers(certificates(judged(seen)))
+    assert (one.generation, one.before_ends_s) == (3, end_s)

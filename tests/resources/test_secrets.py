@@ -2,14 +2,18 @@
 
 import base64
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tests.model.certificates import authority, leaf, wanted
 from tests.model.values import IDS, NAME, NAMESPACE
 
+from kafka_quorum.model.bundles import together
 from kafka_quorum.model.desired import VolumeFate
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.resources.secrets import (
+    Logins,
     StoredAuthorities,
     authorities_from,
     authorities_object,
@@ -132,3 +136,59 @@ def test_old_files_of_brokers_go() -> None:
         body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, generation, stored(body), 0)
     stores = sorted(key for key in body["data"] if key.startswith("keystore-"))
     assert stores == ["keystore-6.pem", "keystore-7.pem", "keystore-8.pem"]
+
+
+def files_of(body: Json, kind: str) -> set[str]:
+    """The files of this kind in the brokers' Secret."""
+    return {key for key in body["data"] if key.startswith(kind)}
+
+
+def test_a_named_keystore_stays_as_long_as_it_is_named_and_a_while_after() -> None:
+    """The file of the contract stays through many renewals, and through the next contract; then it goes."""
+    body = of(BROKERS, 1)
+    for generation, named in [(2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 6), (8, 6), (9, 6), (10, 6)]:
+        logins = Logins(keeps=(keystore_file(named),))
+        body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, generation, stored(body), 0, logins)
+        assert keystore_file(named) in files_of(body, "keystore-")
+        assert keystore_file(1) in files_of(body, "keystore-")
+    for generation in range(11, 40):
+        logins = Logins(keeps=(keystore_file(generation - 1),))
+        body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, generation, stored(body), 0, logins)
+    assert files_of(body, "keystore-") == {keystore_file(each) for each in range(35, 40)}
+
+
+@pytest.mark.parametrize("first", range(1, 6))
+def test_files_with_authorities_stay_by_age(first: int) -> None:
+    """Whatever their digests are: the files of the last stages stay, and there are never more than a few."""
+    pems = [authority(number).certificate.pem for number in range(first, first + 4)]
+    stages = [each for old, new in pairwise(pems) for each in (old, together(old, new))]
+    body: Json | None = None
+    for number, trust in enumerate(stages, start=1):
+        before = None if body is None else stored(body)
+        body = leaf_object(wanted(), BROKERS, leaf(BROKERS), trust, number, before, 0)
+        assert files_of(body, "trust-") == {trust_file(each) for each in stages[max(0, number - 4) : number]}
+
+
+def test_a_secret_of_an_earlier_version_keeps_its_files() -> None:
+    """It has no order of its files: none of those with authorities goes, and what is written has an order."""
+    trusts = [authority(number).certificate.pem for number in range(1, 4)]
+    old = stored(of(BROKERS), **{trust_file(each): each for each in trusts})
+    del old["data"]["named"]
+    body = leaf_object(wanted(), BROKERS, leaf(BROKERS), authority(4).certificate.pem, 2, old, 0)
+    assert files_of(body, "trust-") >= {trust_file(each) for each in trusts}
+    assert texts_of(stored(body), NAME)["named"].endswith(trust_file(authority(4).certificate.pem))
+
+
+def test_only_files_of_the_operator_are_kept_by_name() -> None:
+    """A broker may report any path: no other key is kept for it, and no file is made."""
+    old = stored(of(BROKERS), sasl_properties="a password", other="x")
+    logins = Logins(keeps=("sasl.properties", "other", "keystore-9.pem"))
+    body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, 4, old, 0, logins)
+    assert not {"sasl.properties", "other", "keystore-9.pem"} & set(body["data"])
+
+
+def test_other_authorities_have_a_file_too() -> None:
+    """A Secret that is made again during a change of authorities has the files of the stages before."""
+    other = authority(2).certificate.pem
+    body = leaf_object(wanted(), BROKERS, leaf(BROKERS), KNOWN.pem, 1, None, 0, Logins(trusts=(other, "")))
+    assert files_of(body, "trust-") == {trust_file(other), trust_file(KNOWN.pem)}

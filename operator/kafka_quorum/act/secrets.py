@@ -136,7 +136,8 @@ class Secrets:
                 raise _changed(action.name)
         leaf = await self._leaf(action, desired, before)
         try:
-            logins = replace(await self._logins(action.listeners, desired), also=action.also)
+            found = await self._logins(action.listeners, desired)
+            logins = replace(found, also=action.also, keeps=action.keeps, trusts=action.trusts)
             ends = action.before_ends_s
             body = leaf_object(desired, action.holder, leaf, action.trust, action.generation, before, ends, logins)
         except Malformed as error:

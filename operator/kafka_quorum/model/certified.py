@@ -88,13 +88,17 @@ def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iter
             yield controller(node.node_id)
 
 
-def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None) -> int:
+def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due: int) -> int:
     """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
 
     A controller that was not restarted since the last renewal shows an even earlier leaf than the one that is replaced.
+    So do brokers until their contract names that one: `due` is the generation that it names.
     """
     if seen is None:
         return 0
+    if holder.role == BROKERS.role:
+        ends_s = seen.certificate.not_after_s
+        return ends_s if due >= seen.generation else min(ends_s, seen.before_ends_s)
     made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
     shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)
     return seen.certificate.not_after_s if shows_it else seen.before_ends_s

@@ -42,17 +42,28 @@ SASL_KEY: Final = "sasl.properties"
 _LISTENERS: Final = "listeners"
 _NUMBER_MAX: Final = 253_402_300_799
 """The last second of the year 9999, in which the last certificate ends. No generation is as high."""
+
+
+_NAMED: Final = "named"
+"""In the brokers' Secret: the files that the contract named, in this order, with commas; the latest ones at the end."""
 _KEPT: Final = 2
-"""How many generations of files the brokers' Secret has: brokers that were not restarted yet use the earlier ones."""
+"""How many earlier generations of keystores the brokers' Secret has, beside those that a contract named."""
+_KEPT_NAMED: Final = 3
+"""How many files of each kind it has that earlier contracts named: brokers that cannot be asked may still use them."""
+_STORE: Final = "keystore-"
+_TRUST: Final = "trust-"
+_KINDS: Final = (_STORE, _TRUST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The lines with which brokers log in at these listeners. `also` is as in `ComposeLeaf`."""
+    """The lines with which brokers log in at these listeners. The others are as in `ComposeLeaf`."""
 
     listeners: tuple[str, ...] = ()
     lines: str = field(default="", repr=False)
     also: int = 0
+    keeps: tuple[str, ...] = ()
+    trusts: tuple[str, ...] = ()
 
 
 NO_LOGINS: Final = Logins()
@@ -156,9 +167,12 @@ def leaf_object(
         texts = pair
     elif holder.role == Role.BROKERS.value:
         earlier = {} if before is None else texts_of(before, desired.name)
-        texts = _kept(earlier) | pair | {"ca.crt": trust, trust_file(trust): trust}
+        named = tuple(dict.fromkeys(each for each in (*logins.keeps, trust_file(trust)) if each.startswith(_KINDS)))
+        texts = _kept(earlier, named) | {trust_file(each): each for each in logins.trusts if each}
+        texts |= pair | {"ca.crt": trust, trust_file(trust): trust}
         for each in {generation, logins.also} - {0}:
             texts[keystore_file(each)] = keystore(leaf)
+        texts[_NAMED] = ",".join(each for each in _in_order(earlier, named) if each in texts)
         if logins.lines:
             texts |= {SASL_KEY: logins.lines, _LISTENERS: ",".join(logins.listeners)}
     else:
@@ -179,15 +193,27 @@ def composed(body: Json, at_s: int) -> Json:
     return {**body, "data": {**body["data"], _COMPOSED: base64.b64encode(str(at_s).encode()).decode()}}
 
 
-def _kept(earlier: Mapping[str, str]) -> dict[str, str]:
-    """Files of earlier generations that brokers may still name: the newest of each kind."""
-    stores = sorted((key for key in earlier if key.startswith("keystore-")), key=_generation_of)
-    trusts = [key for key in earlier if key.startswith("trust-")]
-    return {key: earlier[key] for key in (*stores[-_KEPT:], *trusts[-_KEPT:])}
+def _kept(earlier: Mapping[str, str], named: tuple[str, ...]) -> dict[str, str]:
+    """Files that brokers may still load: those that are or were named, and the newest generations."""
+    stores = sorted((key for key in earlier if key.startswith(_STORE)), key=_generation_of)
+    found = (*stores[-_KEPT:], *_in_order(earlier, named))
+    return {key: earlier[key] for key in found if key in earlier}
+
+
+def _in_order(earlier: Mapping[str, str], named: tuple[str, ...]) -> tuple[str, ...]:
+    """The files that are named now, after the last ones of each kind that were.
+
+    The keys of a Secret are in the order of the alphabet, so their own order says nothing of their age. A Secret of an
+    earlier version of the operator has at most three files with authorities: each of them may be in use.
+    """
+    order = earlier[_NAMED].split(",") if _NAMED in earlier else sorted(earlier)
+    before = [each for each in order if each in earlier and each not in named]
+    kinds = ([each for each in before if each.startswith(kind)] for kind in _KINDS)
+    return (*(each for kind in kinds for each in kind[-_KEPT_NAMED:]), *named)
 
 
 def _generation_of(key: str) -> int:
-    digits = key.removeprefix("keystore-").removesuffix(".pem")
+    digits = key.removeprefix(_STORE).removesuffix(".pem")
     return int(digits) if digits.isdecimal() else 0
 
 

@@ -57,7 +57,8 @@ class ComposeLeaf:
     still the certificate `source_sha256`; with its own name as the source, the leaf stays and other files change.
     `trust` is the bundle beside it, in PEM. `before_ends_s` is as in `LeafSeen`.
     `listeners` are those for which the brokers' Secret has a user. `also` is an earlier generation whose file has the
-    same leaf: the one that the contract names, which a new pool never had; 0 for none.
+    same leaf: the one that the contract names, if this Secret lacks it; 0 for none. `keeps` are names of files that
+    brokers may load, so they stay if they are there. `trusts` are other bundles that have a file, in PEM.
     """
 
     name: str
@@ -73,6 +74,8 @@ class ComposeLeaf:
     source: str = ""
     source_sha256: str = ""
     also: int = 0
+    keeps: tuple[str, ...] = ()
+    trusts: tuple[str, ...] = ()
     message: str
     permit: Permit[ShowLeaf]
 

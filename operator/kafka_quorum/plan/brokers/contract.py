@@ -8,7 +8,8 @@ from typing import Final
 from kafka_quorum.model.actions import ApplyContract
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.names import contract_name
+from kafka_quorum.model.material import BROKERS
+from kafka_quorum.model.names import brokers_tls_name, contract_name
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.contract import due_contract
@@ -16,6 +17,7 @@ from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part
 
 UNREADABLE: Final = "ContractUnreadable"
+FILES_MISSING: Final = "ContractFilesMissing"
 
 
 def contract(situation: Situation) -> Part:
@@ -29,6 +31,8 @@ def contract(situation: Situation) -> Part:
     due = due_contract(situation, present, may_go_down=may_go_down, least_revision=least)
     if present == due and stored.value is not None and not stored.value.adrift:
         return Part()
+    if held := _files_missing(situation, present, due):
+        return Part(waits=held)
     return Part(actions=(ApplyContract(name=contract_name(situation.desired.name), contract=due),))
 
 
@@ -40,6 +44,27 @@ def _least_revision(situation: Situation, present: Contract | None) -> int:
     seen = situation.observed.status.contract_revision
     confirmed = situation.desired.broker_access.confirmed_revision if situation.record.had_leader else 0
     return max(seen, 1) if present else max(seen, confirmed) + 1
+
+
+def _files_missing(situation: Situation, present: Contract | None, due: Contract) -> tuple[Wait, ...]:
+    """Nothing is published that brokers cannot follow: files that their Secret is not known to have.
+
+    A broker that restarts without a file that its settings name does not start.
+    """
+    wanted = set(due.files) - (set() if present is None else set(present.files))
+    if not wanted:
+        return ()
+    name, material = brokers_tls_name(situation.desired.name), situation.observed.material
+    leaf = Unknown(reason="") if material is None else material.leaf(BROKERS)
+    stays = "" if present is None else f". Revision {present.revision} stays"
+    if isinstance(leaf, Unknown):
+        why = leaf.reason or "no look has read it yet"
+        text = f"Did not publish what brokers must have: Secret {name} may lack {min(wanted)} ({why}){stays}"
+        severity = Severity.HELD if leaf.reason else Severity.PROGRESS
+        return (Wait(severity=severity, reason=FILES_MISSING, message=text),)
+    lacks = sorted(wanted - (frozenset() if leaf.value is None else leaf.value.files))
+    text = f"Waiting to publish what brokers must have: Secret {name} does not have {', '.join(lacks)} yet{stays}"
+    return (Wait(severity=Severity.PROGRESS, reason=FILES_MISSING, message=text),) if lacks else ()
 
 
 def _unread(why: str) -> tuple[Wait, ...]:

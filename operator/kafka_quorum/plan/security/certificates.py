@@ -45,7 +45,19 @@ from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
-from kafka_quorum.plan.security.shared import is_of_brokers, logins, sasl, serves_brokers, trust_of, wait, waits
+from kafka_quorum.plan.security.shared import (
+    changing_trusts,
+    is_of_brokers,
+    lacks_named,
+    logins,
+    named_again,
+    named_files,
+    sasl,
+    serves_brokers,
+    trust_of,
+    wait,
+    waits,
+)
 
 
 def certificates(situation: Situation) -> Part:
@@ -278,9 +290,12 @@ def _life_s(leaf: LeafSeen) -> int:
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
-    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority."""
+    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority.
+
+    A pool shows its leaf to other brokers and to applications, and the guard asks controllers only.
+    """
     found = _candidate(situation, material)
-    own = found.sha256 if found is not None and (holder in {OPERATOR, BROKERS} or holder.pool) else ""
+    own = found.sha256 if found is not None and holder in {OPERATOR, BROKERS} else ""
     return _signer(situation, material) or own
 
 
@@ -300,6 +315,9 @@ def _composed(
 ) -> Part:
     """Write the Secret of this holder, if every server accepts the leaf."""
     desired, signer = situation.desired, _signer_of(situation, material, holder)
+    if holder.pool and not signer:
+        text = f"Waiting to give {holder} another certificate ({why}): brokers do not trust the new authority yet"
+        return waits(text, Severity.PROGRESS)
     verdict = may_show_leaf(situation, holder, signer, why)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
@@ -315,8 +333,10 @@ def _composed(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=_also(situation, holder, generation, before, wanted),
+        keeps=named_files(situation) if is_of_brokers(holder) else (),
+        trusts=changing_trusts(situation) if is_of_brokers(holder) else (),
         message=f"Secret {name} has certificate {generation} of {holder}: {why}",
         permit=verdict,
     )
@@ -337,14 +357,16 @@ def _names(
 def _also(
     situation: Situation, holder: Holder, generation: int, before: LeafSeen | None, names: tuple[str, ...]
 ) -> int:
-    """The generation of the contract, if this pool has no file of it: it is new, and the others are renewed.
+    """The generation of the contract, if brokers have no file of it: a pool is new, or the Secret was lost.
 
-    Nor may that file stay if it lacks a name: brokers that are new start with it.
+    Nor may that file of a pool stay if it lacks a name: brokers that are new start with it.
     """
     named = situation.runtime.certificates
-    if not (holder.pool and 0 < named < generation):
+    if not (is_of_brokers(holder) and 0 < named < generation):
         return 0
-    if before is None or before.generation == generation or keystore_file(named) not in before.files:
+    if not holder.pool or before is None:
+        return named_again(situation, generation, before)
+    if before.generation == generation or keystore_file(named) not in before.files:
         return named
     return 0 if set(names) <= set(before.certificate.dns_names) else named
 
@@ -354,9 +376,7 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
     missing = set(dns_names(situation.desired, holder, material.known_pools)) - set(leaf.certificate.dns_names)
     if missing:
         return f"its brokers are reached as {min(missing)}, too"
-    named = situation.runtime.certificates
-    lacks = holder.pool and 0 < named < leaf.generation and keystore_file(named) not in leaf.files
-    if lacks or not serves_brokers(situation, material, leaf):
+    if lacks_named(situation, leaf) or not serves_brokers(situation, material, leaf):
         return "brokers need other files"
     return ""
 

@@ -10,13 +10,24 @@ from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.certified import FIRST, dns_names, holders, lost, newest, shown_until_s
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material, Source
+from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.security.shared import logins, serves_brokers, trust_of, wait, waits
+from kafka_quorum.plan.security.shared import (
+    changing_trusts,
+    is_of_brokers,
+    lacks_named,
+    logins,
+    named_again,
+    named_files,
+    serves_brokers,
+    trust_of,
+    wait,
+    waits,
+)
 
 
 def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
@@ -38,8 +49,12 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
             yield _copied(situation, material, holder, max(wanted, FIRST), None, source, "it has none")
         elif leaf is not None and leaf.generation < wanted:
             yield _copied(situation, material, holder, wanted, leaf, source, why)
-        elif leaf is not None and holder == BROKERS and not serves_brokers(situation, material, leaf):
+        elif leaf is not None and is_of_brokers(holder) and _needs_files(situation, material, leaf):
             yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
+
+
+def _needs_files(situation: Situation, material: Material, leaf: LeafSeen) -> bool:
+    return lacks_named(situation, leaf) or not serves_brokers(situation, material, leaf)
 
 
 def _requests(situation: Situation, material: Material) -> Iterator[Part]:
@@ -131,8 +146,11 @@ def _copied(
         authority=authority,
         trust=trust_of(situation, material),
         before=before,
-        listeners=tuple(sorted(logins(situation, material))) if holder == BROKERS else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
+        before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
+        also=named_again(situation, generation, before) if is_of_brokers(holder) else 0,
+        keeps=named_files(situation) if is_of_brokers(holder) else (),
+        trusts=changing_trusts(situation) if is_of_brokers(holder) else (),
         source=secret,
         source_sha256=sha256,
         message=f"Secret {name} has certificate {generation} of {holder}, from Secret {secret}: {why}",

@@ -1,17 +1,21 @@
 """What the leafs of every issuer have in common: the files beside them, users of brokers, and how a wait is shown."""
 
+from collections.abc import Iterator
 from typing import Final
 
+from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import sasl_listeners
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material
-from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.trusting import trusting_runtimes
 from kafka_quorum.plan.part import Part
 
 CERTIFICATES: Final = "Certificates"
 HELD: Final = "CertificatesHeld"
+_LOCATIONS: Final = (".ssl.truststore.location", ".ssl.keystore.location")
 
 
 def sasl(situation: Situation) -> frozenset[str]:
@@ -29,6 +33,51 @@ def trust_of(situation: Situation, material: Material) -> str:
     """The bundle beside a leaf: what the controllers trust, or will at first."""
     wanted = material.wanted_trust
     return situation.runtime.trust or (wanted.value if isinstance(wanted, Known) else "")
+
+
+def lacks_named(situation: Situation, leaf: LeafSeen) -> bool:
+    """Whether brokers would not find the file that the contract names, because the others are renewed."""
+    named = situation.runtime.certificates
+    return 0 < named < leaf.generation and keystore_file(named) not in leaf.files
+
+
+def named_again(situation: Situation, generation: int, before: LeafSeen | None) -> int:
+    """The generation of the contract, if its file is lost or was never there; 0 if nothing has to be written again."""
+    named = situation.runtime.certificates
+    if not 0 < named < generation:
+        return 0
+    return named if before is None or keystore_file(named) not in before.files else 0
+
+
+def named_files(situation: Situation) -> tuple[str, ...]:
+    """Names of the files that brokers have loaded, or load when they start: they stay in the Secret."""
+    runtimes = [situation.runtime, *(each for _, each in trusting_runtimes(situation))]
+    due = [each for each in runtimes if each.encrypted]
+    stored = situation.observed.contract
+    published = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract
+    found = [
+        *_loaded(situation),
+        *map(trust_file, changing_trusts(situation)),
+        *(file for each in due for file in (trust_file(each.trust), keystore_file(each.certificates))),
+        *(() if published is None else (*published.files, keystore_file(published.certificates))),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def changing_trusts(situation: Situation) -> tuple[str, ...]:
+    """What brokers trust that have not followed a change of authorities yet, in PEM; empty if there is no change."""
+    change = None if situation.record.migration is None else situation.record.migration.trust
+    return () if change is None else (change.before, together(change.before, change.after))
+
+
+def _loaded(situation: Situation) -> Iterator[str]:
+    """The files that running brokers report, as far as they can be asked."""
+    brokers = situation.observed.brokers
+    for broker in () if isinstance(brokers, Unknown) else brokers.value:
+        settings = {} if isinstance(broker.settings, Unknown) else broker.settings.value
+        for key, value in sorted(settings.items()):
+            if value and key.endswith(_LOCATIONS):
+                yield value.rpartition("/")[2]
 
 
 def serves_brokers(situation: Situation, material: Material, leaf: LeafSeen) -> bool:
