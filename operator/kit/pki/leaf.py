@@ -97,8 +97,9 @@ def _chain_faults(chain: Sequence[Certificate], now: datetime | None, place: Pla
     for each in chain:
         yield from use_faults(each, now, place)
         if now is not None and len(each.names) > NAMES_MAX:
-            words = f"has {len(each.names)} names in the certificate of {shown(each.subject)}, at most {NAMES_MAX} are"
-            yield fault(Problem.TOO_MANY, place, f"{words} read in what a listener serves: issue it with fewer")
+            words = f"has a certificate with {len(each.names)} names, of {shown(each.subject)}"
+            most = f"a listener may serve {NAMES_MAX}: issue it with fewer"
+            yield fault(Problem.TOO_MANY, place, f"{words}, and {most}")
         if each.weak_signature and each.subject != each.issuer:
             words = f"has a certificate that is signed with SHA-1 or MD5, of {shown(each.subject)}: issue it again"
             yield fault(Problem.WEAK_SIGNATURE, place, words)

@@ -301,5 +301,5 @@ def test_a_leaf_with_more_names_than_a_listener_may_serve() -> None:
     found = read(more)
     assert isinstance(found, Faults)
     assert problems(found) == {Problem.TOO_MANY}
-    assert f"has {NAMES_MAX + 1} names" in found.all[0].message
+    assert f"with {NAMES_MAX + 1} names" in found.all[0].message
     assert isinstance(read(more, ALWAYS), Leaf)
