@@ -39,7 +39,8 @@ EXPIRED = NotServed(failure=Failure.EXPIRED, why="it has expired")
 
 def ended(seen: Material, *made: Runtime, record: IdentityRecord = RECORD, **changes: Any) -> Situation:  # noqa: ANN401
     """No leader answers when every certificate has ended."""
-    look = replace(looked(record, seen, *made), **({"quorum": SILENT, "taken_at_s": LOOKED_S} | changes))
+    fields: dict[str, Any] = {"quorum": SILENT, "taken_at_s": LOOKED_S} | changes
+    look = replace(looked(record, seen, *made), **fields)
     return situation(wanted(), look, record, now_s=ENDED_S)
 
 
