@@ -42,6 +42,10 @@ class KafkaDenied(KafkaError):
     """
 
 
+class KafkaUnsecured(KafkaError):
+    """The operator lacks what a secured connection to the server needs. Nothing was sent, in plain text neither."""
+
+
 class KafkaRefused(KafkaError):
     """The server answered with an error code.
 

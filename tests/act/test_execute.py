@@ -1,6 +1,7 @@
 """The requests of every action: their preconditions, and the outcome that follows from an error."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import ModuleType
@@ -36,7 +37,7 @@ from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable, KafkaUnsecured
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
@@ -142,6 +143,7 @@ async def carried_out(
     wanted: Desired | None = None,
     age_s: float = 2.0,
     accepted: str = "",
+    access: Callable[[Endpoint], Endpoint] = lambda at: at,
 ) -> tuple[list[Call], tuple[Outcome, ...]]:
     """The writes of the actions, and their outcomes."""
     api = kube or RecordingKube()
@@ -156,6 +158,7 @@ async def carried_out(
         Settings(holder="operator-1", image_pull_policy="Never"),
     )
     context = Context(desired=wanted or desired(), record=record or running(), resource=RESOURCE, accepted=accepted)
+    context = replace(context, access=access)
     outcomes = await executor.execute(Plan(actions=todo, waits=(), verdicts=(), requeue_s=1.0), context)
     return api.writes(), outcomes
 
@@ -763,6 +766,18 @@ async def test_another_cluster_is_sent_nothing(action: Action) -> None:
     assert sent_to(controllers) == 0
     assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
     assert mentions(outcome.message, uuid(8), CLUSTER)
+
+
+async def test_what_cannot_be_secured_is_not_sent() -> None:
+    """Without what a secured connection needs, nothing is sent. This is no failure: the next look finds it."""
+
+    def unsecured(at: Endpoint) -> Endpoint:
+        raise KafkaUnsecured(f"not sent to {at}", fault=Fault.OURS, retry_safe=True, outcome_unknown=False)
+
+    controllers = of_cluster()
+    _, (outcome,) = await carried_out(RAISE, controllers=controllers, access=unsecured)
+    assert (controllers.asked, sent_to(controllers)) == ([], 0)
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
 
 
 @pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])

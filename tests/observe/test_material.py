@@ -10,6 +10,7 @@ from tests.model.values import IDS, NAME, NAMESPACE, NOW_S, at_rest, desired, pe
 from tests.observe.test_gather import StillClock, api_server, snapshot
 from tests.wire.answering import AnsweringControllers
 
+from kafka_quorum.errors import KafkaUnsecured
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import ReloadListener
 from kafka_quorum.model.certified import holders
@@ -18,6 +19,7 @@ from kafka_quorum.model.material import BROKERS, OPERATOR, Material, controller
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Secured
+from kafka_quorum.observe.access import NO_LEAF
 from kafka_quorum.observe.material import EVERY_S, SOON_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
@@ -122,15 +124,38 @@ async def test_controllers_are_reached_by_the_operators_own_leaf() -> None:
 
 
 async def test_an_endpoint_of_a_plan_gets_the_key_when_it_is_used() -> None:
-    """A plan's endpoint has no key; it is reached by the pod that has its address, and any other one stays as it is."""
+    """A plan's endpoint has no key; it is reached by the pod that has its address, and no other one is reached."""
     reads = MaterialReads(with_secrets(), MovingClock(), AnsweringControllers())
     taken = await a_look()
     await reads.look(KEY, taken, wanted())
     reach = reads.access(KEY, replace(at_rest(recorded()), revisions=taken.revisions, pods=taken.pods))
     plain = Endpoint(node_id=IDS[1], host="10.0.0.2", port=9093)
     assert isinstance(reach(plain).security, Secured)
-    strange = replace(plain, host="10.9.9.9")
-    assert reach(strange) == strange
+    with pytest.raises(KafkaUnsecured, match="no pod with this address"):
+        reach(replace(plain, host="10.9.9.9"))
+
+
+async def test_an_act_uses_tls_as_the_look_does() -> None:
+    """If the revision of a controller is gone, an act is secured as the look was: by the listener of the spec."""
+    reads = MaterialReads(with_secrets(), MovingClock(), AnsweringControllers())
+    taken = replace(await a_look(), revisions=())
+    await reads.look(KEY, taken, wanted())
+    reach = reads.access(KEY, replace(at_rest(recorded()), revisions=(), pods=taken.pods))
+    plain = Endpoint(node_id=IDS[1], host="10.0.0.2", port=9093)
+    assert isinstance(reach(plain).security, Secured)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["revision", "no revision"])
+async def test_an_act_without_the_operators_leaf_is_not_sent(known: bool) -> None:  # noqa: FBT001 - one of two
+    """What an encrypted listener needs is missing: an act is refused, and never sent in plain text."""
+    kube, taken = with_secrets(), await a_look()
+    del kube.objects["secrets", "alpha-operator-tls"]
+    reads = MaterialReads(kube, MovingClock(), AnsweringControllers())
+    taken = taken if known else replace(taken, revisions=())
+    await reads.look(KEY, taken, wanted())
+    reach = reads.access(KEY, replace(at_rest(recorded()), revisions=taken.revisions, pods=taken.pods))
+    with pytest.raises(KafkaUnsecured, match=NO_LEAF):
+        reach(Endpoint(node_id=IDS[1], host="10.0.0.2", port=9093))
 
 
 async def test_without_its_leaf_the_operator_reaches_nobody() -> None:

@@ -12,7 +12,7 @@ from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.act.scram import ScramUsers
 from kafka_quorum.act.secrets import Secrets
-from kafka_quorum.errors import KafkaError, ZooKeeperChanged, ZooKeeperUnusable
+from kafka_quorum.errors import KafkaError, KafkaUnsecured, ZooKeeperChanged, ZooKeeperUnusable
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
@@ -86,7 +86,7 @@ class Executor:
             raise NotActing("Did not change anything: the lease has lapsed, and this operator has to acquire it again")
         try:
             await self._dispatch(action, context)
-        except (KubeHeld, StaleLook, ZooKeeperChanged) as error:
+        except (KubeHeld, StaleLook, KafkaUnsecured, ZooKeeperChanged) as error:
             return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
         except (KubeConflict, KubeNotFound) as error:
             text = f"{reason} was not done, because the object was changed or removed. Looking again ({error})"

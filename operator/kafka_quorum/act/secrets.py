@@ -26,6 +26,7 @@ from kafka_quorum.resources.secrets import (
     leaf_from,
     leaf_object,
     sentence,
+    source_of,
 )
 from kafka_quorum.resources.users import SOURCE_KEYS, broker_lines, given, new_passwords, users_from, users_object
 from kit.errors import KubeConflict, KubeNotFound, KubeRefused
@@ -168,10 +169,10 @@ class Secrets:
         if before is None:
             raise _changed(action.name)
         try:
-            _, leaf = leaf_from(before, desired, action.holder)
+            seen, leaf = leaf_from(before, desired, action.holder)
         except Malformed as error:
             raise _refused(str(error)) from None
-        if leaf.certificate.fingerprint != action.source_sha256:
+        if seen.digest != action.source_sha256:
             raise _changed(action.name)
         return leaf
 
@@ -206,7 +207,7 @@ class Secrets:
         leaf = read_leaf(files, Expected(now=self.now(), names=action.dns_names))
         if not isinstance(leaf, Leaf):
             raise _refused(sentence(leaf))
-        if leaf.certificate.fingerprint != action.source_sha256:
+        if source_of(action.source, leaf).digest != action.source_sha256:
             raise _changed(action.source)
         return leaf
 

@@ -101,7 +101,7 @@ def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due
         return ends_s if due >= seen.generation else min(ends_s, seen.before_ends_s)
     made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
     shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)
-    return seen.certificate.not_after_s if shows_it else seen.before_ends_s
+    return seen.ends_s if shows_it else seen.before_ends_s
 
 
 def _has_pod(observed: Observed, node_id: NodeID) -> bool:
@@ -305,4 +305,4 @@ def client_ends(observed: Observed, record: IdentityRecord) -> Iterator[tuple[No
                 continue
             leaf = seen.value
             shows_new = made.runtime.certificates >= leaf.generation
-            yield node.node_id, leaf.certificate.not_after_s if shows_new else leaf.before_ends_s
+            yield node.node_id, leaf.ends_s if shows_new else leaf.before_ends_s

@@ -4,6 +4,7 @@ These are the shapes that `wire.handshake` produces. A handshake proves what an 
 certificate the running process has loaded, and which authorities it trusts now.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ class Certificate:
     `sha256` is the digest of its DER, in lower-case hexadecimal digits without colons, and `serial` the number in the
     same form. `subject` and `issuer` are as Java writes a principal (RFC 2253, the most specific part first). Both
     times are whole seconds of Unix time. `dns_names` are the names of its extension; a common name does not count.
+    `other_names` are those of other kinds, with their kinds (`IP:10.0.0.1`); a handshake does not show them.
     """
 
     sha256: str
@@ -26,6 +28,12 @@ class Certificate:
     not_before_s: int
     not_after_s: int
     dns_names: tuple[str, ...]
+    other_names: tuple[str, ...] = ()
+
+
+def chain_digest(sha256s: Sequence[str]) -> str:
+    """The digest of a chain, by those of its certificates; of one without issuers it is that of its certificate."""
+    return sha256s[0] if len(sha256s) == 1 else hashlib.sha256(",".join(sha256s).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +55,11 @@ class Served:
     def leaf(self) -> Certificate:
         """The server's own certificate."""
         return self.chain[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of everything that was sent: a renewed intermediate authority is another chain."""
+        return chain_digest([each.sha256 for each in self.chain])
 
 
 class Failure(StrEnum):
@@ -95,13 +108,13 @@ def of_all_threads(found: Sequence[Handshake]) -> Handshake:
     """What some handshakes in turn prove together; there must be one at least.
 
     Each network thread of a listener loads its certificate and its trust by itself. So a failure of one is a failure,
-    the oldest leaf that is served counts, and a client is accepted if every thread accepts it.
+    the oldest chain that is served counts, and a client is accepted if every thread accepts it.
     """
     for each in found:
         if isinstance(each, NotServed):
             return each
     served = [each for each in found if isinstance(each, Served)]
-    oldest = min(served, key=lambda each: (each.leaf.not_before_s, each.leaf.not_after_s))
+    oldest = min(served, key=lambda each: [(one.not_before_s, one.not_after_s) for one in each.chain])
     return Served(
         chain=oldest.chain,
         accepted=all(each.accepted for each in served),

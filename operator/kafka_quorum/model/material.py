@@ -130,6 +130,22 @@ class LeafSeen:
     """Where the leaf comes from."""
     composed_s: int = 0
     """When a leaf of another issuer was put into this Secret (Unix seconds); 0 for the operator's own leafs."""
+    chain_sha256: str = ""
+    """The digest of its chain; empty if the chain is the certificate alone."""
+    between: tuple[Certificate, ...] = ()
+    """The intermediate authorities of its chain below the first one that is trusted."""
+    anchors: frozenset[str] = frozenset()
+    """The digests of those trusted: one, or several with the same key. Empty: `authority` alone."""
+
+    @property
+    def digest(self) -> str:
+        """What differs if the certificate, or an authority in its chain, is another one."""
+        return self.chain_sha256 or self.certificate.sha256
+
+    @property
+    def ends_s(self) -> int:
+        """When nobody accepts it any more: at its own end, or at that of an intermediate authority."""
+        return min(each.not_after_s for each in (self.certificate, *self.between))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +168,12 @@ class Source:
     certificate: Certificate
     authority: str
     authorities: frozenset[str]
+    chain_sha256: str = ""
+
+    @property
+    def digest(self) -> str:
+        """As in `LeafSeen`."""
+        return self.chain_sha256 or self.certificate.sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

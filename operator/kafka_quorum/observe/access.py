@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafka_quorum.errors import KafkaUnsecured
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener, Protocol
 from kafka_quorum.model.ids import Member, NodeID
@@ -12,6 +13,7 @@ from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured, Security, Tls
 from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
+from kit.errors import Fault
 from kit.pki.leaf import Leaf
 
 NO_USERS: Final = "the users of the controllers' listener are not made yet"
@@ -63,11 +65,26 @@ class Access:
         return names.host_name(self.namespace, Member(self.quorum, node_id))
 
     def of(self, at: Endpoint, pods: tuple[Pod, ...], revisions: tuple[Revision, ...]) -> Endpoint:
-        """The same endpoint of a plan, which has no keys, as it is reached: by the pod that has this address."""
+        """The same endpoint of a plan, which has no keys, as it is reached: by the pod that has this address.
+
+        It is reached as the look reached it, and never in plain text because something is missing (`KafkaUnsecured`).
+        """
         pod = next((each for each in pods if (each.node_id, each.ip) == (at.node_id, at.host)), None)
-        made = next((each for each in revisions if pod is not None and each.name == pod.revision), None)
-        if pod is None or made is None:
+        if pod is None:
+            if self.listener.protocol.encrypted:
+                raise _unsecured(at, "the look has no pod with this address")
             return at
-        listener = next((each for each in made.runtime.listeners if each.port == at.port), made.runtime.listener)
+        made = next((each.runtime for each in revisions if each.name == pod.revision), None)
+        if made is None:
+            listener = self.listener
+        else:
+            listener = next((each for each in made.listeners if each.port == at.port), made.listener)
         found = self.endpoint(pod, listener)
-        return found.value if isinstance(found, Known) else at
+        if isinstance(found, Unknown):
+            raise _unsecured(at, found.reason)
+        return found.value
+
+
+def _unsecured(at: Endpoint, why: str) -> KafkaUnsecured:
+    text = f"not sent to controller {at}: {why}. Looking again"
+    return KafkaUnsecured(text, fault=Fault.OURS, retry_safe=True, outcome_unknown=False)

@@ -31,6 +31,7 @@ from kit.pki.bundle import Bundle, read_trust
 from kit.pki.faults import Place
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.names import NoPrincipal
+from kit.pki.trial import why_refused
 
 WHERE: Final = "spec.security.controllers.issuer"
 _LEAF_KEYS: Final = ("tls.crt", "tls.key")
@@ -56,10 +57,11 @@ class Before:
     """What the certificates in use have, which those that follow must keep. Empty while none is in use."""
 
     subjects: Mapping[Holder, str]
-    dns_names: Mapping[Holder, frozenset[str]]
+    names: Mapping[Holder, frozenset[str]]
+    """Of every kind: Kafka compares all of them when a listener loads another certificate."""
 
 
-NOTHING: Final = Before(subjects={}, dns_names={})
+NOTHING: Final = Before(subjects={}, names={})
 
 
 def before(leafs: Iterator[tuple[Holder, LeafSeen]]) -> Before:
@@ -67,7 +69,7 @@ def before(leafs: Iterator[tuple[Holder, LeafSeen]]) -> Before:
     known = [(holder, leaf.certificate) for holder, leaf in leafs]
     return Before(
         subjects={holder: one.subject for holder, one in known},
-        dns_names={holder: frozenset(f"DNS:{name}" for name in one.dns_names) for holder, one in known},
+        names={holder: frozenset((*map("DNS:{}".format, one.dns_names), *one.other_names)) for holder, one in known},
     )
 
 
@@ -244,7 +246,20 @@ def _judged(texts: _Texts, looked: _Looked, listed: tuple[Holder, ...], name: st
         trust = looked.desired.trust.issuer.trust_secret
         words = f"is of an authority that ca.crt of Secret {trust} does not have: put that authority there first"
         return _Refused(f"tls.crt of Secret {name} {words}")
+    if words := _why_not_in_tls(leaf, looked.known, listed[0].role):
+        way = "issue it by authorities that allow it (path length, name constraints, usages, critical extensions)"
+        return _Refused(f"tls.crt of Secret {name} is refused in a TLS handshake by OpenSSL ({words}): {way}")
     return source, leaf
+
+
+def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], role: str) -> str:
+    """Why nobody accepts the leaf in a handshake; empty if a known bundle makes it acceptable."""
+    server, words = role == Role.CONTROLLERS.value, ""
+    for trusted in dict.fromkeys(each for each in known if each.trusts(leaf.chain)):
+        words = why_refused(leaf, trusted, server=server, client=True)
+        if not words:
+            return ""
+    return words
 
 
 def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
@@ -256,7 +271,7 @@ def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
     controllers = role == Role.CONTROLLERS.value
     asked = desired.trust.issuer.kind is IssuerKind.CERT_MANAGER
     used = next((looked.before.subjects[one] for one in listed if one in looked.before.subjects), None)
-    kept = (looked.before.dns_names.get(one, frozenset()) for one in listed if controllers)
+    kept = (looked.before.names.get(one, frozenset()) for one in listed if controllers)
     return Expected(
         now=looked.now,
         server=controllers,

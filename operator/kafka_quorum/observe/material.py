@@ -343,8 +343,8 @@ def _encrypted(made: Revision) -> Iterable[ControllerListener]:
 
 
 def _as_stored(material: Material, shown: Shown) -> bool:
-    """Whether a listener served the certificate that its Secret has."""
+    """Whether a listener served the chain that its Secret has."""
     seen, found = material.leaf(controller(shown.node_id)), shown.handshake
     if not isinstance(seen, Known) or seen.value is None or not isinstance(found, Served):
         return False
-    return found.leaf.sha256 == seen.value.certificate.sha256
+    return found.digest == seen.value.digest

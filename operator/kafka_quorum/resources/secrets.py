@@ -12,7 +12,7 @@ from typing import Final
 
 from kafka_quorum.kind import POOLS
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.handshakes import Certificate
+from kafka_quorum.model.handshakes import Certificate, chain_digest
 from kafka_quorum.model.material import OPERATOR, AuthoritySeen, Holder, LeafSeen, OwnAuthorities, Role, Source
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, keystore_file, trust_file
 from kafka_quorum.model.trust import IssuerKind
@@ -37,6 +37,7 @@ _GENERATION: Final = "generation"
 _BEFORE_ENDS: Final = "before-ends"
 _ISSUER: Final = "issuer"
 _COMPOSED: Final = "composed"
+_DNS: Final = "DNS:"
 SASL_KEY: Final = "sasl.properties"
 """In the brokers' Secret: the lines with which a broker logs in."""
 _LISTENERS: Final = "listeners"
@@ -134,9 +135,13 @@ def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) ->
     leaf = read_leaf(files, Expected(now=None))
     if not isinstance(leaf, Leaf):
         raise Malformed(sentence(leaf))
+    between, anchors = anchored(leaf, *trusted)
     seen = LeafSeen(
         certificate=certificate_seen(leaf.certificate),
         authority=signed_by(leaf, *trusted),
+        chain_sha256=_chain_sha256(leaf),
+        between=tuple(map(certificate_seen, between)),
+        anchors=anchors,
         generation=_number(texts, _GENERATION),
         before_ends_s=_number(texts, _BEFORE_ENDS),
         files=frozenset(texts),
@@ -226,7 +231,8 @@ def certificate_seen(found: Read) -> Certificate:
         issuer=found.issuer,
         not_before_s=int(found.not_before.timestamp()),
         not_after_s=int(found.not_after.timestamp()),
-        dns_names=tuple(sorted(name.removeprefix("DNS:") for name in found.names if name.startswith("DNS:"))),
+        dns_names=tuple(sorted(name.removeprefix(_DNS) for name in found.names if name.startswith(_DNS))),
+        other_names=tuple(sorted(name for name in found.names if not name.startswith(_DNS))),
     )
 
 
@@ -244,6 +250,24 @@ def signed_by(leaf: Leaf, *trusted: Bundle) -> str:
     return next(signers(leaf, *trusted), "")
 
 
+def anchored(leaf: Leaf, *trusted: Bundle) -> tuple[tuple[Read, ...], frozenset[str]]:
+    """The intermediate authorities of a chain that are needed, and the digests of the trusted ones that follow them.
+
+    The first bundle that signed the chain counts. OpenSSL and Java prefer authorities that they trust to those that are
+    sent: what a chain has above them, such as a root, does no harm when it ends.
+    """
+    for known in trusted:
+        for place, each in enumerate(leaf.chain):
+            found = frozenset(one.fingerprint for one in known.authorities if each.issued_by(one))
+            if found:
+                return leaf.chain[1 : place + 1], found
+    return tuple(each for each in leaf.chain[1:] if each.subject != each.issuer), frozenset()
+
+
+def _chain_sha256(leaf: Leaf) -> str:
+    return chain_digest([each.fingerprint for each in leaf.chain]) if len(leaf.chain) > 1 else ""
+
+
 def source_of(secret: str, leaf: Leaf, *trusted: Bundle) -> Source:
     """A leaf of another issuer, without its key."""
     found = tuple(signers(leaf, *trusted))
@@ -252,6 +276,7 @@ def source_of(secret: str, leaf: Leaf, *trusted: Bundle) -> Source:
         certificate=certificate_seen(leaf.certificate),
         authority=found[0] if found else "",
         authorities=frozenset(found),
+        chain_sha256=_chain_sha256(leaf),
     )
 
 

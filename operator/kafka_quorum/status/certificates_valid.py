@@ -3,7 +3,7 @@
 Only quorums with TLS have it. A certificate that the operator renews is no reason for a warning before it has ended.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,11 +12,13 @@ from kafka_quorum.model.certified import client_ends, holders, needs_certificate
 from kafka_quorum.model.handshakes import Failure, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import Material
+from kafka_quorum.model.material import Holder, LeafSeen, Material
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
+from kit.pki.certificate import Certificate
 from kit.stamps import second
+from kit.text import NAME_MAX_CHARS, clean
 
 TYPE: Final = "CertificatesValid"
 _AUTHORITY: Final = "the authority"
@@ -49,8 +51,9 @@ def certificates(done: Pass, old: Json) -> Json:
     ends = tuple(_all_ends(done, record, material))
     end_s, what = min((end_s, what) for what, end_s in ends)
     shown: Json = {"validUntil": _day(end_s), "endsFirst": what}
-    if authority_s := [end_s for what, end_s in ends if what == _AUTHORITY]:
-        shown["authorityValidUntil"] = _day(authority_s[0])
+    authority = None if _changing(record) else _authority(done, record, tuple(material.known_leafs()))
+    if authority is not None:
+        shown["authorityValidUntil"] = _day(authority[1])
     return {"certificates": shown}
 
 
@@ -118,17 +121,48 @@ def _ends(done: Pass, record: IdentityRecord, material: Material, by_s: float) -
 
 
 def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
-    """The ends of leafs in Secrets, of those that running controllers show as clients, and of trusted authorities."""
-    for holder, leaf in material.known_leafs():
+    """The ends of leafs in Secrets, of those that running controllers show as clients, and of their authorities."""
+    leafs = tuple(material.known_leafs())
+    for holder, leaf in leafs:
         yield str(holder), leaf.certificate.not_after_s
+    for each in {one.sha256: one for _, leaf in leafs for one in leaf.between}.values():
+        yield f"the intermediate authority {clean(each.subject, max_chars=NAME_MAX_CHARS)}", each.not_after_s
     for node_id, end_s in client_ends(done.observed, record):
         yield f"controller {node_id} as a client", end_s
+    if (authority := _authority(done, record, leafs)) is not None:
+        yield authority
+
+
+def _authority(
+    done: Pass, record: IdentityRecord, leafs: Sequence[tuple[Holder, LeafSeen]]
+) -> tuple[str, float] | None:
+    """The first end of an authority that servers trust and that a leaf needs; of the last one if no leaf is known.
+
+    One that nothing needs is not told, nor is it while it is replaced. If several have signed the same leaf, as before
+    and after a renewal with the same key, the last one counts.
+    """
     applied = done.observed.revision(record.applied_revision)
     trusted = () if applied is None else bundle_of(applied.runtime.trust).authorities
-    ends_s = [each.not_after.timestamp() for each in trusted]
-    changing = record.migration is not None and record.migration.trust is not None
-    if ends_s and not changing:
-        yield _AUTHORITY, max(ends_s)
+    signed = ([each for each in trusted if each.fingerprint in _anchors(leaf)] for _, leaf in leafs)
+    needed = [max(each, key=_end) for each in signed if each]
+    changing = _changing(record)
+    if not needed:
+        return (_AUTHORITY, max(map(_end, trusted)).timestamp()) if trusted and not changing else None
+    first = min(needed, key=_end)
+    name = clean(first.subject, max_chars=NAME_MAX_CHARS)
+    return f"{_AUTHORITY} {name}" if changing or len(trusted) > 1 else _AUTHORITY, _end(first).timestamp()
+
+
+def _anchors(leaf: LeafSeen) -> frozenset[str]:
+    return leaf.anchors or frozenset({leaf.authority})
+
+
+def _changing(record: IdentityRecord) -> bool:
+    return record.migration is not None and record.migration.trust is not None
+
+
+def _end(authority: Certificate) -> datetime:
+    return authority.not_after
 
 
 def _day(end_s: float) -> str:

@@ -142,7 +142,7 @@ def certificate(
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(map(x509.DNSName, names)), critical=False)
     for each in extensions:
-        builder = builder.add_extension(each, critical=False)
+        builder = builder.add_extension(each, critical=isinstance(each, x509.UnrecognizedExtension))
     signed = builder.sign(key if by is None else by.key, hashes.SHA256())
     return Made(crt=signed, key=key)
 

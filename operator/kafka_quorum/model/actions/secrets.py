@@ -53,8 +53,8 @@ class WithdrawAuthority:
 class ComposeLeaf:
     """Write the Secret of a holder with a new leaf; over exactly the one that was read, or a new one.
 
-    `authority` is the digest of the authority that signs it. With a `source` the leaf is that of this Secret, if it is
-    still the certificate `source_sha256`; with its own name as the source, the leaf stays and other files change.
+    `authority` is the digest of the authority that signs it. With a `source` the leaf is that of this Secret, if its
+    chain still has the digest `source_sha256`; with its own name as the source, the leaf stays and other files change.
     `trust` is the bundle beside it, in PEM. `before_ends_s` is as in `LeafSeen`.
     `listeners` are those for which the brokers' Secret has a user. `also` is an earlier generation whose file has the
     same leaf: the one that the contract names, if this Secret lacks it; 0 for none. `keeps` are names of files that

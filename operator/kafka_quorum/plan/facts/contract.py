@@ -82,7 +82,7 @@ def _certificate_ends(
     if isinstance(seen, Known) and (leaf := seen.value) is not None:
         if leaf.before_ends_s and leaf.generation > 1:
             known.setdefault(leaf.generation - 1, leaf.before_ends_s)
-        known[leaf.generation] = leaf.certificate.not_after_s
+        known[leaf.generation] = leaf.ends_s
     return tuple(sorted(known.items()))[-_ENDS_MAX:]
 
 

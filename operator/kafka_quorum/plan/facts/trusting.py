@@ -39,7 +39,7 @@ def has_ended(situation: Situation, pod: Pod) -> bool:
     if material is None or made is None or made.runtime.certificates >= situation.runtime.certificates:
         return False
     seen = material.leaf(controller(pod.node_id))
-    if not isinstance(seen, Known) or seen.value is None or seen.value.certificate.not_after_s <= situation.now_s:
+    if not isinstance(seen, Known) or seen.value is None or seen.value.ends_s <= situation.now_s:
         return False
     served = any(
         isinstance(shown.handshake, NotServed) and shown.handshake.failure is Failure.EXPIRED
@@ -54,10 +54,11 @@ def _client_has_ended(pod: Pod, leaf: LeafSeen, generation: int, now_s: float) -
     """Whether the leaf that this container loaded at its start has ended. Unless that is certain, it has not.
 
     It is the one before the Secret's, if the container is older than that; and its life began before the container's.
+    One of another issuer is as old as its copy: with a renewed intermediate authority it is the same certificate.
     """
     started_s = seconds_of(pod.container.started_at) if isinstance(pod.container, Running) else 0.0
     if not started_s or not leaf.before_ends_s or now_s < leaf.before_ends_s:
         return False
     made_s = leaf.certificate.not_before_s + SKEW.total_seconds()
-    is_before = started_s < made_s and leaf.generation == generation + 1
+    is_before = started_s < max(made_s, leaf.composed_s) and leaf.generation == generation + 1
     return is_before or now_s >= started_s + leaf.certificate.not_after_s - made_s

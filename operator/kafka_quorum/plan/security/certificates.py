@@ -382,12 +382,12 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
 
 
 def _reloads(situation: Situation, material: Material) -> Iterator[Part]:
-    """Listeners that serve another leaf than their Secret has: asked again in each look that shows it."""
+    """Listeners that serve another chain than their Secret has: asked again in each look that shows it."""
     for shown in material.shown:
         leaf, handshake = material.leaf(controller(shown.node_id)), shown.handshake
         if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None or not isinstance(handshake, Served):
             continue
-        if handshake.leaf.sha256 == leaf.value.certificate.sha256:
+        if handshake.digest == leaf.value.digest:
             continue
         pods = [pod for pod in situation.observed.serving(shown.node_id) if pod.instance == shown.instance]
         made = situation.observed.revision(pods[0].revision) if pods else None
@@ -405,7 +405,7 @@ def _reloads(situation: Situation, material: Material) -> Iterator[Part]:
             leader=leader,
             node_id=shown.node_id,
             listener=shown.listener,
-            sha256=leaf.value.certificate.sha256,
+            sha256=leaf.value.digest,
             message=text,
             permit=verdict,
         )

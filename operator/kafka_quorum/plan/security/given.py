@@ -111,9 +111,11 @@ def _given_generation(situation: Situation, material: Material, ready: dict[Hold
             return present + 1, f"that of {holder} is lost"
     for holder, leaf in material.known_leafs():
         source = ready.get(holder)
-        if source is None or leaf.generation != present or leaf.certificate.sha256 == source.certificate.sha256:
+        if source is None or leaf.generation != present or leaf.digest == source.digest:
             continue
-        return present + 1, f"Secret {source.secret} has another certificate"
+        same = leaf.certificate.sha256 == source.certificate.sha256
+        what = "other intermediate authorities" if same else "another certificate"
+        return present + 1, f"Secret {source.secret} has {what}"
     return present, "the others are renewed"
 
 
@@ -129,9 +131,9 @@ def _copied(
     """Write the Secret of this holder with the leaf of its source, or with its own one again."""
     desired, name = situation.desired, holder.secret(situation.desired.name)
     if source is not None:
-        secret, sha256, authority = source.secret, source.certificate.sha256, _authority(situation, source)
+        secret, sha256, authority = source.secret, source.digest, _authority(situation, source)
     elif before is not None:
-        secret, sha256, authority = name, before.certificate.sha256, before.authority
+        secret, sha256, authority = name, before.digest, before.authority
     else:
         return Part()
     verdict = may_show_leaf(situation, holder, authority, why)
