@@ -10,7 +10,11 @@ def test_a_result_is_worked_out_once() -> None:
     kept, worked = Kept[str, int](most=2), list[str]()
 
     def work(key: str) -> int:
-        return kept.of(key, lambda: worked.append(key) or len(worked))
+        def once() -> int:
+            worked.append(key)
+            return len(worked)
+
+        return kept.of(key, once)
 
     assert [work(key) for key in ("a", "a", "b", "a")] == [1, 1, 2, 1]
     assert [work(key) for key in ("c", "a", "b")] == [3, 1, 4], "b was not used for the longest time"
