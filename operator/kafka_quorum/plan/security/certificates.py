@@ -32,7 +32,6 @@ from kafka_quorum.model.material import (
     LeafSeen,
     Material,
     OwnAuthorities,
-    Role,
     controller,
 )
 from kafka_quorum.model.names import keystore_file
@@ -45,6 +44,7 @@ from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
+from kafka_quorum.plan.security.lost import locked_out, must_sign
 from kafka_quorum.plan.security.shared import (
     changing_trusts,
     is_of_brokers,
@@ -219,7 +219,7 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
         text = "Waiting to sign certificates with the new authority: the controllers do not trust it yet"
         yield waits(text, Severity.PROGRESS)
         if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
-            yield waits(_locked_out(situation.desired.name), Severity.HELD)
+            yield waits(locked_out(situation.desired.name), Severity.HELD)
     wanted, why = _generation(situation, material)
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
@@ -233,12 +233,6 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
             yield _composed(situation, material, holder, wanted, seen.value, why)
         elif is_of_brokers(holder) and (other := _why_other(situation, material, holder, seen.value)):
             yield _composed(situation, material, holder, wanted, seen.value, other)
-
-
-def _locked_out(quorum: str) -> str:
-    ca, own = names.authority_name(quorum), OPERATOR.secret(quorum)
-    why = f"Secret {own} is lost, and so is the authority that the controllers trust"
-    return f"Did not make another certificate for the operator: {why}. Restore Secret {ca} from a backup"
 
 
 def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:
@@ -264,29 +258,7 @@ def _signer(situation: Situation, material: Material) -> str:
     change = None if situation.record.migration is None else situation.record.migration.trust
     before = situation.runtime.trust if change is None else change.before
     known = not before or situation.record.overlay.signed_by_new or has_authority(before, found.sha256)
-    return found.sha256 if known or _must_sign(situation, material, found.sha256) else ""
-
-
-def _must_sign(situation: Situation, material: Material, sha256: str) -> bool:
-    """Whether an authority signs before every broker trusts it, because nobody can sign with the earlier one.
-
-    Its key is lost, and the certificates end before a roll could follow, or have ended. Every controller accepts it.
-    """
-    change = None if situation.record.migration is None else situation.record.migration.trust
-    if change is None or not has_authority(change.after, sha256):
-        return False
-    ends_s = [
-        leaf.certificate.not_after_s - situation.desired.trust.renew_before(_life_s(leaf)) / 2
-        for holder, leaf in material.known_leafs()
-        if holder.role == Role.CONTROLLERS.value and leaf.authority != sha256
-    ]
-    signed = any(leaf.authority == sha256 for holder, leaf in material.known_leafs() if holder.node_id >= 0)
-    late = signed or (bool(ends_s) and situation.now_s >= min(ends_s))
-    return late and may_show_leaf(situation, OPERATOR, sha256, "").allowed
-
-
-def _life_s(leaf: LeafSeen) -> int:
-    return leaf.certificate.not_after_s - leaf.certificate.not_before_s
+    return found.sha256 if known or must_sign(situation, material, found.sha256) else ""
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
