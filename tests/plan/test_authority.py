@@ -404,3 +404,14 @@ def test_no_act_of_the_change_cuts_trust() -> None:
                 if write.change is not RecordChange.OLD_DROPPED or one.authority != authority_seen(1).sha256:
                     assert one.authority in bundle_of(later).fingerprints
     assert authority(1) != authority(2)
+
+
+def test_no_leaf_of_the_earlier_authority_before_the_roll_that_drops_it() -> None:
+    """The Secret of the authority is restored from before the change, and no controller has moved yet."""
+    both = secured(trust=TRUSTED[LEAFS], certificates=2)
+    record = replace(at(DROP), applied_revision=revision(both).name)
+    restored = Known(value=OwnAuthorities(present=authority_seen(1), version="7"))
+    now = situation(wanted(trust=AGAIN), looked(record, replace(seen_at(LEAFS, record), own=restored), both), record)
+    part = certificates(now)
+    assert not [one for one in part.actions if isinstance(one, ComposeLeaf)]
+    assert any("the next revision" in verdict.reason for verdict in part.verdicts)

@@ -45,7 +45,7 @@ from kafka_quorum.resources.secrets import certificate_seen
 RECORD = recorded()
 SECOND = controller(IDS[1])
 OLD, NEW = authority_seen(1).pem, authority_seen(2).pem
-BOTH, LEAFS, _ = (stage.name for stage in AUTHORITY.stages)
+BOTH, LEAFS, DROP = (stage.name for stage in AUTHORITY.stages)
 LATER_S = NOW_S + 60
 
 
@@ -328,3 +328,16 @@ def test_new_leafs_are_copied_in_their_stage() -> None:
     at = at_stage(LEAFS)
     assert [row[1:] for row in made(certificates(at))] == [(2, given_name(holder)) for holder in holders(RECORD)]
     assert not may_drop_old(at).allowed
+
+
+def test_the_earlier_certificates_are_refused_when_the_next_revision_drops_their_authority() -> None:
+    """A person puts the earlier Secrets back, and no controller has moved yet. Before that stage they are copied."""
+    for stage, copies in ((LEAFS, True), (DROP, False)):
+        at = stands(stage, NEW, controllers=source(SECOND), operator=source(OPERATOR), brokers=source(BROKERS))
+        seen = at.observed.material
+        assert seen is not None
+        files = frozenset({"tls.crt", "tls.key", "ca.crt", trust_file(together(OLD, NEW)), trust_file(NEW)})
+        leafs = tuple((one, Known(value=copied(one, 2, generation=2, files=files))) for one in holders(RECORD))
+        look = replace(at.observed, material=replace(seen, leafs=leafs))
+        part = certificates(situation(of_others(), look, at.record, now_s=NOW_S))
+        assert bool(made(part)) is copies
