@@ -240,3 +240,25 @@ def test_a_third_listener_leads_back_first() -> None:
     third = ControllerListener(name="THIRD", port=9293)
     write = moved(look_at(BROKERS), asks(third))
     assert write.change is RecordChange.RETURN_TO_LISTENER
+
+
+def test_back_from_a_new_listener_that_does_not_work() -> None:
+    """The first controller that prefers the new listener lags. All have both, so the way back is open."""
+    before, preferring = revision(MADE[BROKERS], 1), revision(MADE[PREFER], 2)
+    plain = recorded(PREFER)
+    nodes = tuple(replace(one, revision=preferring.name) if one.node_id == 3001 else one for one in plain.nodes)
+    record = replace(plain, nodes=nodes, applied_revision=before.name)
+    names = (preferring.name if one.node_id == 3001 else before.name for one in nodes)
+    pods = tuple(pod(record, one, revision=name) for one, name in zip(nodes, names, strict=True))
+    look = look_at(PREFER)
+    assert isinstance(look.quorum, Known)
+    quorum = look.quorum.value
+    caught_up = frozenset(key for key in quorum.caught_up if key.node_id != 3001)
+    lagging = Known(value=replace(quorum, caught_up=caught_up))
+    look = replace(look, record=record, revisions=(before, preferring), pods=pods, quorum=lagging)
+    assert may_return(situation(asks(OLD), look, record), CHANGE, 2).allowed
+    unknown = replace(look, revisions=(before,))
+    refused(may_return(situation(asks(OLD), unknown, record), CHANGE, 2), 3001)
+    alone = revision(MADE[ONLY], 2)
+    without = replace(look, revisions=(before, alone), pods=(replace(pods[0], revision=alone.name), *pods[1:]))
+    refused(may_return(situation(asks(OLD), without, record), CHANGE, 2), 3000)
