@@ -33,7 +33,14 @@ from tests.model.values import (
     with_pod,
 )
 
-from kafka_quorum.model.actions import ComposeLeaf, MakeAuthority, MakeUsers, PromoteAuthority, ReloadListener
+from kafka_quorum.model.actions import (
+    ComposeLeaf,
+    CreateRevision,
+    MakeAuthority,
+    MakeUsers,
+    PromoteAuthority,
+    ReloadListener,
+)
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.known import Known, Unknown
@@ -42,9 +49,11 @@ from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.plan.brokers.contract import contract
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.releases.revisions import revisions
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
 from kit.stamps import second
@@ -388,3 +397,49 @@ def test_lost_users_are_told() -> None:
     part = certificates(replace(now, desired=spec))
     assert not any(isinstance(one, MakeUsers) for one in part.actions)
     assert [wait.reason for wait in part.waits if "alpha-users" in wait.message] == [HELD]
+
+
+def lost_revisions(of: int, **changes: Any) -> Situation:  # noqa: ANN401 - fields of a look
+    """The revisions are gone, and the Secret of the authority has the first, second, … one."""
+    seen = with_own(material(RECORD), present=authority_seen(of))
+    return situation(wanted(), replace(looked(RECORD, seen), revisions=(), **changes), RECORD, now_s=NOW_S)
+
+
+def test_a_controller_of_an_unknown_revision_trusts_nothing() -> None:
+    """While its revision is gone, no leaf is given, and no listener loads one. The sentence names the pod."""
+    now = lost_revisions(1)
+    verdict = may_show_leaf(now, OPERATOR, authority_seen().sha256, "why")
+    assert not verdict.allowed
+    assert now.observed.pods[0].name in verdict.reason
+    assert not may_reload(now, served(IDS[0]), leaf_seen(SECOND), secured()).allowed
+    stopped = lost_revisions(1, pods=())
+    assert may_show_leaf(stopped, OPERATOR, authority_seen().sha256, "why").allowed
+
+
+def test_lost_revisions_take_no_other_trust() -> None:
+    """The authority of every leaf is trusted again; another one waits, and is published to no broker."""
+    assert lost_revisions(1).runtime.trust == authority_seen(1).pem
+    assert [type(one) for one in revisions(lost_revisions(1)).actions] == [CreateRevision]
+    now = lost_revisions(2)
+    assert not now.runtime.trust
+    part = revisions(now)
+    assert part.exclusive is None
+    assert not part.actions
+    assert [wait.reason for wait in part.waits] == ["RevisionLost"]
+    assert contract(now) == Part()
+
+
+def test_lost_revisions_and_an_unread_leaf() -> None:
+    """While one leaf is not known, neither is what the controllers trust."""
+    seen = material(RECORD)
+    unread = tuple((one, Unknown(reason="?") if one == SECOND else each) for one, each in seen.leafs)
+    assert not lost_revisions(1, material=replace(seen, leafs=unread)).runtime.trust
+    assert lost_revisions(1, material=with_leaf(seen, SECOND, None)).runtime.trust
+    assert not lost_revisions(1, material=None).runtime.trust
+
+
+def test_lost_revisions_without_any_pod() -> None:
+    """When no controller runs, the present authority signs every certificate again: the way out that is named."""
+    made = [one for one in certificates(lost_revisions(2, pods=())).actions if isinstance(one, ComposeLeaf)]
+    assert {one.authority for one in made} == {authority_seen(2).sha256}
+    assert len(made) == len(material(RECORD).leafs)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.beside import keeper
-from kafka_quorum.model.certified import why_no_trust
+from kafka_quorum.model.certified import why_no_trust, why_trust_unknown
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.names import inputs_hash
@@ -31,6 +31,8 @@ def revisions(situation: Situation) -> Part:
     """
     if situation.repair_only:
         return moved(situation)
+    if why := why_trust_unknown(situation.runtime, situation.observed, situation.record):
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="RevisionLost", message=why),))
     if why := why_no_trust(situation.runtime):
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
     record = situation.record
