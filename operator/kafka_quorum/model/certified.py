@@ -222,8 +222,8 @@ def why_trust_unknown(runtime: Runtime, observed: Observed, record: IdentityReco
         return ""
     way_out = "or delete the pods of all controllers at once: then they start with the present authority"
     return (
-        f"Waiting for ControllerRevision {record.applied_revision}, which is gone: it is not known what the controllers "
-        f"trust. Restore it, or the Secret with their authority, from a backup, {way_out}"
+        f"Waiting for ControllerRevision {record.applied_revision}, which is gone: it is not known what the "
+        f"controllers trust. Restore it, or the Secret with their authority, from a backup, {way_out}"
     )
 
 

@@ -31,10 +31,8 @@ def revisions(situation: Situation) -> Part:
     """
     if situation.repair_only:
         return moved(situation)
-    if why := why_trust_unknown(situation.runtime, situation.observed, situation.record):
-        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="RevisionLost", message=why),))
-    if why := why_no_trust(situation.runtime):
-        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
+    if (held := _without_trust(situation)) is not None:
+        return held
     record = situation.record
     if record.applied_revision == situation.target and _follows(situation) and not format_pending(situation):
         return Part()
@@ -43,6 +41,15 @@ def revisions(situation: Situation) -> Part:
     if record.phase is BootstrapPhase.FORMATTING:
         return _correct_format(situation)
     return _correct_pods(situation)
+
+
+def _without_trust(situation: Situation) -> Part | None:
+    """The wait for what every controller trusts; None if that is known, or not needed."""
+    if why := why_trust_unknown(situation.runtime, situation.observed, situation.record):
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="RevisionLost", message=why),))
+    if why := why_no_trust(situation.runtime):
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
+    return None
 
 
 def unsupported(situation: Situation) -> Part:
