@@ -381,9 +381,8 @@ def test_new_leafs_are_copied_in_their_stage() -> None:
 
 def test_the_earlier_certificates_are_refused_when_the_next_revision_drops_their_authority() -> None:
     """A person puts the earlier Secrets back, and no controller has moved yet. Before that stage they are copied."""
-    old = {"controllers": source(SECOND), "operator": source(OPERATOR), "brokers": source(BROKERS)}
     for stage, copies in ((LEAFS, True), (DROP, False)):
-        at = stands(stage, NEW, **old)
+        at = stands(stage, NEW, controllers=source(SECOND), operator=source(OPERATOR), brokers=source(BROKERS))
         seen = at.observed.material
         assert seen is not None
         files = frozenset({"tls.crt", "tls.key", "ca.crt", trust_file(together(OLD, NEW)), trust_file(NEW)})

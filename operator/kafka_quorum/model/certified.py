@@ -235,7 +235,37 @@ def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None,
     wanted = None if observed.material is None else observed.material.wanted_trust
     if not isinstance(wanted, Known):
         return present
+    if _is_gone(observed, record) and not _trusts_leafs(observed, record, wanted.value):
+        return ""
     return together(present, wanted.value) if present and not have_ended(present, now_s) else wanted.value
+
+
+def _is_gone(observed: Observed, record: IdentityRecord) -> bool:
+    """Whether the quorum has started from a revision that does not exist any more."""
+    started = record.phase is BootstrapPhase.STARTED and record.applied_revision is not None
+    return started and observed.revision(record.applied_revision) is None
+
+
+def _trusts_leafs(observed: Observed, record: IdentityRecord, trust: str) -> bool:
+    """Whether `trust` has the authority of each leaf. Every server trusts these: no leaf is stored before that."""
+    material = observed.material
+    if material is None:
+        return False
+    seen = [material.leaf(controller(node_id)) for node_id in record.node_ids]
+    has_one = any(isinstance(one, Known) and one.value is not None for one in seen)
+    known = all(isinstance(one, Known) for one in seen)
+    return has_one and known and all(has_authority(trust, leaf.authority) for _, leaf in material.known_leafs())
+
+
+def why_trust_unknown(runtime: Runtime, observed: Observed, record: IdentityRecord) -> str:
+    """Why nothing is made from this runtime: what the controllers trust is not known. Empty if it is."""
+    if not runtime.encrypted or runtime.trust or not _is_gone(observed, record):
+        return ""
+    way_out = "or delete the pods of all controllers at once: then they start with the present authority"
+    return (
+        f"Waiting for ControllerRevision {record.applied_revision}, which is gone: it is not known what the "
+        f"controllers trust. Restore it, or the Secret with their authority, from a backup, {way_out}"
+    )
 
 
 def why_no_trust(runtime: Runtime) -> str:

@@ -179,6 +179,12 @@ CERTIFICATE_MUTANTS: Final = (
         ("may_drop_old", "bool(unproven)", "False"),
     ),
     mutant(
+        "leafs-that-the-next-revision-does-not-trust",
+        "live",
+        ("authority-restored-before-the-roll",),
+        ("trusting_runtimes", "coming.encrypted and coming.trust", "False"),
+    ),
+    mutant(
         "a-change-of-authorities-ends-too-early",
         "7, migration",
         ("authority-changed",),

@@ -6,6 +6,7 @@ Pools format and run their brokers from it, and owners of other brokers read it.
 from typing import Final
 
 from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.certified import why_trust_unknown
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import BROKERS
@@ -25,6 +26,8 @@ def contract(situation: Situation) -> Part:
     stored = situation.observed.contract
     if isinstance(stored, Unknown):
         return Part(waits=_unread(stored.reason))
+    if why_trust_unknown(situation.runtime, situation.observed, situation.record):
+        return Part()  # `revisions` says so; brokers keep what they trust
     present = None if stored.value is None else stored.value.contract
     may_go_down = may_run_image(situation, situation.runtime.release).allowed
     least = _least_revision(situation, present)

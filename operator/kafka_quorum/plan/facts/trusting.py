@@ -17,8 +17,11 @@ SHOWN_S: Final = 30.0
 
 
 def trusting_runtimes(situation: Situation) -> Iterator[tuple[str, Runtime]]:
-    """What each controller is made from, now and next, if that is encrypted; with its name for a sentence."""
-    observed = situation.observed
+    """What each controller is made from, now and next, if that is encrypted; with its name for a sentence.
+
+    The revision that a roll leads to counts before any controller has moved to it.
+    """
+    observed, coming = situation.observed, situation.runtime
     for pod in observed.pods:
         made = observed.revision(pod.revision)
         if pod.role is PodRole.KAFKA and made is not None and made.runtime.encrypted:
@@ -27,6 +30,8 @@ def trusting_runtimes(situation: Situation) -> Iterator[tuple[str, Runtime]]:
         next_ = situation.revision_of(node)
         if next_ is not None and next_.runtime.encrypted:
             yield f"controller {node.node_id}", next_.runtime
+    if coming.encrypted and coming.trust:
+        yield "the next revision", coming
 
 
 def has_ended(situation: Situation, pod: Pod) -> bool:

@@ -19,9 +19,10 @@ def may_show_leaf(situation: Situation, holder: Holder, authority: str, why: str
     A process may load it at any moment: when its container restarts. Brokers are asked by the gates of a migration.
     """
     first = f"Did not give {holder} another certificate"
-    blind = _blind(situation, authority)
+    blind, unknown = _blind(situation, authority), _unknown(situation)
     return unless(
         (
+            (bool(unknown), f"{first}: {unknown}"),
             (not authority, f"{first}: no known authority has signed it"),
             (bool(blind), f"{first}: {blind} does not trust its authority yet"),
         ),
@@ -70,12 +71,13 @@ def may_end_authority(situation: Situation, trust: str) -> Answer:
 def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runtime) -> Answer:
     """Rule 13: a listener loads a leaf whose authority every server trusts. Kafka keeps the present one otherwise."""
     first = f"Did not let controller {shown.node_id} load its certificate again"
-    blind = _blind(situation, leaf.authority)
+    blind, unknown = _blind(situation, leaf.authority), _unknown(situation)
     led = isinstance(situation.observed.quorum, Known)
     return unless(
         (
             (not led, f"{first}: the quorum has no leader, and Kafka stores the request in the metadata log"),
             (not runtime.encrypted, f"{first}: its listener has no certificate"),
+            (bool(unknown), f"{first}: {unknown}"),
             (bool(blind), f"{first}: {blind} does not trust its authority yet"),
         ),
         "its Secret has a renewed one",
@@ -105,6 +107,15 @@ def _blind(situation: Situation, authority: str) -> str:
         if have_ended(one.trust, now_s) or accept_nobody(observed, record, one.trust, now_s)
     }
     return ", ".join(dict.fromkeys(name for name in found if name not in ended))
+
+
+def _unknown(situation: Situation) -> str:
+    """Which controllers run from a revision that is gone, so that it is not known what they trust; with the way out."""
+    observed = situation.observed
+    running = [pod for pod in observed.pods if pod.role is PodRole.KAFKA and pod.running]
+    found = ", ".join(pod.name for pod in running if observed.revision(pod.revision) is None)
+    way_out = "Restore the ControllerRevision from a backup, or restart these controllers"
+    return f"it is not known what pod {found} trusts. {way_out}" if found else ""
 
 
 def _by(trust: str, authority: str) -> bool:

@@ -96,7 +96,8 @@ def may_return(situation: Situation, change: ListenerChange, index: int) -> Answ
     """Rule 7: one stage back. Each way back leads to a stage in which everybody has what they use now.
 
     From the first stage the new listener is dropped, so no broker and no controller may use it. From the third one the
-    controllers use the earlier listener again, so every controller must have it.
+    controllers use the earlier listener again, so every controller must have it. None of them has to keep up: the new
+    listener may be what does not work.
     """
     first = "Waiting to go back to the earlier listener"
     if index == 0:
@@ -104,7 +105,8 @@ def may_return(situation: Situation, change: ListenerChange, index: int) -> Answ
     if index < _PREFER:
         return _when(first, _using_new(situation, change))
     if index == _PREFER:
-        return _when(first, (*_not_steady(situation), *_lacking(situation, (change.old, change.new))))
+        both = (change.old, change.new)
+        return _when(first, (*_without(situation, both), *_lacking(situation, both)))
     return yes("every server keeps a listener that it uses")
 
 
@@ -118,6 +120,16 @@ def _using_new(situation: Situation, change: ListenerChange) -> tuple[str, ...]:
     made += [(node.node_id, situation.revision_of(node)) for node in situation.record.nodes]
     using = sorted({str(node_id) for node_id, each in made if each is None or each.runtime.preferred == change.new})
     return (f"controllers {', '.join(using)} reach the others by {change.new.name}",) if using else ()
+
+
+def _without(situation: Situation, wanted: tuple[ControllerListener, ...]) -> tuple[str, ...]:
+    """Which controllers are not known to have all these listeners, now and next."""
+    observed = situation.observed
+    made = [(pod.node_id, observed.revision(pod.revision)) for pod in observed.pods if pod.role is PodRole.KAFKA]
+    made += [(node.node_id, situation.revision_of(node)) for node in situation.record.nodes]
+    lacking = {str(node_id) for node_id, each in made if each is None or not set(wanted) <= set(each.runtime.listeners)}
+    names = " and ".join(each.name for each in wanted)
+    return (f"controllers {', '.join(sorted(lacking))} are not known to have {names}",) if lacking else ()
 
 
 def _when(first: str, wrong: tuple[str, ...]) -> Answer:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.beside import keeper
-from kafka_quorum.model.certified import why_no_trust, why_no_users
+from kafka_quorum.model.certified import why_no_trust, why_no_users, why_trust_unknown
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.migration import Keeper
 from kafka_quorum.model.names import inputs_hash
@@ -31,8 +31,8 @@ def revisions(situation: Situation) -> Part:
     """
     if situation.repair_only:
         return moved(situation)
-    if why := why_no_trust(situation.runtime) or _why_no_users(situation):
-        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
+    if (held := _without_trust(situation)) is not None:
+        return held
     record = situation.record
     if record.applied_revision == situation.target and _follows(situation) and not format_pending(situation):
         return Part()
@@ -41,6 +41,15 @@ def revisions(situation: Situation) -> Part:
     if record.phase is BootstrapPhase.FORMATTING:
         return _correct_format(situation)
     return _correct_pods(situation)
+
+
+def _without_trust(situation: Situation) -> Part | None:
+    """The wait for what every controller trusts; None if that is known, or not needed."""
+    if why := why_trust_unknown(situation.runtime, situation.observed, situation.record):
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="RevisionLost", message=why),))
+    if why := why_no_trust(situation.runtime) or _why_no_users(situation):
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Certificates", message=why),))
+    return None
 
 
 def unsupported(situation: Situation) -> Part:

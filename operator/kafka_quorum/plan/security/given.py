@@ -95,10 +95,14 @@ def _ready(situation: Situation, material: Material) -> Iterator[tuple[Holder, S
 
 
 def _trusted(situation: Situation, source: Source) -> bool:
-    """Whether the authority of a source is one that servers trusted before a change, or that may sign by now."""
+    """Whether the authority of a source is one that servers trusted before a change, or that may sign by now.
+
+    Once the new one may sign, what the next revision trusts counts: it may lack the earlier one.
+    """
     change = None if situation.record.migration is None else situation.record.migration.trust
-    before = situation.runtime.trust if change is None else change.before
-    if not before or situation.record.overlay.signed_by_new:
+    signed_by_new = situation.record.overlay.signed_by_new
+    before = situation.runtime.trust if change is None or signed_by_new else change.before
+    if not before:
         return True
     return any(has_authority(before, sha256) for sha256 in source.authorities)
 

@@ -197,6 +197,26 @@ def _authority(name: str, *turns: tuple[str, When, Act]) -> Scenario:
     )
 
 
+def _restores_authority() -> tuple[Act, Act]:
+    """A person keeps the Secret of the authority, and puts it back later as it was."""
+    name, kept = f"{NAME}-ca", dict[str, str]()
+
+    def keep(world: World, _: Checker) -> None:
+        found = world.kube.view(SECRETS, NAMESPACE, name)
+        assert found is not None
+        kept.clear()
+        kept.update(found["data"])
+
+    def restore(world: World, _: Checker) -> None:
+        present = world.kube.view(SECRETS, NAMESPACE, name)
+        assert present is not None
+        data = {**dict.fromkeys(present["data"]), **kept}
+        world.kube.patch(SECRETS, NAMESPACE, name, {"data": data})
+
+    return keep, restore
+
+
+_KEEPS, _RESTORES = _restores_authority()
 _KILLED: Final = loses(Loss.SANDBOX, "leader")
 _STEPS: Final = tuple(stage.name for stage in AUTHORITY.stages)
 CHANGES_OF_TRUST: Final = (
@@ -271,5 +291,16 @@ CHANGES_OF_TRUST: Final = (
     ),
     _authority("authority-changed"),
     *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
+    Scenario(
+        name="authority-restored-before-the-roll",
+        spec=secured(leaf_s=36_000),
+        turns=(
+            turn("keeps the authority, and asks for another one", is_ready, both(_KEEPS, renews("1"))),
+            turn("restores it", at_stage(_STEPS[2]), _RESTORES),
+        ),
+        holds=has_ended,
+        bound=1500,
+        long=True,
+    ),
     _authority("authority-changed-without-a-leader", ("the leader is killed", at_stage(_STEPS[1]), _KILLED)),
 )
