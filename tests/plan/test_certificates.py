@@ -281,6 +281,17 @@ def past(now_s: float, *, generation: int = 2, started_s: float = NOW_S, ends_s:
     return situation(wanted(), look, RECORD, now_s=now_s)
 
 
+def test_a_client_with_an_ended_intermediate_authority_restarts_without_a_leader() -> None:
+    """Its certificate is the same, and began long ago: the time of the copy shows that its container is older."""
+    now = past(ENDS_S, started_s=RENEWED_S + 400)
+    assert not judge_restart(now).allowed
+    material_ = now.observed.material
+    assert material_ is not None
+    for holder, leaf in tuple(material_.known_leafs()):
+        material_ = with_leaf(material_, holder, replace(leaf, composed_s=int(RENEWED_S) + 500))
+    assert judge_restart(replace(now, observed=replace(now.observed, material=material_))).allowed
+
+
 def judge_restart(now: Situation) -> Verdict:
     """Whether 3001 may restart."""
     pod = next(iter(now.observed.serving(IDS[1])))
