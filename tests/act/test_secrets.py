@@ -36,11 +36,13 @@ from kafka_quorum.resources.secrets import (
     authorities_object,
     leaf_from,
     leaf_object,
+    source_of,
 )
 from kit.errors import KubeNotFound
 from kit.kube.protocol import Json, ResourceType
 from kit.kube.secrets import SECRETS
 from kit.pki.bundle import Bundle
+from kit.pki.leaf import Leaf
 
 SECOND = controller(IDS[1])
 NOW_S = SetClock(0.0).now().timestamp()
@@ -215,6 +217,18 @@ async def test_a_source_that_changed_is_not_copied() -> None:
     """Only the certificate that the plan has judged is copied; another one is looked at again."""
     calls, outcome = await copied(copy(source_sha256="ff"), given_secret())
     assert (calls, outcome.held) == ([], True)
+
+
+async def test_a_chain_that_changed_is_not_copied() -> None:
+    """The same certificate with another authority above it is not what the plan has judged."""
+    found = given_leaf(SECOND, 1, NOW_S)
+    chain = Leaf(chain=(*found.chain, authority().certificate), key=found.key)
+    body = given_secret()
+    body["data"]["tls.crt"] = base64.b64encode(chain.chain_pem.encode()).decode()
+    calls, outcome = await copied(copy(), body)
+    assert (calls, outcome.held) == ([], True)
+    calls, outcome = await copied(copy(source_sha256=source_of("", chain).digest), body)
+    assert (len(calls), outcome.done) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ async def looked(given: Leaf, used: Leaf = OLD, trust: str = "") -> tuple[Materi
         kube.put(SECRETS, leaf_secret(given_name(holder), given))
     for holder in holders(RECORD):
         kube.put(SECRETS, stored(leaf_object(of_others(), holder, used, bundle, 1, None, 0)))
-    made = replace(revision(replace(secured(), trust=bundle)), name=RECORD.applied_revision)
+    made = replace(revision(replace(secured(), trust=bundle)), name=RECORD.applied_revision or "")
     taken = replace(await the_look(RECORD), revisions=(made,))
     found, _ = await MaterialReads(kube, Today(), AnsweringControllers()).look(KEY, taken, of_others())
     assert found is not None
@@ -157,7 +157,7 @@ async def test_the_end_of_the_intermediate_authority_is_told() -> None:
     assert reason == "Ended"
     assert "CN=between" in message
     ends_s = int(between(2).crt.not_valid_after_utc.timestamp())
-    assert shown_until_s(seen, SECOND, leaf_of(material)) == ends_s
+    assert shown_until_s(seen, SECOND, leaf_of(material), 1) == ends_s
     found = dates(done(seen, of_others()), {})["certificates"]
     assert seconds_of(found["validUntil"]) == ends_s
 

@@ -320,6 +320,17 @@ def past(now_s: float, *, generation: int = 2, started_s: float = NOW_S, ends_s:
     return situation(wanted(), look, RECORD, now_s=now_s)
 
 
+def test_a_client_with_an_ended_intermediate_authority_restarts_without_a_leader() -> None:
+    """Its certificate is the same, and began long ago: the time of the copy shows that its container is older."""
+    now = past(ENDS_S, started_s=RENEWED_S + 400)
+    assert not judge_restart(now).allowed
+    material_ = now.observed.material
+    assert material_ is not None
+    for holder, leaf in tuple(material_.known_leafs()):
+        material_ = with_leaf(material_, holder, replace(leaf, composed_s=int(RENEWED_S) + 500))
+    assert judge_restart(replace(now, observed=replace(now.observed, material=material_))).allowed
+
+
 def judge_restart(now: Situation) -> Verdict:
     """Whether 3001 may restart."""
     pod = next(iter(now.observed.serving(IDS[1])))
@@ -469,9 +480,8 @@ def between(**changes: Any) -> Material:  # noqa: ANN401 - any field of the brok
     rows = ((holder, leaf_seen(holder, generation=2, before_ends_s=int(LATE_S))) for holder, _ in plain.leafs)
     seen = replace(plain, leafs=tuple((holder, Known(value=leaf)) for holder, leaf in rows))
     files = everything() | {keystore_file(1), keystore_file(2)}
-    return with_leaf(
-        seen, BROKERS, leaf_seen(BROKERS, **({"generation": 2, "before_ends_s": int(LATE_S), "files": files} | changes))
-    )
+    fields: dict[str, Any] = {"generation": 2, "before_ends_s": int(LATE_S), "files": files} | changes
+    return with_leaf(seen, BROKERS, leaf_seen(BROKERS, **fields))
 
 
 def for_brokers(part: Part) -> ComposeLeaf:

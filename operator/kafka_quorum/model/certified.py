@@ -97,7 +97,7 @@ def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due
     if seen is None:
         return 0
     if holder.role == BROKERS.role:
-        ends_s = seen.certificate.not_after_s
+        ends_s = seen.ends_s
         return ends_s if due >= seen.generation else min(ends_s, seen.before_ends_s)
     made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
     shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)

@@ -65,7 +65,7 @@ def _has_ended(observed: Observed, material: Material, node_id: NodeID, now_s: f
     if isinstance(seen, Unknown):
         return False
     if seen.value is not None:
-        return seen.value.certificate.not_after_s <= now_s
+        return seen.value.ends_s <= now_s
     ended = {
         shown.instance
         for shown in material.shown

@@ -32,7 +32,7 @@ def _leaf(situation: Situation, material: Material, node_id: NodeID, runtime: Ru
         way_out = "If no certificate is made for it, restore the Secret from a backup"
         return f"its next pod loads Secret {name}, which is missing. {way_out}"
     way_out = "If it is not renewed, restore the Secret from a backup"
-    if seen.value.certificate.not_after_s <= situation.now_s:
+    if seen.value.ends_s <= situation.now_s:
         return f"the certificate in Secret {name} has ended. {way_out}"
     if not has_authority(runtime.trust, seen.value.authority):
         return f"the next revision does not trust the authority of the certificate in Secret {name}. {way_out}"
