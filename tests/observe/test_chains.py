@@ -76,7 +76,7 @@ async def looked(given: Leaf, used: Leaf = OLD, trust: str = "") -> tuple[Materi
         kube.put(SECRETS, leaf_secret(given_name(holder), given))
     for holder in holders(RECORD):
         kube.put(SECRETS, stored(leaf_object(of_others(), holder, used, bundle, 1, None, 0)))
-    made = replace(revision(replace(secured(), trust=bundle)), name=RECORD.applied_revision)
+    made = replace(revision(replace(secured(), trust=bundle)), name=RECORD.applied_revision or "")
     taken = replace(await the_look(RECORD), revisions=(made,))
     found, _ = await MaterialReads(kube, Today(), AnsweringControllers()).look(KEY, taken, of_others())
     assert found is not None
