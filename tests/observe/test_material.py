@@ -150,6 +150,7 @@ async def test_an_act_without_the_operators_leaf_is_not_sent(known: bool) -> Non
     """What an encrypted listener needs is missing: an act is refused, and never sent in plain text."""
     kube, taken = with_secrets(), await a_look()
     del kube.objects["secrets", "alpha-operator-tls"]
+    del kube.objects["secrets", "alpha-brokers-tls"]
     reads = MaterialReads(kube, MovingClock(), AnsweringControllers())
     taken = taken if known else replace(taken, revisions=())
     await reads.look(KEY, taken, wanted())

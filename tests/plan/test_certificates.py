@@ -264,7 +264,7 @@ def test_an_authority_that_is_needed_does_not_end() -> None:
     refused(may_end_authority(judged(), trust), "3000", "3001", "3002")
     new = secured(trust=trust)
     record = recorded(new)
-    look = looked(record, material(record), new)
+    look = looked(record, with_own(material(record), present=authority_seen(2)), new)
     refused(may_end_authority(situation(wanted(), look, record), trust), "3001")
     refused(may_end_authority(situation(wanted(), replace(look, material=None), record), trust))
     strange = with_pod(look, 3002, revision="alpha-x")

@@ -110,6 +110,7 @@ def test_acts_on_the_quorum_and_on_what_holds_its_data_take_a_permit() -> None:
         "DeleteClaim",
         "DeletePod",
         "GiveBackNodes",
+        "MakeUsers",
         "MintIdentity",
         "PromoteAuthority",
         "ReloadListener",

@@ -100,7 +100,7 @@ from kafka_quorum.plan.guards.rule7_zookeeper import (
 )
 from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint, may_mint_beside
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_end_change, may_trust_new, may_turn_trust
-from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
 from kafka_quorum.plan.guards.rule13_users import may_change_user
 
 Asked: TypeAlias = Callable[[], Verdict]
@@ -653,6 +653,7 @@ def test_every_guard_is_listed() -> None:
     said += (
         may_show_leaf(secured, OPERATOR, "", ""),
         may_end_authority(secured, ""),
+        may_give_users(secured, None, ""),
         may_reload(secured, certificates.served(3001), certificates.leaf_seen(controller(IDS[1])), runtime()),
         may_change_user(secured, ScramSeen(given=unread, recorded=unread), "ada"),
         *(gate(secured) for gate in (may_trust_new, may_drop_old, may_end_change, may_turn_trust)),

@@ -23,6 +23,7 @@ from kafka_quorum.observe.judging import judged
 from kafka_quorum.observe.requested import Asked, filled
 from kafka_quorum.observe.unread import unread
 from kafka_quorum.resources.secrets import sentence, source_of
+from kafka_quorum.wire.trial import why_refused
 from kit.errors import KubeError
 from kit.kube.protocol import KubeApi
 from kit.kube.secrets import Use, read_secret
@@ -31,7 +32,6 @@ from kit.pki.bundle import Bundle, read_trust
 from kit.pki.faults import Place
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.names import NoPrincipal
-from kit.pki.trial import why_refused
 
 WHERE: Final = "spec.security.controllers.issuer"
 _LEAF_KEYS: Final = ("tls.crt", "tls.key")

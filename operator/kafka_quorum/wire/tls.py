@@ -1,12 +1,14 @@
 """TLS as a client, of PEM that a Secret has: trust, an own certificate, and what OpenSSL says when it fails."""
 
+import os
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kafka_quorum.model.handshakes import Failure
 from kit.parsing import Malformed
 from kit.pki import client
-from kit.pki.trial import in_memory
 from kit.text import NAME_MAX_CHARS, clean
 
 _UNVERIFIED: Final = {
@@ -90,6 +92,15 @@ def failure_of(error: ssl.SSLError) -> Failure:
     if reason not in _REASONS and "ALERT" in reason and any(word in reason for word in _OF_OURS):
         return Failure.CLIENT_REFUSED
     return _REASONS.get(reason, Failure.OTHER)
+
+
+@contextmanager
+def in_memory(text: str) -> Iterator[str]:
+    """The path of a file that is on no disk, and that no other process inherits: Python loads PEM from files alone."""
+    with open(os.memfd_create("tls"), "w") as file:  # noqa: PTH123 - a descriptor
+        file.write(text)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _no_password() -> str:

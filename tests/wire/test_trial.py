@@ -9,9 +9,9 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from tests.kit.pki.made import CLIENT, EXPECTED, NOW, SERVER, TRUST, Made, certificate, files, intermediate, leaf, root
 
+from kafka_quorum.wire.trial import why_refused
 from kit.pki.bundle import Bundle, read_trust
 from kit.pki.leaf import Expected, Leaf, read_leaf
-from kit.pki.trial import why_refused
 
 _UNKNOWN: Final = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), b"\x05\x00")
 _ELSEWHERE: Final = x509.NameConstraints([x509.DNSName("example.org")], None)

@@ -4,12 +4,11 @@ It finds what the other checks do not read: path lengths, name constraints, crit
 of authorities. Ends are not judged here, because the time is an argument elsewhere.
 """
 
-import os
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
+from kafka_quorum.wire.tls import in_memory
 from kit.pki.bundle import Bundle
 from kit.pki.leaf import Leaf
 from kit.text import clean
@@ -40,15 +39,6 @@ def why_refused(leaf: Leaf, trusted: Bundle, *, server: bool, client: bool) -> s
     except OSError:  # no descriptor is left
         return ""
     return ""
-
-
-@contextmanager
-def in_memory(text: str) -> Iterator[str]:
-    """The path of a file that is on no disk, and that no other process inherits: Python loads PEM from files alone."""
-    with open(os.memfd_create("tls"), "w") as file:  # noqa: PTH123 - a descriptor
-        file.write(text)
-        file.flush()
-        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _client(path: str, trusted: Bundle, *, judges: bool) -> ssl.SSLContext:
