@@ -134,11 +134,11 @@ def test_until_when_a_client_shows_a_leaf() -> None:
     """A controller made for the Secret's generation shows that leaf; an older or unknown one shows one before it."""
     first, second = leaf_seen(THIRD), leaf_seen(THIRD, generation=2, before_ends_s=17)
     look = looked(RECORD, material(RECORD))
-    assert shown_until_s(look, THIRD, first) == first.certificate.not_after_s
-    assert shown_until_s(look, THIRD, second) == 17
-    assert shown_until_s(with_pod(look, 3002, revision="alpha-x"), THIRD, first) == 0
-    assert shown_until_s(without_pod(look, 3002), THIRD, second) == second.certificate.not_after_s
-    assert shown_until_s(look, THIRD, None) == 0
+    assert shown_until_s(look, THIRD, first, 1) == first.certificate.not_after_s
+    assert shown_until_s(look, THIRD, second, 1) == 17
+    assert shown_until_s(with_pod(look, 3002, revision="alpha-x"), THIRD, first, 1) == 0
+    assert shown_until_s(without_pod(look, 3002), THIRD, second, 1) == second.certificate.not_after_s
+    assert shown_until_s(look, THIRD, None, 1) == 0
 
 
 def test_what_a_started_quorum_trusts_stays() -> None:

@@ -68,6 +68,13 @@ def dns_names(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()) 
     return (host, f"{host}.{_DOMAIN}") if desired.trust.issuer.own else (host,)
 
 
+def given_hosts(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()) -> tuple[str, ...]:
+    """The hosts that a certificate of another issuer must cover."""
+    if holder.pool:
+        return next((each.hosts for each in pools if each.name == holder.pool), ())
+    return dns_names(desired, holder)
+
+
 def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
     """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
 
@@ -85,13 +92,17 @@ def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iter
             yield controller(node.node_id)
 
 
-def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None) -> int:
+def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due: int) -> int:
     """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
 
     A controller that was not restarted since the last renewal shows an even earlier leaf than the one that is replaced.
+    So do brokers until their contract names that one: `due` is the generation that it names.
     """
     if seen is None:
         return 0
+    if holder.role == BROKERS.role:
+        ends_s = seen.certificate.not_after_s
+        return ends_s if due >= seen.generation else min(ends_s, seen.before_ends_s)
     made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
     shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)
     return seen.certificate.not_after_s if shows_it else seen.before_ends_s
@@ -168,7 +179,7 @@ def _subjects(desired: Desired, observed: Observed) -> frozenset[str] | None:
     material = observed.material
     if desired.trust.issuer.own and (material is None or not material.other_issuer):
         return frozenset(subject(desired, role.value).principal for role in Role)
-    leafs = () if material is None else tuple(material.known_leafs())
+    leafs = () if material is None else tuple(row for row in material.known_leafs() if not row[0].pool)
     roles = {holder.role for holder, _ in leafs}
     if roles != {role.value for role in Role}:
         return None

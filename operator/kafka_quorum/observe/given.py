@@ -7,31 +7,30 @@ cert-manager fills must prove that it was filled for a Certificate of this quoru
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from kafka_quorum.model import names
-from kafka_quorum.model.certified import dns_names, holders, subject
+from kafka_quorum.model.certified import given_hosts, subject
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, RequestSeen, Role, Source
 from kafka_quorum.model.observed import Revision, revision_named
+from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.observe.requested import Asked, filled
 from kafka_quorum.observe.unread import unread
-from kafka_quorum.resources.secrets import sentence, source_of
+from kafka_quorum.resources.secrets import ISSUER_WHERE, sentence, source_of, use_of
 from kit.errors import KubeError
 from kit.kube.protocol import KubeApi
-from kit.kube.secrets import Use, read_secret
+from kit.kube.secrets import read_secret
 from kit.parsing import Malformed
 from kit.pki.bundle import Bundle, read_trust
 from kit.pki.faults import Place
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.names import NoPrincipal
 
-WHERE: Final = "spec.security.controllers.issuer"
 _LEAF_KEYS: Final = ("tls.crt", "tls.key")
 _TRUST_KEYS: Final = ("ca.crt",)
 
@@ -79,14 +78,18 @@ def is_in_use(revisions: tuple[Revision, ...], record: IdentityRecord) -> bool:
 
 
 def other_issuer(material: Material, desired: Desired) -> str:
-    """Why no certificate is replaced: those in use are of another kind of issuer. Empty if they are not."""
+    """Why no certificate is replaced: those in use are of another kind of issuer. Empty if they are not.
+
+    Those of pools do not count: one that nobody has replaced since then keeps no other from its renewal.
+    """
     wanted = desired.trust.issuer.kind
-    used = sorted({leaf.issuer.value for _, leaf in material.known_leafs() if leaf.issuer is not wanted})
+    leafs = (leaf for holder, leaf in material.known_leafs() if not holder.pool)
+    used = sorted({leaf.issuer.value for leaf in leafs if leaf.issuer is not wanted})
     if not used:
         return ""
     return (
-        f"{WHERE}.type cannot change while certificates of {', '.join(used)} are in use: give it this type again, or "
-        "move to a listener with PLAINTEXT first"
+        f"{ISSUER_WHERE}.type cannot change while certificates of {', '.join(used)} are in use: give it this type "
+        "again, or move to a listener with PLAINTEXT first"
     )
 
 
@@ -109,12 +112,17 @@ class _Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
-    """What one round of requests is judged by. `known` are the authorities that servers trust, now and next."""
+    """What one round of requests is judged by. `known` are the authorities that servers trust, now and next.
+
+    `brokers` is the subject of all brokers, with which those of a pool replicate; None while it is not known.
+    """
 
     desired: Desired
     before: Before
     known: tuple[Bundle, ...]
+    pools: tuple[PoolSeen, ...]
     now: datetime
+    brokers: str | None = None
 
 
 async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[Knowable[str], str]:
@@ -132,38 +140,57 @@ async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[K
 
 
 async def read_leafs(
-    kube: KubeApi, desired: Desired, record: IdentityRecord, in_use: Before, known: tuple[Bundle, ...], now: datetime
+    kube: KubeApi,
+    desired: Desired,
+    listed: tuple[Holder, ...],
+    in_use: Before,
+    known: tuple[Bundle, ...],
+    pools: tuple[PoolSeen, ...],
+    now: datetime,
 ) -> Given:
     """The leafs of the issuer's Secrets, judged. The bundle is read before, because it is part of `known`."""
-    looked = _Looked(desired=desired, before=in_use, known=known, now=now)
+    looked = _Looked(desired=desired, before=in_use, known=known, pools=pools, now=now)
     if desired.trust.issuer.kind is IssuerKind.CERT_MANAGER:
-        return await _requested(kube, looked, holders(record))
-    served: dict[str, list[Holder]] = {}
-    for holder in holders(record):
-        served.setdefault(_secret(desired, holder), []).append(holder)
-    texts = await asyncio.gather(*(_texts(kube, desired, name, _LEAF_KEYS) for name in served))
-    found = {
-        holder: _judged(answer, looked, _of_role(listed, holder.role), name)
-        for (name, listed), answer in zip(served.items(), texts, strict=True)
-        for holder in listed
-    }
+        return await _requested(kube, looked, listed)
+    served: dict[tuple[str, str], list[Holder]] = {}  # the Secret of a pool allows the pool
+    for holder in listed:
+        if name := _secret(looked, holder):
+            served.setdefault((name, holder.pool), []).append(holder)
+    texts = await asyncio.gather(
+        *(_texts(kube, desired, name, _LEAF_KEYS, own[0]) for (name, _), own in served.items())
+    )
+    found: dict[Holder, tuple[Source, Leaf] | Unknown | _Refused] = {}
+    for ((name, _), own), answer in zip(served.items(), texts, strict=True):  # pools come after the brokers
+        for holder in own:
+            found[holder] = _judged(answer, looked, _of_role(own, holder.role), name)
+            if holder == BROKERS:
+                looked = replace(looked, brokers=_subject_of(found[holder], in_use))
     return _given(found)
+
+
+def _subject_of(brokers: tuple[Source, Leaf] | Unknown | _Refused, in_use: Before) -> str | None:
+    """The subject of all brokers: that in use, or the one that will be."""
+    given = brokers[0].certificate.subject if isinstance(brokers, tuple) else None
+    return in_use.subjects.get(BROKERS, given)
 
 
 async def _requested(kube: KubeApi, looked: _Looked, listed: tuple[Holder, ...]) -> Given:
     """The same with cert-manager, which has a Secret for each holder."""
-    asked = await asyncio.gather(*(filled(kube, looked.desired, holder) for holder in listed))
-    found = {
-        holder: _judged(_filled(one), looked, (holder,), holder.request(looked.desired.name))
-        for holder, one in zip(listed, asked, strict=True)
-    }
-    given = _given(found)
+    asked = await asyncio.gather(*(filled(kube, looked.desired, holder, looked.pools) for holder in listed))
     rows = list(zip(listed, asked, strict=True))
+    found: dict[Holder, tuple[Source, Leaf] | Unknown | _Refused] = {}
+    late: set[Holder] = set()
+    for holder, one in rows:
+        answer = _judged(_filled(one), looked, (holder,), holder.request(looked.desired.name))
+        if holder.pool and isinstance(answer, _Refused) and one.issuing is not None:  # it was asked for other names
+            answer, late = one.issuing, {*late, holder}
+        found[holder] = answer
+    given = _given(found)
     return Given(
         sources=given.sources,
         refused=given.refused,
         operator=given.operator,
-        pending=frozenset(holder for holder, one in rows if one.pending),
+        pending=frozenset(holder for holder, one in rows if one.pending) | late,
         requests=tuple((holder, one.request) for holder, one in rows),
     )
 
@@ -184,9 +211,11 @@ def _given(found: Mapping[Holder, tuple[Source, Leaf] | Unknown | _Refused]) -> 
     )
 
 
-def _secret(desired: Desired, holder: Holder) -> str:
-    """Which Secret has the leaf of this holder."""
-    issuer = desired.trust.issuer
+def _secret(looked: _Looked, holder: Holder) -> str:
+    """Which Secret has the leaf of this holder; empty if the spec of a pool names none, which the pool refuses."""
+    issuer = looked.desired.trust.issuer
+    if holder.pool:
+        return next((one.secret for one in looked.pools if one.name == holder.pool), "")
     if holder == OPERATOR:
         return issuer.operator_secret
     return issuer.brokers_secret if holder == BROKERS else issuer.controllers_secret
@@ -203,12 +232,11 @@ def _known(answer: tuple[Source, Leaf] | Unknown | _Refused) -> Knowable[Source]
 
 
 async def _texts(
-    kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...]
+    kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...], holder: Holder = BROKERS
 ) -> dict[str, str] | Unknown | _Refused:
     """The texts of a Secret; Unknown if it could not be read."""
-    use = Use(reader=names.reader(desired.name), where=WHERE, annotation=names.USED_BY)
     try:
-        return await read_secret(kube, desired.namespace, name, use, keys)
+        return await read_secret(kube, desired.namespace, name, use_of(desired, holder), keys)
     except Malformed as error:
         return _Refused(str(error))
     except KubeError as error:
@@ -221,6 +249,8 @@ def _judged(
     """The leaf in these texts for all of these holders, of one role; or the sentence why it is not used."""
     if not isinstance(texts, dict):
         return texts
+    if listed[0].pool and looked.desired.trust.issuer.kind is IssuerKind.SECRET and looked.brokers is None:
+        return Unknown(reason=f"Secret {name} is compared with that of all brokers, which cannot be used yet")
     files = LeafFiles(owner=f"Secret {name}", tls_crt=texts.get("tls.crt", ""), tls_key=texts.get("tls.key", ""))
     leaf = read_leaf(files, _expected(looked, listed))
     if not isinstance(leaf, Leaf):
@@ -238,20 +268,22 @@ def _judged(
 
 
 def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
-    """What a leaf of these holders must be good for. Brokers and the operator are clients only.
+    """What a leaf of these holders must be good for. The operator, and brokers without a pool, are clients only.
 
-    Of cert-manager the operator asks for a subject: another one is not what was asked for.
+    Of cert-manager the operator asks for a subject: another one is not what was asked for. Brokers of pools have the
+    subject of all brokers, which is a super user.
     """
     desired, role = looked.desired, listed[0].role
     controllers = role == Role.CONTROLLERS.value
     asked = desired.trust.issuer.kind is IssuerKind.CERT_MANAGER
     used = next((looked.before.subjects[one] for one in listed if one in looked.before.subjects), None)
+    used = looked.brokers if listed[0].pool else used
     kept = (looked.before.dns_names.get(one, frozenset()) for one in listed if controllers)
     return Expected(
         now=looked.now,
-        server=controllers,
+        server=controllers or bool(listed[0].pool),
         client=True,
-        names=tuple(name for one in listed for name in dns_names(desired, one)),
+        names=tuple(name for one in listed for name in given_hosts(desired, one, looked.pools)),
         subject=subject(desired, role).principal if asked else used,
         earlier_names=frozenset().union(*kept),
     )

@@ -43,7 +43,16 @@ from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_reload, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
-from kafka_quorum.plan.security.shared import is_of_brokers, logins, sasl, serves_brokers, trust_of, wait, waits
+from kafka_quorum.plan.security.shared import (
+    is_of_brokers,
+    lacks_named,
+    logins,
+    sasl,
+    serves_brokers,
+    trust_of,
+    wait,
+    waits,
+)
 
 
 def certificates(situation: Situation) -> Part:
@@ -270,7 +279,7 @@ def _composed(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=_also(situation, holder, generation, before, wanted),
         message=f"Secret {name} has certificate {generation} of {holder}: {why}",
         permit=verdict,
@@ -309,9 +318,7 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
     missing = set(dns_names(situation.desired, holder, material.known_pools)) - set(leaf.certificate.dns_names)
     if missing:
         return f"its brokers are reached as {min(missing)}, too"
-    named = situation.runtime.certificates
-    lacks = holder.pool and 0 < named < leaf.generation and keystore_file(named) not in leaf.files
-    if lacks or not serves_brokers(situation, material, leaf):
+    if (holder.pool and lacks_named(situation, leaf)) or not serves_brokers(situation, material, leaf):
         return "brokers need other files"
     return ""
 

@@ -2,21 +2,34 @@
 
 Each holder follows its own source. What cannot be used is no reason to stop the others: then a holder keeps its leaf,
 also in the next generation, and the status says what is wrong with the Secret of the issuer.
+
+A pool is one more holder, with one difference: if its leaf has ended, and nothing replaces it, it has none in the next
+generation. Then its brokers go on with what they loaded, and none restarts to show a leaf that nobody accepts.
 """
 
 from collections.abc import Iterator
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
-from kafka_quorum.model.certified import FIRST, dns_names, holders, lost, newest, shown_until_s
+from kafka_quorum.model.certified import FIRST, given_hosts, holders, lost, newest, shown_until_s
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material, Source
+from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
+from kafka_quorum.model.names import keystore_generation
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pools import uncovered
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.security.shared import logins, serves_brokers, trust_of, wait, waits
+from kafka_quorum.plan.security.shared import (
+    is_of_brokers,
+    lacks_named,
+    logins,
+    serves_brokers,
+    trust_of,
+    wait,
+    waits,
+)
 
 
 def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
@@ -27,7 +40,7 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
     yield from _wrong(situation, material)
     ready = dict(_ready(situation, material))
     wanted, why = _given_generation(situation, material, ready)
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):
             if seen.reason:
@@ -36,10 +49,16 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
         leaf, source = seen.value, ready.get(holder)
         if leaf is None and source is not None:
             yield _copied(situation, material, holder, max(wanted, FIRST), None, source, "it has none")
-        elif leaf is not None and leaf.generation < wanted:
+        elif leaf is None or (holder.pool and source is None and leaf.certificate.not_after_s <= situation.now_s):
+            continue
+        elif leaf.generation < wanted:
             yield _copied(situation, material, holder, wanted, leaf, source, why)
-        elif leaf is not None and holder == BROKERS and not serves_brokers(situation, material, leaf):
+        elif is_of_brokers(holder) and _needs_files(situation, material, leaf):
             yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
+
+
+def _needs_files(situation: Situation, material: Material, leaf: LeafSeen) -> bool:
+    return lacks_named(situation, leaf) or not serves_brokers(situation, material, leaf)
 
 
 def _requests(situation: Situation, material: Material) -> Iterator[Part]:
@@ -49,7 +68,8 @@ def _requests(situation: Situation, material: Material) -> Iterator[Part]:
             continue
         name, ref = holder.request(situation.desired.name), situation.desired.trust.issuer.ref
         message = f"Certificate {name} asks {ref.kind} {ref.name} for the certificate of {holder}"
-        yield Part(actions=(RequestLeaf(name=name, holder=holder, message=message),))
+        own = tuple(each for each in material.known_pools if each.name == holder.pool)
+        yield Part(actions=(RequestLeaf(name=name, holder=holder, pools=own, message=message),))
 
 
 def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
@@ -58,7 +78,7 @@ def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
     if isinstance(trust, Unknown) and trust.reason:
         yield waits(f"Did not look after the authorities that servers trust: {trust.reason}", Severity.HELD)
     found: dict[str, Holder] = {}
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         source = material.source(holder)
         if isinstance(source, Unknown):
             found.setdefault(source.reason, holder)
@@ -73,7 +93,7 @@ def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
 
 def _ready(situation: Situation, material: Material) -> Iterator[tuple[Holder, Source]]:
     """Sources whose authority every server trusts."""
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         source = material.source(holder)
         if not isinstance(source, Unknown) and _trusted(situation, source.value):
             yield holder, source.value
@@ -122,23 +142,41 @@ def _copied(
     verdict = may_show_leaf(situation, holder, authority, why)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=(wait(verdict.reason, Severity.PROGRESS),))
+    due = situation.runtime.certificates
     compose = ComposeLeaf(
         name=name,
         holder=holder,
         generation=generation,
-        dns_names=dns_names(desired, holder) if secret != name else (),
+        dns_names=given_hosts(desired, holder, material.known_pools) if secret != name else (),
         life_s=desired.trust.leaf_s,
         authority=authority,
         trust=trust_of(situation, material),
         before=before,
-        listeners=tuple(sorted(logins(situation, material))) if holder == BROKERS else (),
-        before_ends_s=shown_until_s(situation.observed, holder, before),
+        listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
+        before_ends_s=shown_until_s(situation.observed, holder, before, due),
+        also=_also(situation, material, holder, generation, before),
         source=secret,
         source_sha256=sha256,
         message=f"Secret {name} has certificate {generation} of {holder}, from Secret {secret}: {why}",
         permit=verdict,
     )
     return Part(actions=(compose,), verdicts=(verdict,))
+
+
+def _also(situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None) -> int:
+    """The generation of the contract, if brokers that start now would not find its file, or one without their names.
+
+    Each holder is renewed at a time of its own, so there may be several generations before the brokers follow one.
+    """
+    named = situation.runtime.certificates
+    if not (is_of_brokers(holder) and 0 < named < generation):
+        return 0
+    if before is None:
+        return named if holder.pool else 0
+    stored = {each for each in map(keystore_generation, before.files) if each}
+    newer = [each for each in stored if each > named]
+    lacks = uncovered(given_hosts(situation.desired, holder, material.known_pools), before.certificate.dns_names)
+    return named if named not in stored or len(newer) > 1 or lacks else 0
 
 
 def _authority(situation: Situation, source: Source) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 from kafka_quorum.model.certified import sasl_listeners
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material
-from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
@@ -29,6 +29,12 @@ def trust_of(situation: Situation, material: Material) -> str:
     """The bundle beside a leaf: what the controllers trust, or will at first."""
     wanted = material.wanted_trust
     return situation.runtime.trust or (wanted.value if isinstance(wanted, Known) else "")
+
+
+def lacks_named(situation: Situation, leaf: LeafSeen) -> bool:
+    """Whether brokers would not find the file that the contract names, because the others are renewed."""
+    named = situation.runtime.certificates
+    return 0 < named < leaf.generation and keystore_file(named) not in leaf.files
 
 
 def serves_brokers(situation: Situation, material: Material, leaf: LeafSeen) -> bool:
