@@ -19,17 +19,25 @@ def replication_tls(desired: PoolDesired, observed: Observed, contract: Contract
     """
     if rebuilt:
         return Known(value=any(each.runtime.replication_tls for each in observed.revisions))
-    possible = contract.zookeeper is None and gives_certificates(contract)
+    possible = contract.zookeeper is None and gives_certificates(contract, desired.certificate_secret)
+    if contract.given and not contract.principals:
+        return Unknown(reason="the quorum has not published yet who gives the certificates of pools")
     match observed.others_tls:
         case Unknown() as unknown:
             return unknown if possible else Known(value=False)
         case Known(value=others) if True in others and not possible:
-            return Unknown(reason="other pools do, and the controllers have no listener with TLS: give them one again")
+            return Unknown(reason=f"other pools do, and {_why_not(contract)}")
         case Known(value=others) if others or not possible or desired.adopt:
             # Brokers that are adopted exist, and replicate without TLS.
             return Known(value=True in others and False not in others)
         case Known():
             return _without_pools(observed, contract)
+
+
+def _why_not(contract: Contract) -> str:
+    if contract.given:
+        return "this one has no certificate: name its Secret in spec.certificateSecretName"
+    return "the controllers have no listener with TLS: give them one again"
 
 
 def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: bool) -> str:
@@ -39,7 +47,7 @@ def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: 
         return ""
     users, where = config.get(SUPER_USERS, ""), f"spec.config.{SUPER_USERS}"
     if replication_tls:
-        missing = " and ".join(lacks_servers(users, desired.namespace, desired.quorum))
+        missing = " and ".join(lacks_servers(users, desired.namespace, desired.quorum, contract))
         return f"{where} needs {missing}, because the brokers replicate with mutual TLS" if missing else ""
     return f"{where} needs {NOBODY}, because the brokers replicate without TLS" if lacks_anonymous(users) else ""
 
