@@ -1,16 +1,22 @@
 """Certificates of other issuers: cert-manager's, and those that a person puts into Secrets."""
 
+import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from harness.authority import Authority, Leaf
+from harness.pool import Pool
 from harness.quorum import Quorum
 from harness.shell import Json, get, items, kubectl, secret_texts, succeed, wait_until
+from kafka_quorum.model.handshakes import Served
+from kafka_quorum.wire.handshake import probe
 from scenarios.test_trust import served
+from scenarios.test_trust_pools import LISTENERS, consumed, made, produced, trusting
 from testbed.config import SOURCE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(2400)]
@@ -112,6 +118,40 @@ def test_another_authority_of_cert_manager(quorum: Quorum, issuers: tuple[str, s
     quorum.wait_ready(240)
     brokers = texts_of(quorum.namespace, f"{quorum.name}-brokers-tls")
     assert authority_of(second).split() == brokers["ca.crt"].split()
+
+
+def test_a_pool_with_cert_manager(quorum: Quorum, pools: Callable[[str], Pool], issuers: tuple[str, str]) -> None:
+    """A client that trusts the issuer's authority alone produces and consumes at a listener with TLS of a pool.
+
+    Brokers replicate with the same certificates; and with the pool goes its Certificate.
+    """
+    authority = authority_of(issuers[0])
+    gives(quorum, TRUST, {"ca.crt": authority})
+    quorum.apply(issued_by(issuers[0]))
+    pool = pools("events")
+    pool.apply(LISTENERS)
+    quorum.wait_ready(240)
+    pool.wait_ready()
+    name = f"{quorum.name}-brokers-cert.{pool.name}"
+    asked = get(quorum.namespace, "certificates.cert-manager.io", name)
+    assert asked["spec"]["commonName"] == "brokers"
+    hosts = (f"{pool.name}-brokers.{quorum.namespace}.svc", f"{pool.name}-bootstrap.{quorum.namespace}.svc")
+    assert all(any(host in each for host in hosts) for each in asked["spec"]["dnsNames"])
+    over_tls = trusting(pool, authority)
+    made(over_tls)
+    assert produced(over_tls, "by cert-manager") == ""
+    assert consumed(over_tls) == "by cert-manager"
+    assert produced(trusting(pool, authority_of(issuers[1])), "by nobody") != ""
+    for at in pool.endpoints().values():
+        found = asyncio.run(probe(at))
+        assert isinstance(found, Served), found
+        assert found.leaf.subject == f"CN=brokers,OU={quorum.name},O={quorum.namespace}"
+    kubectl("-n", quorum.namespace, "delete", "kafkabrokerpool", pool.name)
+
+    def gone() -> bool:
+        return not get(quorum.namespace, "certificates.cert-manager.io", name)
+
+    wait_until("the Certificate is deleted with the pool", gone, _FOLLOWED_TIMEOUT_S, poll_s=2.0)
 
 
 def given(quorum: Quorum, home: Path) -> Json:

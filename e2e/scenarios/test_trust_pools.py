@@ -37,10 +37,15 @@ _TIMEOUT_S = 30.0
 def client(pool: Pool) -> dict[str, Any]:
     """A client in the cluster that trusts the authority of the quorum, and begins at the pool's service."""
     found = get(pool.namespace, "secret", authority_name(pool.quorum.name))
+    return trusting(pool, base64.b64decode(found["data"]["ca.crt"]).decode())
+
+
+def trusting(pool: Pool, authority: str) -> dict[str, Any]:
+    """A client that trusts this authority alone, and begins at the pool's service."""
     return {
         "bootstrap.servers": f"{pool.name}-bootstrap.{pool.namespace}.svc:{PORT}",
         "security.protocol": "SSL",
-        "ssl.ca.pem": base64.b64decode(found["data"]["ca.crt"]).decode(),
+        "ssl.ca.pem": authority,
         "log_level": 0,
     }
 

@@ -172,6 +172,10 @@ async def test_the_brokers_keep_earlier_files() -> None:
 GIVEN = given_leaf(SECOND, 1, NOW_S)
 
 
+SEEN = PoolSeen(name="events", uid="u1", names=("events-bootstrap.kafka.svc",))
+EVENTS = pool(SEEN)
+
+
 def copy(holder: Holder = SECOND, **changes: Any) -> act.ComposeLeaf:  # noqa: ANN401 - any field
     """A copy of what the issuer gave."""
     sha256 = given_leaf(holder, 1, NOW_S).certificate.fingerprint
@@ -301,6 +305,38 @@ async def test_cert_manager_is_asked_for_what_the_operator_would_issue() -> None
     assert call.body["metadata"]["ownerReferences"][0]["uid"] == of_cert_manager().uid
     client = certificate_object(of_cert_manager(), BROKERS)["spec"]
     assert ("dnsNames" in client, client["usages"]) == (False, ["digital signature", "client auth"])
+
+
+async def test_the_certificate_of_a_pool_goes_with_the_pool() -> None:
+    """It has the names of the pool, which owns it; one of an earlier pool of the same name is left alone."""
+    ask = act.RequestLeaf(name="alpha-brokers-cert.events", holder=EVENTS, pools=(SEEN,), message="m")
+    kube = RecordingKube()
+    (call,), (outcome,) = await carried_out(ask, kube=kube, wanted=of_cert_manager())
+    assert (call.verb, call.plural, call.name, outcome.done) == ("apply", "certificates", ask.name, True)
+    assert call.body is not None
+    assert call.body["spec"]["dnsNames"] == list(SEEN.names)
+    assert [one["uid"] for one in call.body["metadata"]["ownerReferences"]] == ["u1"]
+    body = stored(certificate_object(of_cert_manager(), EVENTS, (SEEN,)), "3")
+    body["metadata"]["ownerReferences"][0]["uid"] = "of an earlier life"
+    other = RecordingKube()
+    other.put(CERTIFICATES, body)
+    calls, (outcome,) = await carried_out(ask, kube=other, wanted=of_cert_manager())
+    assert (calls, outcome.done) == ([], False)
+
+
+@pytest.mark.parametrize(("used_by", "done"), [("KafkaBrokerPool/events", True), (f"KafkaQuorum/{NAME}", False)])
+async def test_a_copy_for_a_pool(used_by: str, done: bool) -> None:  # noqa: FBT001 - one of two
+    """The Secret that the spec of a pool names allows the pool; the copy is owned by it, and has the brokers' files."""
+    given = given_secret(BROKERS, used_by)
+    calls, outcome = await copied(copy(EVENTS, source=given_name(BROKERS), dns_names=(), also=3), given)
+    assert outcome.done is done
+    if done:
+        (call,) = calls
+        assert {"keystore-1.pem", "keystore-3.pem", "ca.crt"} <= texts(call).keys()
+        assert call.body is not None
+        assert [one["name"] for one in call.body["metadata"]["ownerReferences"]] == ["events"]
+    else:
+        assert (calls, "KafkaBrokerPool/events" in outcome.message) == ([], True)
 
 
 async def test_a_certificate_of_others_is_left_alone() -> None:

@@ -252,6 +252,7 @@ def test_a_config_map_without_a_record_is_not_taken_by_its_name() -> None:
         assert said("UPDATE", "configmaps", before, after)
 
 
+EVENTS = Holder(role=BROKERS.role, pool="events-2", uid="u2")
 SECRETS = (
     names.authority_name(NAME),
     names.users_name(NAME),
@@ -284,7 +285,7 @@ def test_only_a_quorum_has_secrets(name: str, label: str) -> None:
     assert said("UPDATE", "secrets", labelled(body, quorum="other"), ours)
 
 
-@pytest.mark.parametrize("holder", [controller(NODE.node_id), OPERATOR, BROKERS], ids=str)
+@pytest.mark.parametrize("holder", [controller(NODE.node_id), OPERATOR, BROKERS, EVENTS], ids=str)
 def test_cert_manager_is_asked_for_quorums_only(holder: Holder) -> None:
     """Certificates of cert-manager are made for a quorum, by the names of its holders, and for nothing else."""
     body = certificate_object(desired(), holder)
@@ -293,7 +294,8 @@ def test_cert_manager_is_asked_for_quorums_only(holder: Holder) -> None:
     for label in ("pool", "streams-application"):
         assert said("CREATE", "certificates", None, labelled(body, **{label: NAME}))
     assert said("UPDATE", "certificates", labelled(body), body)
-    assert said("CREATE", "certificates", None, named("ingress-tls", quorum="ingress"))
+    for name in ("ingress-tls", "ingress-operator-cert.events", "ingress-brokers-cert.", "ingress-brokers-cert.a.b"):
+        assert said("CREATE", "certificates", None, named(name, quorum="ingress"))
 
 
 def test_an_object_does_not_leave_its_quorum() -> None:

@@ -29,6 +29,7 @@ from tests.observe.test_gather import api_server, snapshot
 from tests.observe.test_material import KEY, SECOND, MovingClock, stored
 from tests.wire.answering import AnsweringControllers
 
+from kafka_quorum.kind import POOLS
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import dns_names, holders
 from kafka_quorum.model.identity import IdentityRecord, with_migration
@@ -103,7 +104,7 @@ async def test_the_secrets_of_the_issuer_are_read_by_name() -> None:
     """Each is read once and none is listed; the look has trust and sources, and no key."""
     kube = with_given()
     found = await looked(kube)
-    assert {(call.verb, call.plural) for call in kube.calls} == {("get", "secrets")}
+    assert {(call.verb, call.plural) for call in kube.calls} == {("get", "secrets"), ("list", POOLS.plural)}
     assert [call.name for call in kube.calls if call.name == ISSUER.controllers_secret] == [ISSUER.controllers_secret]
     assert (found.own, found.given_trust, found.refused) == (Unknown(reason=""), Known(value=TRUST), ())
     for holder in holders(recorded()):

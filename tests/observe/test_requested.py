@@ -12,6 +12,7 @@ from tests.observe.test_given import TRUST, TimeOfDay, given_object, the_look
 from tests.observe.test_material import KEY, SECOND, stored
 from tests.wire.answering import AnsweringControllers
 
+from kafka_quorum.kind import POOLS
 from kafka_quorum.model.certified import dns_names, holders
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import OPERATOR, Holder, Material, RequestSeen, Role, controller
@@ -75,7 +76,7 @@ def request(found: Material, holder: Holder) -> object:
 
 
 async def test_everything_is_issued() -> None:
-    """Each holder has a source of its own; cert-manager's own ca.crt is no trust, and nothing is listed."""
+    """Each holder has a source of its own; cert-manager's own ca.crt is no trust, and only pools are listed."""
     kube = with_cert_manager()
     found = await looked(kube)
     assert (found.refused, found.pending, found.given_trust) == ((), frozenset(), Known(value=TRUST))
@@ -84,7 +85,11 @@ async def test_everything_is_issued() -> None:
         assert isinstance(source, Known)
         assert source.value.secret == holder.request(NAME)
         assert request(found, holder) == Known(value=RequestSeen(current=True))
-    assert {call.verb for call in kube.calls} == {"get"}
+    assert {(call.verb, call.plural) for call in kube.calls} == {
+        ("get", "certificates"),
+        ("get", "secrets"),
+        ("list", POOLS.plural),
+    }
 
 
 async def test_nothing_is_asked_yet() -> None:

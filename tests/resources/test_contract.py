@@ -56,6 +56,8 @@ def test_names_are_those_of_the_pools() -> None:
 def test_what_is_written_is_read_back() -> None:
     """Every field of a contract survives the ConfigMap, with the version that it was read at."""
     assert contract_from(stored()) == contract(resource_version="17")
+    given = {"given": True, "principals": ("User:CN=b", "User:CN=o"), "certificate_ends": ((1, 5),)}
+    assert contract_from(stored(contract(**given))) == contract(resource_version="17", **given)
 
 
 def test_a_version_makes_it_replace_that_one() -> None:

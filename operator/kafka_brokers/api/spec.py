@@ -7,6 +7,7 @@ from pydantic import Field
 from kafka_brokers.api import rules
 from kafka_brokers.model.names import DIRECTORY
 from kafka_quorum.api import properties
+from kafka_quorum.api.security import SECRET_NAME
 from kafka_quorum.api.spec import JvmSpec, ServerProperties, TemplateSpec
 from kit.crd.model import Model, schema, section
 
@@ -53,7 +54,7 @@ class BrokerListenerSpec(Model):
     )
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         default="PLAINTEXT",
-        description="The security protocol. SSL: TLS, with the pool's own certificate of the quorum's authority. "
+        description="The security protocol. SSL: TLS, with the pool's own certificate of the quorum's issuer. "
         "SASL_SSL: the same, and clients show a user name and a password (SCRAM-SHA-512). Both need controllers with "
         "TLS.",
         json_schema_extra=schema(rules.PROTOCOL_OPEN),
@@ -217,6 +218,16 @@ class KafkaBrokerPoolSpec(Model):
             list_map_keys=["name"],
             default=[_DEFAULT_LISTENER | _NO_EXTERNAL],
         ),
+    )
+    certificate_secret_name: str = Field(
+        default="",
+        max_length=253,
+        description="If the quorum's issuer.type is Secret: the Secret with the certificate and key of these brokers "
+        "(tls.crt and tls.key, PEM, not encrypted), for servers and clients, with the names "
+        "*.POOL-brokers.NAMESPACE.svc and POOL-bootstrap.NAMESPACE.svc and the hosts of external listeners with TLS. "
+        "Its subject is that of the quorum's Secret for brokers. It lists this pool in its annotation "
+        "kafkaquorum.io/used-by. Empty otherwise.",
+        json_schema_extra=schema(SECRET_NAME),
     )
     config: ServerProperties = Field(
         default_factory=dict,

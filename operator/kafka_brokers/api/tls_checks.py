@@ -12,9 +12,10 @@ from kafka_brokers.model.contracted import gives_certificates
 from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.pools import NAMES_MAX, RENAMING, certified_names, why_no_name
+from kafka_quorum.model.pools import NAMES_MAX, RENAMING, certified_names, reader, why_no_name
 
 _ENCRYPTED: Final = ("SSL", "SASL_SSL")
+_SECRET: Final = "spec.certificateSecretName"  # noqa: S105 - a field
 
 
 def faults(
@@ -22,25 +23,31 @@ def faults(
 ) -> Iterator[FieldFault]:
     """Every fault of this kind."""
     encrypted = [(index, each) for index, each in enumerate(spec.listeners) if each.protocol in _ENCRYPTED]
-    if encrypted and not gives_certificates(contract):
+    gives = gives_certificates(contract, spec.certificate_secret_name)
+    if contract.given and not gives and (encrypted or replication_tls):
+        said = (
+            f"the brokers need a certificate, and those of quorum {spec.quorum} are given in Secrets (issuer.type "
+            f"Secret): name the Secret with that of this pool, which lists {reader(str(metadata.get('name', '')))} in "
+            "its annotation kafkaquorum.io/used-by"
+        )
+        yield FieldFault(field=_SECRET, message=said)
+    elif encrypted and not gives:
         for index, listener in encrypted:
             said = (
                 f"{listener.protocol} needs certificates, and the controllers of quorum {spec.quorum} have no listener "
                 "with TLS, so there are none: move them to one with SSL or SASL_SSL (spec.controllers.listeners of the "
                 "KafkaQuorum), or use PLAINTEXT"
             )
-            if contract.given:
-                said = (
-                    f"{listener.protocol} needs certificates, and quorum {spec.quorum} has those of another issuer, "
-                    "which gives pools none: use PLAINTEXT, or a quorum with issuer.type SelfSigned"
-                )
             yield FieldFault(field=f"spec.listeners[{index}].protocol", message=said)
-    elif replication_tls and not gives_certificates(contract):
+    elif replication_tls and not gives:
         said = (
             f"the brokers replicate with TLS, and the controllers of quorum {spec.quorum} have no listener with TLS "
             "any more, so there are no certificates: move the controllers back to one with SSL or SASL_SSL"
         )
         yield FieldFault(field="spec.quorum", message=said)
+    elif spec.certificate_secret_name and gives and not contract.given:
+        said = f"quorum {spec.quorum} has an issuer that makes the certificates of pools: leave this empty"
+        yield FieldFault(field=_SECRET, message=said)
     for index, listener in encrypted:
         yield from _host_faults(f"spec.listeners[{index}].host", listener)
     yield from _count_faults(metadata, spec, [each.host for _, each in encrypted if each.host])
@@ -80,8 +87,10 @@ def _authorizer_faults(
     if not has_authorizer(spec.config, contract):
         return
     text = spec.config.get(SUPER_USERS, "")
-    tls = gives_certificates(contract) if replication_tls is None else replication_tls
-    if replication_tls is None and not (lacks_anonymous(text) and lacks_servers(text, namespace, spec.quorum)):
+    gives = gives_certificates(contract, spec.certificate_secret_name)
+    tls = gives if replication_tls is None else replication_tls
+    lacking = lacks_servers(text, namespace, spec.quorum, contract)
+    if replication_tls is None and not (lacks_anonymous(text) and lacking):
         return  # the record, which decides, is made only if these are the right ones
     if not tls:
         if lacks_anonymous(text):
@@ -97,9 +106,9 @@ def _authorizer_faults(
             "topic that the operator must not see would count as none: remove it"
         )
         yield FieldFault(field=f"spec.config.{key}", message=said)
-    if missing := lacks_servers(text, namespace, spec.quorum):
+    if lacking:
         said = (
-            f"must have {' and '.join(missing)}, because the brokers have an authorizer. The operator and the brokers "
+            f"must have {' and '.join(lacking)}, because the brokers have an authorizer. The operator and the brokers "
             "use the listener REPLICATION with these certificates: a topic that the operator must not see would count "
             "as none. Entries are separated by semicolons"
         )

@@ -146,6 +146,7 @@ def _desired(
             pool_tls_name(spec.quorum, str(metadata.get("name", ""))),
         ),
         adopt=spec.adopt,
+        certificate_secret=spec.certificate_secret_name,
     )
 
 

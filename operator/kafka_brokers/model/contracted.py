@@ -7,12 +7,11 @@ Files of the contract's Secret (`Match.FILE`) are paths in the properties file. 
 any other value does. What has a password is in no setting: the start script adds it.
 """
 
-import re
 from typing import Final
 
 from kafka_brokers.model.pool import BrokerRuntime, External
 from kafka_quorum.model.contract import SASL_KEY, SASL_MECHANISM, SECRET_PATH, Contract, Match, Setting
-from kafka_quorum.model.names import keystore_file
+from kafka_quorum.model.names import keystore_file, keystore_generation
 
 _IN_SECRET: Final = f"{SECRET_PATH}/"
 
@@ -64,13 +63,15 @@ def keystore(runtime: BrokerRuntime) -> str:
 
 def certificate_of(runtime: BrokerRuntime) -> int:
     """The generation of the certificate that a broker of this runtime shows; 0 if it shows none."""
-    found = re.fullmatch(r"keystore-([0-9]{1,9})[.]pem", keystore(runtime).rpartition("/")[2])
-    return int(found[1]) if found else 0
+    return keystore_generation(keystore(runtime).rpartition("/")[2])
 
 
-def gives_certificates(contract: Contract) -> bool:
-    """Whether brokers of this quorum get certificates, so that their own listeners can have TLS."""
-    if contract.given:
+def gives_certificates(contract: Contract, secret: str) -> bool:
+    """Whether brokers of a pool get certificates, so that their own listeners can have TLS.
+
+    `secret` is the one that the pool's spec names: it counts if a person gives the certificates.
+    """
+    if contract.given and not secret:
         return False
     return bool(contract.secrets and contract.files and (contract.certificates or _names_keystore(contract)))
 

@@ -311,6 +311,8 @@ class Observed:
     """The keys of the Secrets that pods mount, by name; None for one that does not exist."""
     certified: tuple[tuple[str, frozenset[str]], ...] = ()
     """The names in the certificate of each file of the pool's own Secret."""
+    certificate_ends: tuple[tuple[str, int], ...] = ()
+    """When each of these certificates ends (Unix seconds), if another issuer gave them; else the contract says it."""
     accept_loss: frozenset[NodeID] = frozenset()
     """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
     spec_kept: bool = True

@@ -123,7 +123,8 @@ class PoolDesired:
 
     `dynamic` holds the spec's properties that Kafka changes without a restart, sorted by key. `node_ids` is empty if
     `first_node_id` and `replicas` decide. `throttle_bytes_per_s` limits what a drain copies, for each broker.
-    `adopt`: the claims exist, with the volumes of earlier brokers; none is created or formatted.
+    `adopt`: the claims exist, with the volumes of earlier brokers; none is created or formatted. `certificate_secret`
+    is the Secret with the certificate of the brokers, if a person gives it.
     """
 
     namespace: str
@@ -148,3 +149,4 @@ class PoolDesired:
     dynamic: tuple[tuple[str, str], ...]
     runtime: BrokerRuntime
     adopt: bool = False
+    certificate_secret: str = ""

@@ -27,8 +27,11 @@ def lacks_anonymous(super_users: str) -> bool:
     return NOBODY not in _users(super_users)
 
 
-def lacks_servers(super_users: str, namespace: str, quorum: str) -> tuple[str, ...]:
+def lacks_servers(super_users: str, namespace: str, quorum: str, contract: Contract) -> tuple[str, ...]:
     """The users of the brokers and of the operator that are missing, for a listener REPLICATION with mutual TLS."""
+    if contract.given:
+        wanted = list(contract.principals) or ["the users of the quorum's certificates, which it has not published yet"]
+        return tuple(each for each in wanted if each not in _users(super_users))
     try:
         subjects = [DistinguishedName(cn=role.value, ou=quorum, o=namespace) for role in (Role.BROKERS, Role.OPERATOR)]
         wanted = [f"User:{each.principal}" for each in subjects]

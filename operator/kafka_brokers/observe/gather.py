@@ -97,6 +97,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         later=taken.later,
         secrets=taken.secrets.keys,
         certified=taken.secrets.certified,
+        certificate_ends=taken.secrets.ends,
         accept_loss=accepted_losses(taken),
         spec_kept=taken.spec_kept,
         looked_at_s=looked_at_s,

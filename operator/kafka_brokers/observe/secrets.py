@@ -13,10 +13,11 @@ from typing import Final
 from kafka_brokers.model.observed import Revision
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.resources.secrets import ISSUER_KEY
 from kit.errors import KubeError
 from kit.kube.protocol import Json, KubeApi
 from kit.kube.secrets import SECRETS
-from kit.pki.certificate import BadCertificate, read_certificate
+from kit.pki.certificate import BadCertificate, Certificate, read_certificate
 from kit.pki.pem import NotPem, blocks
 
 _STORE: Final = "keystore-"
@@ -27,10 +28,14 @@ Keys = tuple[tuple[str, Knowable[frozenset[str] | None]], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretsSeen:
-    """The keys of each Secret; and of the pool's own one the names in the certificate of each file."""
+    """The keys of each Secret; and of the pool's own one the names in the certificate of each file.
+
+    `ends` has the end of each of these certificates (Unix seconds), if another issuer gave them: each has its own.
+    """
 
     keys: Keys = ()
     certified: tuple[tuple[str, frozenset[str]], ...] = ()
+    ends: tuple[tuple[str, int], ...] = ()
 
 
 async def secrets_of(
@@ -40,34 +45,45 @@ async def secrets_of(
     wanted = {name for revision in revisions for name in revision.runtime.secrets}
     if isinstance(contract, Known) and contract.value.secrets:
         wanted |= {*contract.value.secrets, own}
-    certified: dict[str, frozenset[str]] = {}
+    certified: dict[str, Certificate | None] = {}
+    given = False
 
     async def keys(name: str) -> Knowable[frozenset[str] | None]:
+        nonlocal given
         try:
             item = await kube.get(SECRETS, namespace, name)
         except KubeError as error:
             return Unknown(reason=str(error))
         if item is not None and name == own:
             certified.update(_certified(item))
+            given = ISSUER_KEY in (item.get("data") or {})
         return Known(value=None if item is None else frozenset(map(str, item.get("data") or {})))
 
     ordered = sorted(wanted)
     found = tuple(zip(ordered, await asyncio.gather(*map(keys, ordered)), strict=True))
-    return SecretsSeen(keys=found, certified=tuple(sorted(certified.items())))
+    files = sorted(certified.items())
+    return SecretsSeen(
+        keys=found,
+        certified=tuple((file, frozenset() if one is None else _names(one)) for file, one in files),
+        ends=tuple((file, int(one.not_after.timestamp())) for file, one in files if given and one is not None),
+    )
 
 
-def _certified(item: Json) -> dict[str, frozenset[str]]:
-    """The names by file; a file that has no certificate that can be read has none."""
+def _certified(item: Json) -> dict[str, Certificate | None]:
+    """The certificates by file; None for a file that has none that can be read."""
     data = item.get("data") or {}
-    return {str(key): _names(str(value)) for key, value in data.items() if str(key).startswith(_STORE)}
+    return {str(key): _certificate(str(value)) for key, value in data.items() if str(key).startswith(_STORE)}
 
 
-def _names(value: str) -> frozenset[str]:
+def _certificate(value: str) -> Certificate | None:
     if len(value) > _MAX_CHARS:
-        return frozenset()
+        return None
     try:
         found = [each.content for each in blocks(base64.b64decode(value)) if each.label == "CERTIFICATE"]
-        names = read_certificate(found[0]).names if found else frozenset()
+        return read_certificate(found[0]) if found else None
     except (binascii.Error, NotPem, BadCertificate, ValueError):
-        return frozenset()
-    return frozenset(name.removeprefix(_DNS) for name in names if name.startswith(_DNS))
+        return None
+
+
+def _names(one: Certificate) -> frozenset[str]:
+    return frozenset(name.removeprefix(_DNS) for name in one.names if name.startswith(_DNS))

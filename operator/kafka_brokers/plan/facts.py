@@ -11,6 +11,8 @@ from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod, Rev
 from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import keystore_file
+from kafka_quorum.model.pools import uncovered
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Security
 
@@ -19,6 +21,7 @@ CHANGED: Final = 2
 CORDON: Final = "cordoned.log.dirs"
 NO_SECRET: Final = "WaitingForSecret"  # noqa: S105 - a reason
 """The reason of a wait for a Secret that pods mount."""
+_WAITS: Final = ", and the status of the KafkaQuorum says what it waits for"
 _CLOCKS_S: Final = 30.0
 """How far the clocks of servers may differ from the operator's."""
 MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
@@ -112,7 +115,8 @@ def is_shut_out(situation: Situation, pod: Pod) -> bool:
     own, due = certificate_of(revision.runtime), certificate_of(situation.desired.runtime)
     if not 0 < own < due:
         return False
-    end_s = contract.value.end_s_of(own)
+    ends = dict(situation.observed.certificate_ends)  # with another issuer, each pool has its own end
+    end_s = ends.get(keystore_file(own)) if ends and revision.runtime.encrypted else contract.value.end_s_of(own)
     if end_s is None or end_s >= situation.now_s - _CLOCKS_S:
         return False
     match situation.fenced(pod.node_id):
@@ -135,11 +139,12 @@ def lacks_secret(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[
         case Unknown(reason=reason):
             return f"Secret {name} cannot be read ({reason})"
         case Known(value=None):
-            return f"Secret {name} does not exist. The operator of the quorum creates it"
+            return f"Secret {name} does not exist. The operator of the quorum creates it{_WAITS}"
         case Known(value=keys):
             missing = sorted(set(wanted) - (keys or frozenset()))
     missing = missing or _uncertified(observed, runtime, node_ids)
-    return f"Secret {name} has no {', '.join(missing)} yet. The operator of the quorum adds it" if missing else ""
+    text = f"Secret {name} has no {', '.join(missing)} yet. The operator of the quorum adds it{_WAITS}"
+    return text if missing else ""
 
 
 def _uncertified(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[NodeID]) -> list[str]:
@@ -147,7 +152,7 @@ def _uncertified(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[
     hosts = [each.host for each in runtime.listeners if each.encrypted and each.host]
     wanted = {host.replace("{id}", str(node_id)).lower() for host in hosts for node_id in node_ids}
     file = keystore(runtime).rpartition("/")[2]
-    lacking = wanted - dict(observed.certified).get(file, frozenset())
+    lacking = uncovered(wanted, dict(observed.certified).get(file, frozenset()))
     return [f"certificate for {min(lacking)}"] if lacking else []
 
 

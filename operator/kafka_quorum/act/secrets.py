@@ -27,6 +27,7 @@ from kafka_quorum.resources.secrets import (
     leaf_object,
     sentence,
     source_of,
+    use_of,
 )
 from kafka_quorum.resources.users import SOURCE_KEYS, broker_lines, given, new_passwords, users_from, users_object
 from kit.errors import KubeConflict, KubeNotFound, KubeRefused
@@ -39,7 +40,6 @@ from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 _PASSWORD_BYTES: Final = 32
 _AUTHORITY: Final = "authority"
 _USERS: Final = "spec.security.controllers.usersSecretName"
-_ISSUER: Final = "spec.security.controllers.issuer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +148,9 @@ class Secrets:
     async def request(self, action: actions.RequestLeaf, context: Context) -> None:
         """Ask cert-manager. A Certificate of others is left alone, and so is a Secret that it would replace."""
         desired = context.desired
-        body = certificate_object(desired, action.holder)
+        body = certificate_object(desired, action.holder, action.pools)
         present = await self.kube.get(CERTIFICATES, desired.namespace, action.name)
-        if present is not None and not is_owned(present, desired):
+        if present is not None and not is_owned(present, desired, action.holder):
             raise _refused(f"Did not change Certificate {action.name}: it is not this quorum's")
         secret = await self.kube.get(SECRETS, desired.namespace, action.name) if present is None else None
         if secret is not None and not is_filled_for(secret, action.name, desired):
@@ -196,7 +196,7 @@ class Secrets:
 
     async def _copied(self, action: actions.ComposeLeaf, desired: Desired) -> Leaf:
         """The leaf of somebody else's Secret, if it is still the one that the plan judged."""
-        use = _use(desired, _ISSUER)
+        use = use_of(desired, action.holder)
         try:
             texts = await read_secret(self.kube, desired.namespace, action.source, use, ("tls.crt", "tls.key"))
         except Malformed as error:

@@ -71,6 +71,13 @@ def dns_names(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()) 
     return (host, f"{host}.{_DOMAIN}") if desired.trust.issuer.own else (host,)
 
 
+def given_hosts(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()) -> tuple[str, ...]:
+    """The hosts that a certificate of another issuer must cover."""
+    if holder.pool:
+        return next((each.hosts for each in pools if each.name == holder.pool), ())
+    return dns_names(desired, holder)
+
+
 def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
     """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
 
@@ -208,7 +215,8 @@ def _subjects(desired: Desired, observed: Observed, roles: frozenset[str]) -> fr
     material = observed.material
     if desired.trust.issuer.own and (material is None or not material.other_issuer):
         return frozenset(subject(desired, role).principal for role in roles)
-    leafs = () if material is None else tuple(each for each in material.known_leafs() if each[0].role in roles)
+    rows = () if material is None else material.known_leafs()
+    leafs = tuple(row for row in rows if row[0].role in roles and not row[0].pool)
     if {holder.role for holder, _ in leafs} != roles:
         return None
     return frozenset(leaf.certificate.subject for _, leaf in leafs)

@@ -76,7 +76,12 @@ class Contract:
     certificates: int = 0
     """The generation of the certificate that brokers of a pool show, if no setting names its file; 0 otherwise."""
     given: bool = False
-    """Another issuer gives the certificates: those of brokers are for clients, and pools get none of their own."""
+    """A person gives the certificates: a pool gets the one in the Secret that its own spec names, or none."""
+    principals: tuple[str, ...] = ()
+    """With `given`, the users of brokers and of the operator by their certificates; empty while they are not known.
+
+    Otherwise they are those that the operator gives, or asks for.
+    """
     certificate_ends: tuple[tuple[int, int], ...] = ()
     """Of the last generations of the brokers' certificates: the generation and its end (Unix seconds), in order."""
 

@@ -14,7 +14,7 @@ from kafka_quorum.model import names
 from kafka_quorum.model.handshakes import Certificate, Handshake
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.pools import PoolSeen, pool_tls_name
+from kafka_quorum.model.pools import PoolSeen, pool_request_name, pool_tls_name
 from kafka_quorum.model.trust import IssuerKind
 
 _NONE: Final[Knowable[str]] = Unknown(reason="")
@@ -52,6 +52,8 @@ class Holder:
 
     def request(self, quorum: str) -> str:
         """The name of the Certificate with which cert-manager is asked, and of the Secret that it fills."""
+        if self.pool:
+            return pool_request_name(quorum, self.pool)
         own = str(self.node_id) if self.role == Role.CONTROLLERS.value else self.role
         return names.request_name(quorum, own)
 

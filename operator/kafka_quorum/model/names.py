@@ -191,6 +191,12 @@ def keystore_file(certificates: int) -> str:
     return f"keystore-{certificates}.pem"
 
 
+def keystore_generation(file: str) -> int:
+    """The generation of the certificate in this file of brokers; 0 if it is another file."""
+    found = re.fullmatch(r"keystore-([0-9]{1,9})[.]pem", file)
+    return int(found[1]) if found else 0
+
+
 def trust_file(trust: str) -> str:
     """The file with these authorities, in PEM."""
     return f"trust-{hashlib.sha256(trust.encode()).hexdigest()[:_TRUST_HASH_LENGTH]}.pem"

@@ -5,11 +5,11 @@ begin at, and at the hosts of its external listeners.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_quorum.model.names import GROUP, brokers_tls_name
+from kafka_quorum.model.names import GROUP, brokers_tls_name, request_name
 
 LABEL_POOL: Final = f"{GROUP}/pool"
 REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
@@ -23,21 +23,44 @@ _INSIDE: Final = (".svc", f".svc.{_DOMAIN}", ".local", ".localhost")
 _LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST: Final = re.compile(rf"{_LABEL}([.]{_LABEL})+")
 _HOST_MAX_CHARS: Final = 253
+_SECRET: Final = re.compile(rf"{_LABEL}([.]{_LABEL})*")
 _ID: Final = "{id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PoolSeen:
-    """A pool of this quorum: the resource, and the names that its brokers' certificate must have, sorted."""
+    """A pool of this quorum: the resource, and the names that its brokers' certificate must have, sorted.
+
+    `secret` is the one that its spec names; empty if it names none. `hosts` are those that a certificate of another
+    issuer must cover: of each broker, of the service that clients begin at, and of external listeners.
+    """
 
     name: str
     uid: str
     names: tuple[str, ...]
+    secret: str = ""
+    hosts: tuple[str, ...] = ()
 
 
 def pool_tls_name(quorum: str, pool: str) -> str:
     """The Secret that brokers with TLS of their own mount. No other name of ours has a dot after a quorum's."""
     return f"{brokers_tls_name(quorum)}.{pool}"
+
+
+def pool_request_name(quorum: str, pool: str) -> str:
+    """The Certificate with which cert-manager is asked for a pool, and the Secret that it fills."""
+    return f"{request_name(quorum, 'brokers')}.{pool}"
+
+
+def reader(pool: str) -> str:
+    """This pool in the annotation of a Secret that it may use."""
+    return f"KafkaBrokerPool/{pool}"
+
+
+def secret_named(text: object) -> str:
+    """The Secret that the spec of a pool names; empty if it names none, or what it has is no name."""
+    is_name = isinstance(text, str) and len(text) <= _HOST_MAX_CHARS and _SECRET.fullmatch(text) is not None
+    return str(text) if is_name else ""
 
 
 def headless_name(pool: str) -> str:
@@ -67,6 +90,19 @@ def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterab
         each = [host.replace(_ID, str(node_id)) for node_id in listed] if _ID in host else [host]
         found |= {name.lower() for name in each if not why_no_name(name)}
     return tuple(sorted(found))[:NAMES_MAX]
+
+
+def reached_hosts(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The hosts that clients and brokers ask for, sorted. A certificate may have them one by one, or by a wildcard."""
+    listed = tuple(ids)
+    named = {each for each in certified_names(namespace, pool, hosts, listed) if not each.startswith("*.")}
+    own = {broker_host(namespace, pool, node_id) for node_id in listed}
+    return tuple(sorted(own | {each for each in named if not each.endswith(f".svc.{_DOMAIN}")}))
+
+
+def uncovered(hosts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
+    """The hosts that these names of a certificate do not cover."""
+    return tuple(each for each in hosts if not {each, f"*.{each.partition('.')[2]}"} & set(names))
 
 
 def why_no_name(host: str) -> str:

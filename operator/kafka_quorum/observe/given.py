@@ -7,33 +7,32 @@ cert-manager fills must prove that it was filled for a Certificate of this quoru
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from kafka_quorum.model import names
-from kafka_quorum.model.certified import dns_names, holders, subject
+from kafka_quorum.model.certified import given_hosts, subject
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, RequestSeen, Role, Source
 from kafka_quorum.model.observed import Revision, revision_named
+from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.observe.judging import judged
 from kafka_quorum.observe.requested import Asked, filled
 from kafka_quorum.observe.unread import unread
-from kafka_quorum.resources.secrets import sentence, source_of
+from kafka_quorum.resources.secrets import ISSUER_WHERE, sentence, source_of, use_of
 from kafka_quorum.wire.trial import why_refused
 from kit.errors import KubeError
 from kit.kube.protocol import KubeApi
-from kit.kube.secrets import Use, read_secret
+from kit.kube.secrets import read_secret
 from kit.parsing import Malformed
 from kit.pki.bundle import Bundle, read_trust
 from kit.pki.faults import Place
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.names import NoPrincipal
 
-WHERE: Final = "spec.security.controllers.issuer"
 _LEAF_KEYS: Final = ("tls.crt", "tls.key")
 _TRUST_KEYS: Final = ("ca.crt",)
 
@@ -82,14 +81,18 @@ def is_in_use(revisions: tuple[Revision, ...], record: IdentityRecord) -> bool:
 
 
 def other_issuer(material: Material, desired: Desired) -> str:
-    """Why no certificate is replaced: those in use are of another kind of issuer. Empty if they are not."""
+    """Why no certificate is replaced: those in use are of another kind of issuer. Empty if they are not.
+
+    Those of pools do not count: one that nobody has replaced since then keeps no other from its renewal.
+    """
     wanted = desired.trust.issuer.kind
-    used = sorted({leaf.issuer.value for _, leaf in material.known_leafs() if leaf.issuer is not wanted})
+    leafs = (leaf for holder, leaf in material.known_leafs() if not holder.pool)
+    used = sorted({leaf.issuer.value for leaf in leafs if leaf.issuer is not wanted})
     if not used:
         return ""
     return (
-        f"{WHERE}.type cannot change while certificates of {', '.join(used)} are in use: give it this type again, or "
-        "move to a listener with PLAINTEXT first"
+        f"{ISSUER_WHERE}.type cannot change while certificates of {', '.join(used)} are in use: give it this type "
+        "again, or move to a listener with PLAINTEXT first"
     )
 
 
@@ -112,16 +115,23 @@ class _Refused:
 
 _Texts: TypeAlias = dict[str, str] | Unknown | _Refused
 _Judged: TypeAlias = tuple[Source, Leaf] | Unknown | _Refused
+_Place: TypeAlias = tuple[str, str]
+"""A Secret, and the pool that may use it; no pool if the quorum may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
-    """What one round of requests is judged by. `known` are the authorities that servers trust, now and next."""
+    """What one round of requests is judged by. `known` are the authorities that servers trust, now and next.
+
+    `brokers` is the subject of all brokers, with which those of a pool replicate; None while it is not known.
+    """
 
     desired: Desired
     before: Before
     known: tuple[Bundle, ...]
+    pools: tuple[PoolSeen, ...]
     now: datetime
+    brokers: str | None = None
 
 
 async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[Knowable[str], str]:
@@ -140,48 +150,86 @@ async def read_bundle(kube: KubeApi, desired: Desired, now: datetime) -> tuple[K
 
 
 async def read_leafs(
-    kube: KubeApi, desired: Desired, record: IdentityRecord, in_use: Before, known: tuple[Bundle, ...], now: datetime
+    kube: KubeApi,
+    desired: Desired,
+    listed: tuple[Holder, ...],
+    in_use: Before,
+    known: tuple[Bundle, ...],
+    pools: tuple[PoolSeen, ...],
+    now: datetime,
 ) -> Given:
     """The leafs of the issuer's Secrets, judged. The bundle is read before, because it is part of `known`."""
-    looked = _Looked(desired=desired, before=in_use, known=known, now=now)
+    looked = _Looked(desired=desired, before=in_use, known=known, pools=pools, now=now)
     if desired.trust.issuer.kind is IssuerKind.CERT_MANAGER:
-        return await _requested(kube, looked, holders(record))
-    served: dict[str, list[Holder]] = {}
-    for holder in holders(record):
-        served.setdefault(_secret(desired, holder), []).append(holder)
-    texts = await asyncio.gather(*(_texts(kube, desired, name, _LEAF_KEYS) for name in served))
+        return await _requested(kube, looked, listed)
+    served: dict[_Place, list[Holder]] = {}
+    for holder in listed:
+        if name := _secret(looked, holder):
+            served.setdefault((name, holder.pool), []).append(holder)
+    texts = await asyncio.gather(
+        *(_texts(kube, desired, name, _LEAF_KEYS, same[0]) for (name, _), same in served.items())
+    )
     answers = dict(zip(served, texts, strict=True))
     return _given(await judged(lambda: _of_all(served, answers, looked)))
 
 
+def _subject_of(brokers: _Judged, in_use: Before) -> str | None:
+    """The subject of all brokers: that in use, or the one that will be."""
+    given = brokers[0].certificate.subject if isinstance(brokers, tuple) else None
+    return in_use.subjects.get(BROKERS, given)
+
+
 async def _requested(kube: KubeApi, looked: _Looked, listed: tuple[Holder, ...]) -> Given:
     """The same with cert-manager, which has a Secret for each holder."""
-    asked = await asyncio.gather(*(filled(kube, looked.desired, holder) for holder in listed))
+    asked = await asyncio.gather(*(filled(kube, looked.desired, holder, looked.pools) for holder in listed))
     rows = list(zip(listed, asked, strict=True))
-    name = looked.desired.name
-    found = await judged(
-        lambda: {one: _judged(_filled(asked), looked, (one,), one.request(name)) for one, asked in rows}
-    )
+    found, late = await judged(lambda: _of_requests(rows, looked))
     given = _given(found)
     return Given(
         sources=given.sources,
         refused=given.refused,
         operator=given.operator,
-        pending=frozenset(holder for holder, one in rows if one.pending),
+        pending=frozenset(holder for holder, one in rows if one.pending) | late,
         requests=tuple((holder, one.request) for holder, one in rows),
     )
 
 
 def _of_all(
-    served: Mapping[str, list[Holder]], answers: Mapping[str, _Texts], looked: _Looked
+    served: Mapping[_Place, list[Holder]], answers: Mapping[_Place, _Texts], looked: _Looked
 ) -> dict[Holder, _Judged]:
-    """What each holder gets. A Secret is judged once for all holders of a role, however many there are."""
+    """What each holder gets. A Secret is judged once for all holders of a role, however many there are.
+
+    Pools come after the brokers, with whose subject theirs is compared.
+    """
     found: dict[Holder, _Judged] = {}
-    for name, listed in served.items():
+    for place, listed in served.items():
         for role in dict.fromkeys(holder.role for holder in listed):
             same = _of_role(listed, role)
-            found |= dict.fromkeys(same, _judged(answers[name], looked, same, name))
+            found |= dict.fromkeys(same, _judged(_comparable(answers[place], looked, place), looked, same, place[0]))
+        if BROKERS in listed:
+            looked = replace(looked, brokers=_subject_of(found[BROKERS], looked.before))
     return found
+
+
+def _comparable(texts: _Texts, looked: _Looked, place: _Place) -> _Texts:
+    """The texts; Unknown if they are a pool's, and the subject of all brokers is not known."""
+    name, pool = place
+    if not pool or looked.brokers is not None or not isinstance(texts, dict):
+        return texts
+    return Unknown(reason=f"Secret {name} is compared with that of all brokers, which cannot be used yet")
+
+
+def _of_requests(rows: list[tuple[Holder, Asked]], looked: _Looked) -> tuple[dict[Holder, _Judged], frozenset[Holder]]:
+    """What each holder gets of cert-manager; and the pools whose leaf it does not call issued, and that is not used."""
+    found: dict[Holder, _Judged] = {}
+    late: set[Holder] = set()
+    for holder, asked in rows:
+        answer = _judged(_filled(asked), looked, (holder,), holder.request(looked.desired.name))
+        if holder.pool and isinstance(answer, _Refused) and asked.issuing is not None:  # it was asked for other names
+            answer = asked.issuing
+            late.add(holder)
+        found[holder] = answer
+    return found, frozenset(late)
 
 
 def _filled(asked: Asked) -> _Texts:
@@ -200,9 +248,11 @@ def _given(found: Mapping[Holder, _Judged]) -> Given:
     )
 
 
-def _secret(desired: Desired, holder: Holder) -> str:
-    """Which Secret has the leaf of this holder."""
-    issuer = desired.trust.issuer
+def _secret(looked: _Looked, holder: Holder) -> str:
+    """Which Secret has the leaf of this holder; empty if the spec of a pool names none, which the pool refuses."""
+    issuer = looked.desired.trust.issuer
+    if holder.pool:
+        return next((one.secret for one in looked.pools if one.name == holder.pool), "")
     if holder == OPERATOR:
         return issuer.operator_secret
     return issuer.brokers_secret if holder == BROKERS else issuer.controllers_secret
@@ -218,11 +268,10 @@ def _known(answer: _Judged) -> Knowable[Source]:
     return answer if isinstance(answer, Unknown) else Unknown(reason=answer.words)
 
 
-async def _texts(kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...]) -> _Texts:
+async def _texts(kube: KubeApi, desired: Desired, name: str, keys: tuple[str, ...], holder: Holder = BROKERS) -> _Texts:
     """The texts of a Secret; Unknown if it could not be read."""
-    use = Use(reader=names.reader(desired.name), where=WHERE, annotation=names.USED_BY)
     try:
-        return await read_secret(kube, desired.namespace, name, use, keys)
+        return await read_secret(kube, desired.namespace, name, use_of(desired, holder), keys)
     except Malformed as error:
         return _Refused(str(error))
     except KubeError as error:
@@ -246,15 +295,15 @@ def _judged(texts: _Texts, looked: _Looked, listed: tuple[Holder, ...], name: st
         trust = looked.desired.trust.issuer.trust_secret
         words = f"is of an authority that ca.crt of Secret {trust} does not have: put that authority there first"
         return _Refused(f"tls.crt of Secret {name} {words}")
-    if words := _why_not_in_tls(leaf, looked.known, listed[0].role):
+    if words := _why_not_in_tls(leaf, looked.known, server=_serves(listed[0])):
         way = "issue it by authorities that allow it (path length, name constraints, usages, critical extensions)"
         return _Refused(f"tls.crt of Secret {name} is refused in a TLS handshake by OpenSSL ({words}): {way}")
     return source, leaf
 
 
-def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], role: str) -> str:
+def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], *, server: bool) -> str:
     """Why nobody accepts the leaf in a handshake; empty if a known bundle makes it acceptable."""
-    server, words = role == Role.CONTROLLERS.value, ""
+    words = ""
     for trusted in dict.fromkeys(each for each in known if each.trusts(leaf.chain)):
         words = why_refused(leaf, trusted, server=server, client=True)
         if not words:
@@ -262,21 +311,28 @@ def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], role: str) -> str:
     return words
 
 
-def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
-    """What a leaf of these holders must be good for. Brokers and the operator are clients only.
+def _serves(holder: Holder) -> bool:
+    """Whether this holder is a server: the operator, and the leaf of all brokers, are for clients only."""
+    return holder.role == Role.CONTROLLERS.value or bool(holder.pool)
 
-    Of cert-manager the operator asks for a subject: another one is not what was asked for.
+
+def _expected(looked: _Looked, listed: tuple[Holder, ...]) -> Expected:
+    """What a leaf of these holders must be good for. The operator, and brokers without a pool, are clients only.
+
+    Of cert-manager the operator asks for a subject: another one is not what was asked for. Brokers of pools have the
+    subject of all brokers, which is a super user.
     """
     desired, role = looked.desired, listed[0].role
     controllers = role == Role.CONTROLLERS.value
     asked = desired.trust.issuer.kind is IssuerKind.CERT_MANAGER
     used = next((looked.before.subjects[one] for one in listed if one in looked.before.subjects), None)
+    used = looked.brokers if listed[0].pool else used
     kept = (looked.before.names.get(one, frozenset()) for one in listed if controllers)
     return Expected(
         now=looked.now,
-        server=controllers,
+        server=_serves(listed[0]),
         client=True,
-        names=tuple(name for one in listed for name in dns_names(desired, one)),
+        names=tuple(name for one in listed for name in given_hosts(desired, one, looked.pools)),
         subject=subject(desired, role).principal if asked else used,
         earlier_names=frozenset().union(*kept),
     )

@@ -122,9 +122,7 @@ class MaterialReads:
         if record is None or not (encrypted or needs_certificates(desired, record)):
             return None, bare
         last = self._last.get(key)
-        pools: Knowable[tuple[PoolSeen, ...]] = Known(value=())  # another issuer gives them none
-        if desired.trust.issuer.own:
-            pools = await pools_of(self._kube, desired.namespace, desired.name)
+        pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
         if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
             had = None if last is None else last.access.leaf
             last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
@@ -178,8 +176,8 @@ class MaterialReads:
             probe = await judged(lambda: probe_of(items[0], desired, record, access, now))
             return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
         kept = before(material.known_leafs()) if in_use else NOTHING
-        known = await judged(lambda: (*used, bundle_of(given_trust)))
-        given = await read_leafs(self._kube, desired, record, kept, known, now)
+        trusted = await judged(lambda: (*used, bundle_of(given_trust)))
+        given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now)
         refused = tuple(filter(None, (wrong, *given.refused)))
         material = replace(
             material,

@@ -10,7 +10,7 @@ from typing import Final
 
 from kafka_quorum.kind import POOLS
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.pools import PoolSeen, certified_names
+from kafka_quorum.model.pools import PoolSeen, certified_names, reached_hosts, secret_named
 from kit.errors import KubeError
 from kit.kube.protocol import CONFIG_MAPS, Json, KubeApi
 from kit.parsing import INT32_MAX, Malformed, json_object
@@ -22,27 +22,40 @@ _FIRST, _REPLICAS = 0, 3
 """The defaults of `firstNodeID` and `replicas`."""
 
 
-async def pools_of(kube: KubeApi, namespace: str, quorum: str) -> Knowable[tuple[PoolSeen, ...]]:
-    """The pools of this quorum by name."""
+async def pools_of(kube: KubeApi, namespace: str, quorum: str, *, own: bool = True) -> Knowable[tuple[PoolSeen, ...]]:
+    """The pools of this quorum by name.
+
+    The operator's `own` authority gives each pool a certificate. Of another issuer only those get one whose brokers
+    show one: nobody is asked for what nobody uses.
+    """
     try:
         items = await kube.list(POOLS, namespace, {})
-        own = [item for item in items if _spec(item).get("quorum") == quorum]
-        if len(own) > POOLS_MAX:
-            return Unknown(reason=f"there are {len(own)} pools, and at most {POOLS_MAX} are looked at")
-        seen = await asyncio.gather(*(_seen(kube, namespace, item) for item in own))
+        listed = [item for item in items if _spec(item).get("quorum") == quorum]
+        if len(listed) > POOLS_MAX:
+            return Unknown(reason=f"there are {len(listed)} pools, and at most {POOLS_MAX} are looked at")
+        seen = await asyncio.gather(*(_seen(kube, namespace, item, own=own) for item in listed))
     except KubeError as error:
         return Unknown(reason=f"the pools were not listed ({error})")
-    return Known(value=tuple(sorted(seen)))
+    return Known(value=tuple(sorted(each for each in seen if each is not None)))
 
 
-async def _seen(kube: KubeApi, namespace: str, item: Json) -> PoolSeen:
+async def _seen(kube: KubeApi, namespace: str, item: Json, *, own: bool) -> PoolSeen | None:
+    """The pool; None if another issuer issues, and its brokers show no certificate."""
     name, spec = str(item["metadata"]["name"]), _spec(item)
-    hosts = tuple(_hosts(spec))
+    encrypted = tuple(_encrypted(spec))
+    hosts = tuple(host for one in encrypted if isinstance(host := one.get("host"), str) and host)
     ids = set(_asked(spec))
-    if any("{id}" in host for host in hosts):
-        ids |= set(_recorded(await kube.get(CONFIG_MAPS, namespace, f"{name}-broker-disks")))
+    if not own or any("{id}" in host for host in hosts):
+        record = _record(await kube.get(CONFIG_MAPS, namespace, f"{name}-broker-disks"))
+        if not (own or encrypted or _may_replicate_with_tls(record)):
+            return None
+        ids |= set(_recorded(record))
     return PoolSeen(
-        name=name, uid=str(item["metadata"]["uid"]), names=certified_names(namespace, name, hosts, sorted(ids))
+        name=name,
+        uid=str(item["metadata"]["uid"]),
+        names=certified_names(namespace, name, hosts, sorted(ids)),
+        secret=secret_named(spec.get("certificateSecretName")),
+        hosts=() if own else reached_hosts(namespace, name, hosts, sorted(ids)),
     )
 
 
@@ -51,14 +64,12 @@ def _spec(item: Json) -> Json:
     return spec if isinstance(spec, dict) else {}
 
 
-def _hosts(spec: Json) -> Iterator[str]:
-    """The hosts of its encrypted listeners."""
+def _encrypted(spec: Json) -> Iterator[Json]:
+    """Its listeners with TLS."""
     listeners = spec.get("listeners")
     for one in listeners if isinstance(listeners, list) else ():
         if isinstance(one, dict) and one.get("protocol") in ("SSL", "SASL_SSL"):
-            host = one.get("host")
-            if isinstance(host, str) and host:
-                yield host
+            yield one
 
 
 def _asked(spec: Json) -> Iterable[int]:
@@ -72,12 +83,22 @@ def _asked(spec: Json) -> Iterable[int]:
     return range(first, first + min(count, _IDS_MAX))
 
 
-def _recorded(item: Json | None) -> Iterable[int]:
-    """The node ids that the record of the pool has: they may be others than those that the spec begins with."""
+def _record(item: Json | None) -> Json | None:
+    """The record of the pool; None if there is none, or it cannot be read."""
     try:
-        brokers = json_object(((item or {}).get("data") or {}).get("disks.json") or "{}").get("brokers")
-    except Malformed:
-        return ()
+        return json_object((item["data"] or {})["disks.json"]) if item else None
+    except (Malformed, KeyError, TypeError):
+        return None
+
+
+def _may_replicate_with_tls(record: Json | None) -> bool:
+    """Whether the listener REPLICATION has TLS, or that is not known: a new pool decides it with its record."""
+    return record is None or record.get("replication_tls", False) is not False
+
+
+def _recorded(record: Json | None) -> Iterable[int]:
+    """The node ids that the record of the pool has: they may be others than those that the spec begins with."""
+    brokers = None if record is None else record.get("brokers")
     rows = brokers if isinstance(brokers, list) else ()
     return _numbers([one.get("node_id") for one in rows if isinstance(one, dict)])
 

@@ -38,7 +38,7 @@ def contract_object(desired: Desired, contract: Contract) -> Json:
     del body["resource_version"]
     if contract.zookeeper is None:  # not written: earlier versions of the operator do not know it
         del body["zookeeper"]
-    for later in ("certificates", "given", "certificate_ends"):  # the same
+    for later in ("certificates", "given", "principals", "certificate_ends"):  # the same
         if not body[later]:
             del body[later]
     text = json.dumps({"schemaVersion": _format_of(contract), **body}, indent=1)
@@ -182,10 +182,10 @@ def _fault(contract: Contract) -> str | None:
         return f"its revision is {quoted(contract.revision)}, its certificates are {quoted(contract.certificates)}"
     if any(not 0 <= node_id <= INT32_MAX for node_id in contract.controller_ids):
         return "a controller has an impossible node id"
-    ends = contract.certificate_ends
-    if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base, ends)):
-        return f"it has more than {_ROWS_MAX} settings, addresses or certificates"
-    texts = (contract.release, contract.image, contract.next_step, *contract.controllers, *contract.secrets)
+    ends, users = contract.certificate_ends, contract.principals
+    if any(len(rows) > _ROWS_MAX for rows in (contract.settings, contract.controllers, contract.base, ends, users)):
+        return f"it has more than {_ROWS_MAX} settings, addresses, certificates or users"
+    texts = (contract.release, contract.image, contract.next_step, *contract.controllers, *contract.secrets, *users)
     keeper = contract.zookeeper
     texts += () if keeper is None else (keeper.connect, keeper.secret_name)
     lines = (*texts, *(text for each in contract.settings for text in (each.key, each.value)))

@@ -11,14 +11,24 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_quorum.kind import POOLS
+from kafka_quorum.model import pools
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Certificate, chain_digest
 from kafka_quorum.model.material import OPERATOR, AuthoritySeen, Holder, LeafSeen, OwnAuthorities, Role, Source
-from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, keystore_file, trust_file
+from kafka_quorum.model.names import (
+    LABEL_QUORUM,
+    LABEL_ROLE,
+    USED_BY,
+    keystore_file,
+    keystore_generation,
+    reader,
+    trust_file,
+)
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.resources.meta import Json, foreign_controller, labels, owner
 from kafka_quorum.resources.objects import volume_owner
 from kafka_quorum.resources.tls import KEYSTORE_KEY
+from kit.kube.secrets import Use
 from kit.parsing import Malformed, number, quoted
 from kit.pki.authority import Authority, read_authority
 from kit.pki.bundle import Bundle
@@ -27,6 +37,7 @@ from kit.pki.faults import Faults
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.material import keystore
 
+ISSUER_WHERE: Final = "spec.security.controllers.issuer"
 AUTHORITY_ROLE: Final = "authority"
 LEAF_ROLE: Final = "certificate"
 _PRESENT: Final = ("ca.crt", "ca.key")
@@ -35,7 +46,8 @@ _ASKED_FOR: Final = "asked-for"
 _ASKED_BEFORE: Final = "asked-before"
 _GENERATION: Final = "generation"
 _BEFORE_ENDS: Final = "before-ends"
-_ISSUER: Final = "issuer"
+ISSUER_KEY: Final = "issuer"
+"""In a Secret of a holder: the kind of another issuer that gave its leaf."""
 _COMPOSED: Final = "composed"
 _DNS: Final = "DNS:"
 SASL_KEY: Final = "sasl.properties"
@@ -166,7 +178,7 @@ def leaf_object(
     """The Secret of a holder. `before` is the one that it replaces, exactly."""
     numbers = {_GENERATION: str(generation), _BEFORE_ENDS: str(before_ends_s)}
     if not desired.trust.issuer.own:
-        numbers[_ISSUER] = desired.trust.issuer.kind.value
+        numbers[ISSUER_KEY] = desired.trust.issuer.kind.value
     pair = {"tls.crt": leaf.chain_pem, "tls.key": leaf.key.pem}
     if holder == OPERATOR:
         texts = pair
@@ -183,12 +195,26 @@ def leaf_object(
     else:
         texts = {KEYSTORE_KEY: keystore(leaf)}
     version = "" if before is None else str(before["metadata"]["resourceVersion"])
-    owners = _pool_owner(holder) if holder.pool else owner(desired)
+    owners = pool_owner(holder) if holder.pool else owner(desired)
     return secret_object(desired, holder.secret(desired.name), LEAF_ROLE, texts | numbers, version, owners)
 
 
-def _pool_owner(holder: Holder) -> list[Json]:
-    """The pool: its Secret is deleted with it. It is no controller of it, because the quorum writes the Secret."""
+def use_of(desired: Desired, holder: Holder) -> Use:
+    """What the Secret of another issuer is used for: a pool's spec names its own one, the quorum's spec the others.
+
+    Those that cert-manager fills list the quorum.
+    """
+    if holder.pool and desired.trust.issuer.kind is IssuerKind.SECRET:
+        where = f"spec.certificateSecretName of {POOLS.kind} {holder.pool}"
+        return Use(reader=pools.reader(holder.pool), where=where, annotation=USED_BY)
+    return Use(reader=reader(desired.name), where=ISSUER_WHERE, annotation=USED_BY)
+
+
+def pool_owner(holder: Holder) -> list[Json]:
+    """The pool: its Secret is deleted with it. It is no controller of it, because the quorum writes the Secret.
+
+    The same holds for the Certificate with which cert-manager is asked.
+    """
     reference = {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "name": holder.pool, "uid": holder.uid}
     return [reference | {"controller": False, "blockOwnerDeletion": False}]
 
@@ -200,7 +226,7 @@ def composed(body: Json, at_s: int) -> Json:
 
 def _kept(earlier: Mapping[str, str], named: tuple[str, ...]) -> dict[str, str]:
     """Files that brokers may still load: those that are or were named, and the newest generations."""
-    stores = sorted((key for key in earlier if key.startswith(_STORE)), key=_generation_of)
+    stores = sorted((key for key in earlier if key.startswith(_STORE)), key=keystore_generation)
     found = (*stores[-_KEPT:], *_in_order(earlier, named))
     return {key: earlier[key] for key in found if key in earlier}
 
@@ -215,11 +241,6 @@ def _in_order(earlier: Mapping[str, str], named: tuple[str, ...]) -> tuple[str, 
     before = [each for each in order if each in earlier and each not in named]
     kinds = ([each for each in before if each.startswith(kind)] for kind in _KINDS)
     return (*(each for kind in kinds for each in kind[-_KEPT_NAMED:]), *named)
-
-
-def _generation_of(key: str) -> int:
-    digits = key.removeprefix(_STORE).removesuffix(".pem")
-    return int(digits) if digits.isdecimal() else 0
 
 
 def certificate_seen(found: Read) -> Certificate:
@@ -330,10 +351,10 @@ def _files(texts: Mapping[str, str], holder: Holder, name: str) -> LeafFiles:
 
 def _issuer(texts: Mapping[str, str]) -> IssuerKind:
     """Where the leaf comes from: Secrets of the operator's own authority do not say it."""
-    text = texts.get(_ISSUER, IssuerKind.SELF_SIGNED.value)
+    text = texts.get(ISSUER_KEY, IssuerKind.SELF_SIGNED.value)
     found = next((kind for kind in IssuerKind if kind.value == text), None)
     if found is None:
-        raise Malformed(f"its key {_ISSUER} is {quoted(text)}, which this version of the operator does not have")
+        raise Malformed(f"its key {ISSUER_KEY} is {quoted(text)}, which this version of the operator does not have")
     return found
 
 

@@ -1,5 +1,6 @@
 """Listeners of brokers with TLS: what is refused, and what a valid spec is made into."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -157,3 +158,42 @@ def test_super_users_before_the_birth_of_a_pool(contract: Contract) -> None:
         assert isinstance(validate(resource(good), contract, present=unborn), PoolDesired)
     ((field, _),) = faults(spec(PLAIN, config=AUTHORIZER | {"super.users": "User:ada"}), contract, unborn)
     assert field == "spec.config.super.users"
+
+
+GIVEN = replace(mutual(), given=True, principals=("User:CN=b,O=others", "User:CN=o,O=others"))
+
+
+@pytest.mark.parametrize("present", [Present(), BETWEEN], ids=["a listener", "REPLICATION"])
+def test_a_given_certificate_is_named(present: Present) -> None:
+    """Where a person gives the certificates, the spec names the pool's one; without it the way out is said."""
+    of = spec(PLAIN if present.replication_tls else TLS)
+    ((field, message),) = faults(of, GIVEN, present)
+    assert field == "spec.certificateSecretName"
+    assert "KafkaBrokerPool/payments" in message
+    found = validate(resource({**of, "certificateSecretName": "own"}), GIVEN, present=present)
+    assert isinstance(found, PoolDesired)
+    assert found.certificate_secret == "own"  # noqa: S105 - a name
+    assert found.runtime.secrets == (f"{QUORUM}-brokers-tls.payments",)
+
+
+def test_pools_without_tls_beside_given_certificates_stay_as_they_are() -> None:
+    """They mount the Secret of all brokers, and name none of their own; a name changes nothing of them."""
+    runtime = desired(spec(PLAIN), GIVEN).runtime
+    assert runtime == desired(spec(PLAIN), mutual()).runtime
+    assert runtime == desired(spec(PLAIN, certificateSecretName="own"), GIVEN).runtime
+
+
+def test_a_secret_is_named_only_where_it_is_used() -> None:
+    """Where the operator or cert-manager makes the certificates, a name would be without effect."""
+    ((field, message),) = faults(spec(TLS, certificateSecretName="own"))
+    assert (field, "leave this empty" in message) == ("spec.certificateSecretName", True)
+    assert isinstance(validate(resource(spec(PLAIN, certificateSecretName="own")), CONTRACT), PoolDesired)
+
+
+def test_super_users_of_given_certificates() -> None:
+    """The brokers' super users are those of the certificates that a person gave; unknown ones are no good ones."""
+    good = spec(PLAIN, config=AUTHORIZER | {"super.users": ";".join(GIVEN.principals)}, certificateSecretName="own")
+    assert isinstance(validate(resource(good), GIVEN, present=BETWEEN), PoolDesired)
+    ((field, message),) = faults(good, replace(GIVEN, principals=()), BETWEEN)
+    assert field == "spec.config.super.users"
+    assert "not published yet" in message

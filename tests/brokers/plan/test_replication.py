@@ -12,7 +12,7 @@ from kafka_brokers.api.validation import Present, validate
 from kafka_brokers.model.actions import WriteRecord
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.pool import PoolDesired
-from kafka_brokers.plan.replication import replication_tls
+from kafka_brokers.plan.replication import lacking_users, replication_tls
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -74,6 +74,35 @@ def test_unknown_is_not_none() -> None:
 def test_no_certificates_beside_pools_with_tls() -> None:
     """A pool that could not replicate with the others waits."""
     assert "give them one again" in str(chosen(replace(ALONE, others_tls=Known(value=frozenset({True}))), CONTRACT))
+
+
+USERS = ("User:CN=b,O=others", "User:CN=o,O=others")
+GIVEN = replace(mutual(), given=True, principals=USERS)
+
+
+def test_a_pool_with_a_given_certificate() -> None:
+    """Where a person gives the certificates, a pool has TLS if its spec names its Secret."""
+    assert chosen(ALONE, GIVEN, certificateSecretName="own") is True
+    assert chosen(ALONE, GIVEN) is False
+    beside = replace(ALONE, others_tls=Known(value=frozenset({True})))
+    assert "spec.certificateSecretName" in str(chosen(beside, GIVEN))
+
+
+def test_the_users_of_given_certificates_are_waited_for() -> None:
+    """Until the quorum has published them, nothing is decided for good, with a Secret or without one."""
+    unknown = replace(GIVEN, principals=())
+    assert "not published yet" in str(chosen(ALONE, unknown))
+    assert "not published yet" in str(chosen(ALONE, unknown, certificateSecretName="own"))
+
+
+def test_super_users_of_given_certificates() -> None:
+    """They are those of the certificates, not those that the operator would give."""
+    config = {"authorizer.class.name": "x", "super.users": BOTH}
+    by = replace(desired(None, GIVEN), certificate_secret="own")  # noqa: S106 - a name
+    by = replace(by, runtime=replace(by.runtime, config=tuple(config.items())))
+    assert "User:CN=o,O=others" in lacking_users(by, GIVEN, replication_tls=True)
+    good = replace(by, runtime=replace(by.runtime, config=tuple((config | {"super.users": ";".join(USERS)}).items())))
+    assert lacking_users(good, GIVEN, replication_tls=True) == ""
 
 
 def test_an_adopting_pool_keeps_plaintext() -> None:

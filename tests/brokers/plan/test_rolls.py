@@ -294,6 +294,17 @@ def test_brokers_whose_certificates_ended_start_again() -> None:
     assert deleted == [1, 2]
 
 
+@pytest.mark.parametrize(("end_s", "out"), [(NOW_S - 60, True), (NOW_S + 60, False), (None, False)])
+def test_a_pool_with_another_issuer_has_its_own_end(end_s: float | None, out: bool) -> None:  # noqa: FBT001
+    """The contract's end is that of all brokers; brokers with a certificate of a pool are judged by that one."""
+    own = replace(revision_of(FIRST).runtime, replication_tls=True)
+    of = replace(shut_out(*ENDED), certificate_ends=(("keystore-9.pem", 0),))
+    if end_s is not None:
+        of = replace(of, certificate_ends=(("keystore-1.pem", int(end_s)),))
+    of = replace(of, revisions=tuple(replace(one, runtime=own) if one == EARLIER else one for one in of.revisions))
+    assert bool(planned(of, SECOND).actions) is out
+
+
 @pytest.mark.parametrize("ends", [(), ((1, int(NOW_S) - 10), (2, int(NOW_S) + 600)), ((1, int(NOW_S) + 60),)])
 def test_brokers_whose_certificates_may_be_valid_recover(ends: tuple[tuple[int, int], ...]) -> None:
     """Without a certain end, or one that clocks may differ about, they may be recovering: they keep running."""

@@ -127,6 +127,8 @@ def test_a_broker_waits_for_a_certificate_for_its_host() -> None:
     assert lacks_secret(seen, by.runtime, (NodeID(0), NodeID(1))) == ""
     told = lacks_secret(seen, by.runtime, (NodeID(2),))
     assert told.startswith(f"Secret {OWN} has no certificate for b-2.example.org yet")
+    wild = replace(of, certified=(("keystore-1.pem", frozenset({"*.example.org"})),))
+    assert lacks_secret(wild, by.runtime, (NodeID(2),)) == ""
     plan = planned(without_pod(without_pod(seen, 2), 1), by)
     assert [action.node_id for action in plan.actions if isinstance(action, CreatePod)] == [1]
     assert any("Waiting to start broker 2" in wait.message for wait in plan.waits)

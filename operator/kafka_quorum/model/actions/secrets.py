@@ -6,6 +6,7 @@ from kafka_quorum.model.actions.record import NEVER
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.material import Holder, LeafSeen
 from kafka_quorum.model.permit import EndAuthority, GiveUsers, Permit, Reload, ShowLeaf, required
+from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.quorum import Endpoint
 
 
@@ -86,10 +87,14 @@ class ComposeLeaf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLeaf:
-    """Ask cert-manager for the leaf of this holder, by a Certificate of this name. It puts the key into a Secret."""
+    """Ask cert-manager for the leaf of this holder, by a Certificate of this name. It puts the key into a Secret.
+
+    `pools` has the pool of this holder, if it is one: it has the names.
+    """
 
     name: str
     holder: Holder
+    pools: tuple[PoolSeen, ...] = ()
     message: str
 
 

@@ -10,10 +10,11 @@ from kafka_quorum.model.beside import began_beside
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.desired import ControllerListener, Runtime
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS
+from kafka_quorum.model.material import BROKERS, OPERATOR
 from kafka_quorum.model.migration import FoundBy, Keeper, Listens
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.migrating import overlay_of_brokers
@@ -53,7 +54,8 @@ def due_contract(situation: Situation, old: Contract | None, *, may_go_down: boo
         young=not record.had_leader and not began_beside(situation),  # a cluster of ZooKeeper has brokers
         zookeeper=_zookeeper(situation),
         certificates=_certificates(situation, settings),
-        given=bool(secrets_for(settings, situation.desired.name)) and not situation.desired.trust.issuer.own,
+        given=_is_given(situation, settings),
+        principals=_principals(situation, old) if _is_given(situation, settings) else (),
         certificate_ends=_certificate_ends(situation, old, settings),
     )
     if old is None:
@@ -68,6 +70,22 @@ def _certificates(situation: Situation, settings: tuple[Setting, ...]) -> int:
     """Brokers show no certificate to controllers with SASL_SSL, so no setting names the file of pools' listeners."""
     named = any(each.match is Match.FILE and each.key.endswith(".keystore.location") for each in settings)
     return 0 if named or not secrets_for(settings, situation.desired.name) else situation.runtime.certificates
+
+
+def _is_given(situation: Situation, settings: tuple[Setting, ...]) -> bool:
+    """Whether a person gives the certificates. Of cert-manager the operator asks for those of pools, too."""
+    person = situation.desired.trust.issuer.kind is IssuerKind.SECRET
+    return person and bool(secrets_for(settings, situation.desired.name))
+
+
+def _principals(situation: Situation, old: Contract | None) -> tuple[str, ...]:
+    """The users of brokers and of the operator at listeners with mutual TLS. Unknown changes nothing."""
+    material = situation.observed.material
+    seen = [] if material is None else [material.leaf(holder) for holder in (BROKERS, OPERATOR)]
+    leafs = [each.value for each in seen if isinstance(each, Known) and each.value is not None]
+    if len(leafs) != len((BROKERS, OPERATOR)):
+        return () if old is None else old.principals
+    return tuple(f"User:{leaf.certificate.subject}" for leaf in leafs)
 
 
 def _certificate_ends(

@@ -13,6 +13,7 @@ from kafka_quorum.model.migration import TrustChange
 from kafka_quorum.model.permit import ChangedTrust, DropOld, TrustNew, TurnTrust
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.plan.facts.contract import everywhere, why_not_published
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 
@@ -40,7 +41,8 @@ def may_drop_old(situation: Situation) -> Answer:
     if isinstance(material.pools, Unknown):
         return no(f"{first}: it is not known which pools show a certificate of it ({material.pools.reason})")
     every = holders(situation.record, material.known_pools)
-    other = [holder for holder in every if not _signed_by(material, change, holder)]
+    showing = [holder for holder in every if not _shows_none(situation, material, holder)]
+    other = [holder for holder in showing if not _signed_by(material, change, holder)]
     older = situation.runtime.certificates != complete(material, situation.record)
     unproven = [words for pod, listener in _listeners(situation) if (words := _serves_other(material, pod, listener))]
     return unless(
@@ -207,6 +209,14 @@ def _signed_by(material: Material, change: TrustChange, holder: Holder) -> bool:
     seen = material.leaf(holder)
     leaf = seen.value if isinstance(seen, Known) else None
     return leaf is not None and has_authority(change.after, leaf.authority)
+
+
+def _shows_none(situation: Situation, material: Material, holder: Holder) -> bool:
+    """Whether this is a pool that no issuer shall give a certificate, and that has none."""
+    if not holder.pool or situation.desired.trust.issuer.kind is not IssuerKind.SECRET:
+        return False
+    named = any(each.secret for each in material.known_pools if each.name == holder.pool)
+    return not named and material.leaf(holder) == Known(value=None)
 
 
 def _serves_other(material: Material, pod: Pod, listener: ControllerListener) -> str:

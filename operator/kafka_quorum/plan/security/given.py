@@ -2,17 +2,21 @@
 
 Each holder follows its own source. What cannot be used is no reason to stop the others: then a holder keeps its leaf,
 also in the next generation, and the status says what is wrong with the Secret of the issuer.
+
+A pool is one more holder, with one difference: if its leaf has ended, and nothing replaces it, it has none in the next
+generation. Then its brokers go on with what they loaded, and none restarts to show a leaf that nobody accepts.
 """
 
 from collections.abc import Iterator
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
-from kafka_quorum.model.certified import FIRST, dns_names, holders, lost, newest, shown_until_s
+from kafka_quorum.model.certified import FIRST, given_hosts, holders, lost, newest, shown_until_s
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pools import uncovered
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 from kafka_quorum.plan.part import Part
@@ -38,7 +42,7 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
     yield from _wrong(situation, material)
     ready = dict(_ready(situation, material))
     wanted, why = _given_generation(situation, material, ready)
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):
             if seen.reason:
@@ -47,9 +51,11 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
         leaf, source = seen.value, ready.get(holder)
         if leaf is None and source is not None:
             yield _copied(situation, material, holder, max(wanted, FIRST), None, source, "it has none")
-        elif leaf is not None and leaf.generation < wanted:
+        elif leaf is None or (holder.pool and source is None and leaf.ends_s <= situation.now_s):
+            continue
+        elif leaf.generation < wanted:
             yield _copied(situation, material, holder, wanted, leaf, source, why)
-        elif leaf is not None and is_of_brokers(holder) and _needs_files(situation, material, leaf):
+        elif is_of_brokers(holder) and _needs_files(situation, material, leaf):
             yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
 
 
@@ -64,7 +70,8 @@ def _requests(situation: Situation, material: Material) -> Iterator[Part]:
             continue
         name, ref = holder.request(situation.desired.name), situation.desired.trust.issuer.ref
         message = f"Certificate {name} asks {ref.kind} {ref.name} for the certificate of {holder}"
-        yield Part(actions=(RequestLeaf(name=name, holder=holder, message=message),))
+        own = tuple(each for each in material.known_pools if each.name == holder.pool)
+        yield Part(actions=(RequestLeaf(name=name, holder=holder, pools=own, message=message),))
 
 
 def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
@@ -73,7 +80,7 @@ def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
     if isinstance(trust, Unknown) and trust.reason:
         yield waits(f"Did not look after the authorities that servers trust: {trust.reason}", Severity.HELD)
     found: dict[str, Holder] = {}
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         source = material.source(holder)
         if isinstance(source, Unknown):
             found.setdefault(source.reason, holder)
@@ -88,7 +95,7 @@ def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
 
 def _ready(situation: Situation, material: Material) -> Iterator[tuple[Holder, Source]]:
     """Sources whose authority every server trusts."""
-    for holder in holders(situation.record):
+    for holder in holders(situation.record, material.known_pools):
         source = material.source(holder)
         if not isinstance(source, Unknown) and _trusted(situation, source.value):
             yield holder, source.value
@@ -147,14 +154,14 @@ def _copied(
         name=name,
         holder=holder,
         generation=generation,
-        dns_names=dns_names(desired, holder) if secret != name else (),
+        dns_names=given_hosts(desired, holder, material.known_pools) if secret != name else (),
         life_s=desired.trust.leaf_s,
         authority=authority,
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
         before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
-        also=named_again(situation, generation, before) if is_of_brokers(holder) else 0,
+        also=_also(situation, material, holder, generation, before) if is_of_brokers(holder) else 0,
         keeps=named_files(situation) if is_of_brokers(holder) else (),
         trusts=changing_trusts(situation) if is_of_brokers(holder) else (),
         source=secret,
@@ -163,6 +170,15 @@ def _copied(
         permit=verdict,
     )
     return Part(actions=(compose,), verdicts=(verdict,))
+
+
+def _also(situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None) -> int:
+    """The generation of the contract, if brokers have no file of it, or if that of a pool lacks one of their hosts."""
+    named, due = named_again(situation, generation, before), situation.runtime.certificates
+    if named or before is None or not 0 < due < generation:
+        return named
+    hosts = given_hosts(situation.desired, holder, material.known_pools)
+    return due if uncovered(hosts, before.certificate.dns_names) else 0
 
 
 def _authority(situation: Situation, source: Source) -> str:

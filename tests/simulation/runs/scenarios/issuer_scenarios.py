@@ -24,7 +24,10 @@ from tests.simulation.runs.scenarios.scenes import (
     turn,
 )
 
+from kafka_quorum.kind import POOLS
 from kafka_quorum.model.names import USED_BY, reader
+from kafka_quorum.model.pools import certified_names, pool_tls_name
+from kafka_quorum.model.pools import reader as pool_reader
 from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
 from kit.pki.authority import Authority, Request, issue, make_authority
@@ -33,6 +36,8 @@ from kit.pki.names import DistinguishedName
 LEAF_S: Final = 600
 _ROLES: Final = ("controllers", "operator", "brokers")
 _TRUST: Final = "given-trust"
+_POOL: Final = "events"
+_GIVEN_POOL: Final = "given-events"
 
 
 def given_spec(replicas: int = 3) -> Json:
@@ -51,13 +56,13 @@ def authority(world: World, number: int) -> Authority:
     return make_authority(name, begin, 1000 * LEAF_S, seeded(100 + number))
 
 
-def _puts(world: World, name: str, texts: dict[str, str]) -> None:
-    """A person writes a Secret that the quorum may use."""
+def _puts(world: World, name: str, texts: dict[str, str], used_by: str = reader(NAME)) -> None:
+    """A person writes a Secret that the quorum, or its pool, may use."""
     data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
     if world.kube.view(SECRETS, NAMESPACE, name) is not None:
         world.kube.patch(SECRETS, NAMESPACE, name, {"data": data})
         return
-    metadata = {"name": name, "annotations": {USED_BY: reader(NAME)}}
+    metadata = {"name": name, "annotations": {USED_BY: used_by}}
     world.kube.create(SECRETS, NAMESPACE, {"metadata": metadata, "data": data})
 
 
@@ -89,6 +94,53 @@ def gives(of: int, seed: int, *roles: str, hosts: Iterable[str] = ("*",)) -> Act
             _puts(world, f"given-{role}", {"tls.crt": leaf.chain_pem, "tls.key": leaf.key.pem})
 
     return act
+
+
+def gives_pool(of: int, seed: int) -> Act:
+    """The issuer puts a new certificate into the Secret that the pool names."""
+
+    def act(world: World, _: Checker) -> None:
+        request = Request(
+            subject=DistinguishedName(cn="brokers", ou="others", o=NAMESPACE),
+            names=certified_names(NAMESPACE, _POOL, (), ()),
+            life_s=LEAF_S,
+            server=True,
+            client=True,
+        )
+        leaf = issue(authority(world, of), request, world.clock.now(), seeded(seed))
+        _puts(world, _GIVEN_POOL, {"tls.crt": leaf.chain_pem, "tls.key": leaf.key.pem}, pool_reader(_POOL))
+
+    return act
+
+
+def _has_pool(world: World, _: Checker) -> None:
+    """A pool whose listener needs a certificate. Its brokers are not part of these runs: the Secret is."""
+    listeners = [{"name": "TLS", "port": 9094, "protocol": "SSL"}]
+    spec = {"quorum": NAME, "listeners": listeners, "certificateSecretName": _GIVEN_POOL}
+    world.kube.create(POOLS, NAMESPACE, {"metadata": {"name": _POOL}, "spec": spec})
+
+
+def _spoils_pool(world: World, _: Checker) -> None:
+    """A person puts another key into the Secret that the pool names."""
+    _puts(world, _GIVEN_POOL, {"tls.key": authority(world, 1).key.pem})
+
+
+def _pool_lacks(world: World) -> str:
+    """Why the pool's Secret does not have the certificate that was given; empty if it has it, and its key."""
+    given, own = (world.kube.view(SECRETS, NAMESPACE, name) for name in (_GIVEN_POOL, pool_tls_name(NAME, _POOL)))
+    if given is None or own is None:
+        return "the pool has no Secret"
+    same = all(given["data"][key] == own["data"][key] for key in ("tls.crt", "tls.key"))
+    return "" if same else "the Secret of the pool does not have what was given"
+
+
+def _pool_is_served(world: World) -> bool:
+    """Once the pool has the certificate that was given for it."""
+    return not _pool_lacks(world)
+
+
+def _ends_renewed_with_pool(generation: int) -> Callable[[World], str]:
+    return lambda world: ends_renewed(generation)(world) or _pool_lacks(world)
 
 
 def _hosts(count: int) -> tuple[str, ...]:
@@ -176,6 +228,36 @@ ISSUERS: Final = (
         ),
         bound=2800,
         holds=ends_renewed(3),
+    ),
+    Scenario(
+        name="given-with-a-pool",
+        spec=given_spec(),
+        turns=(
+            _BEGINS,
+            turn("a pool without its certificate", is_ready, _has_pool),
+            turn("the controllers go on", is_refused, gives(1, 213, "controllers")),
+            turn("a certificate of nobody's", after(20), gives_pool(2, 214)),
+            turn("the right one", after(60), gives_pool(1, 215)),
+            turn("it is renewed", _pool_is_served, gives_pool(1, 216)),
+            turn("its key is another one", _pool_is_served, _spoils_pool),
+            turn("the others are renewed", is_refused, gives(1, 217)),
+            turn("it is corrected", after(300), gives_pool(1, 218)),
+        ),
+        bound=2800,
+        holds=_ends_renewed_with_pool(5),
+    ),
+    Scenario(
+        name="given-other-authority-with-a-pool",
+        spec=given_spec(),
+        turns=(
+            _BEGINS,
+            turn("a pool", is_ready, both(_has_pool, gives_pool(1, 219))),
+            turn("another authority, not for the pool", _pool_is_served, both(trusts(2), gives(2, 220))),
+            turn("for the pool, too", after(300), gives_pool(2, 221)),
+            turn("it is the only one", only_trusts(2), does_nothing),
+        ),
+        bound=2800,
+        holds=lambda world: _ends_trusting(2)(world) or _pool_lacks(world),
     ),
     Scenario(
         name="given-late",
