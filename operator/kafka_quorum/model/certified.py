@@ -205,7 +205,7 @@ def why_no_users(runtime: Runtime, desired: Desired, observed: Observed, record:
         return ""
     material = observed.material
     seen = () if material is None else material.leafs
-    why = [each.reason for _, each in seen if isinstance(each, Unknown) and each.reason]
+    why = [each.reason for one, each in seen if not one.pool and isinstance(each, Unknown) and each.reason]
     text = "Waiting to make a revision: the subjects of the certificates are super users, and not all of them are known"
     return f"{text} ({'; '.join(why)})" if why else text
 
