@@ -68,14 +68,21 @@ def chain(*above: Made, made: Made | None = None) -> Leaf:
 OLD, NEW = chain(between(2)), chain(between(200))
 
 
-async def looked(given: Leaf, used: Leaf = OLD, trust: str = "") -> tuple[Material, Observed]:
-    """A look at a quorum that uses one chain, while the issuer gives another; every listener serves the used one."""
-    bundle, kube = trust or root().pem, RecordingKube()
+def with_chains(given: Leaf, used: Leaf, bundle: str) -> RecordingKube:
+    """An API server with the Secrets of the issuer, and those that the operator copied earlier."""
+    kube = RecordingKube()
     kube.put(SECRETS, given_object(ISSUER.trust_secret, ca_crt=bundle))
     for holder in (FIRST, OPERATOR, BROKERS):
         kube.put(SECRETS, leaf_secret(given_name(holder), given))
     for holder in holders(RECORD):
         kube.put(SECRETS, stored(leaf_object(of_others(), holder, used, bundle, 1, None, 0)))
+    return kube
+
+
+async def looked(given: Leaf, used: Leaf = OLD, trust: str = "") -> tuple[Material, Observed]:
+    """A look at a quorum that uses one chain, while the issuer gives another; every listener serves the used one."""
+    bundle = trust or root().pem
+    kube = with_chains(given, used, bundle)
     made = replace(revision(replace(secured(), trust=bundle)), name=RECORD.applied_revision or "")
     taken = replace(await the_look(RECORD), revisions=(made,))
     found, _ = await MaterialReads(kube, Today(), AnsweringControllers()).look(KEY, taken, of_others())

@@ -5,9 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from tests.kit.kube.recording import RecordingKube
+from tests.kit.pki.made import SERVER, certificate, root
 from tests.model.certificates import ISSUER, LEAF_S, authority, given_leaf, of_cert_manager, of_others, recorded
 from tests.model.values import NAME, NAMESPACE, NOW_S
+from tests.observe.test_chains import OLD, Today, chain, with_chains
 from tests.observe.test_given import TRUST, TimeOfDay, given_object, leaf_secret, the_look, with_given
 from tests.observe.test_material import KEY, stored
 from tests.observe.test_requested import with_cert_manager
@@ -36,6 +40,7 @@ READS = "KafkaBrokerPool/events"
 NAMED = "events-cert"
 TLS = [{"name": "TLS", "port": 9094, "protocol": "SSL"}]
 REPLICATES = {"data": {"disks.json": '{"replication_tls": true}'}}
+CODE = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CODE_SIGNING])
 PLAIN = {"data": {"disks.json": "{}"}}
 
 
@@ -117,6 +122,24 @@ async def test_what_cannot_be_used_is_refused(kube: RecordingKube, named: str) -
     assert all(isinstance(found.source(holder), Known) for holder in holders(recorded()))
 
 
+@pytest.mark.parametrize(("usage", "words"), [(SERVER, ""), (CODE, "purpose")], ids=["servers", "code"])
+async def test_a_chain_is_tried_as_that_of_a_server(usage: x509.ExtendedKeyUsage, words: str) -> None:
+    """An authority that may not issue for servers is found by the handshake; others may have it, who are clients."""
+    above = certificate("above", by=root(), ca=True, names=(), extensions=(usage,))
+    kube = with_pool(with_chains(OLD, OLD, root().pem), certificateSecretName=NAMED)
+    body = leaf_secret(NAMED, chain(above, made=certificate(by=above, names=SEEN.names)))
+    body["metadata"]["annotations"] = {USED_BY: READS}
+    kube.put(SECRETS, body)
+    found, _ = await MaterialReads(kube, Today(), AnsweringControllers()).look(KEY, await the_look(), of_others())
+    assert found is not None
+    source = found.source(EVENTS)
+    assert isinstance(source, Unknown if words else Known)
+    assert [f"Secret {NAMED} is refused in a TLS handshake" in each for each in found.refused] == [True] * bool(words)
+    assert words in "".join(found.refused)
+    if isinstance(source, Known):
+        assert source.value.chain_sha256
+
+
 async def test_without_the_subject_of_all_brokers_nothing_is_compared() -> None:
     """A new quorum whose Secret for brokers is bad gives pools nothing: their subject is a super user."""
     kube = given()
@@ -188,10 +211,10 @@ def filled(leaf: Leaf) -> Json:
     return body
 
 
-def managed(certificate: Json, leaf: Leaf) -> RecordingKube:
+def managed(asked: Json, leaf: Leaf) -> RecordingKube:
     """A quorum with cert-manager, and a pool."""
     kube = with_pool(with_cert_manager())
-    kube.put(CERTIFICATES, certificate)
+    kube.put(CERTIFICATES, asked)
     kube.put(SECRETS, filled(leaf))
     return kube
 
@@ -224,8 +247,8 @@ async def test_what_cert_manager_issued_is_the_source() -> None:
 async def test_a_certificate_with_earlier_names_is_being_issued_again() -> None:
     """A pool with another host is no fault: cert-manager was asked, or will be, and has not issued yet."""
     earlier = pool_leaf(names=("a.example.org",))
-    for certificate in (issued(dnsNames=["a.example.org"]), issued(generation=2)):
-        found = await looked(managed(certificate, earlier), of_cert_manager())
+    for asked in (issued(dnsNames=["a.example.org"]), issued(generation=2)):
+        found = await looked(managed(asked, earlier), of_cert_manager())
         assert (found.refused, found.pending) == ((), frozenset({EVENTS}))
         seen = found.source(EVENTS)
         assert isinstance(seen, Unknown)
