@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_brokers.model.observed import Revision
+from kafka_quorum.model.bundles import bundle_of
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.resources.secrets import ISSUER_KEY
+from kafka_quorum.resources.secrets import ISSUER_KEY, anchored
 from kit.errors import KubeError
 from kit.kube.protocol import Json, KubeApi
 from kit.kube.secrets import SECRETS
+from kit.pki.bundle import Bundle
 from kit.pki.certificate import BadCertificate, Certificate, read_certificate
+from kit.pki.leaf import CHAIN_MAX
 from kit.pki.pem import NotPem, blocks
 
 _STORE: Final = "keystore-"
@@ -30,7 +33,8 @@ Keys = tuple[tuple[str, Knowable[frozenset[str] | None]], ...]
 class SecretsSeen:
     """The keys of each Secret; and of the pool's own one the names in the certificate of each file.
 
-    `ends` has the end of each of these certificates (Unix seconds), if another issuer gave them: each has its own.
+    `ends` has when nobody accepts each of these certificates any more (Unix seconds), if another issuer gave them: at
+    its own end, or at that of an intermediate authority.
     """
 
     keys: Keys = ()
@@ -45,45 +49,58 @@ async def secrets_of(
     wanted = {name for revision in revisions for name in revision.runtime.secrets}
     if isinstance(contract, Known) and contract.value.secrets:
         wanted |= {*contract.value.secrets, own}
-    certified: dict[str, Certificate | None] = {}
-    given = False
+    chains: dict[str, tuple[Certificate, ...]] = {}
+    trust: Bundle | None = None
 
     async def keys(name: str) -> Knowable[frozenset[str] | None]:
-        nonlocal given
+        nonlocal trust
         try:
             item = await kube.get(SECRETS, namespace, name)
         except KubeError as error:
             return Unknown(reason=str(error))
         if item is not None and name == own:
-            certified.update(_certified(item))
-            given = ISSUER_KEY in (item.get("data") or {})
+            data = item.get("data") or {}
+            chains.update(_chains(data))
+            trust = bundle_of(_text(data.get("ca.crt", ""))) if ISSUER_KEY in data else None
         return Known(value=None if item is None else frozenset(map(str, item.get("data") or {})))
 
     ordered = sorted(wanted)
     found = tuple(zip(ordered, await asyncio.gather(*map(keys, ordered)), strict=True))
-    files = sorted(certified.items())
+    files = sorted(chains.items())
     return SecretsSeen(
         keys=found,
-        certified=tuple((file, frozenset() if one is None else _names(one)) for file, one in files),
-        ends=tuple((file, int(one.not_after.timestamp())) for file, one in files if given and one is not None),
+        certified=tuple((file, _names(*chain[:1])) for file, chain in files),
+        ends=tuple((file, _end_s(chain, trust)) for file, chain in files if trust is not None and chain),
     )
 
 
-def _certified(item: Json) -> dict[str, Certificate | None]:
-    """The certificates by file; None for a file that has none that can be read."""
-    data = item.get("data") or {}
-    return {str(key): _certificate(str(value)) for key, value in data.items() if str(key).startswith(_STORE)}
+def _chains(data: Json) -> dict[str, tuple[Certificate, ...]]:
+    """The certificates by file; none for a file that has none that can be read."""
+    return {str(key): _chain(str(value)) for key, value in data.items() if str(key).startswith(_STORE)}
 
 
-def _certificate(value: str) -> Certificate | None:
+def _chain(value: str) -> tuple[Certificate, ...]:
     if len(value) > _MAX_CHARS:
-        return None
+        return ()
     try:
         found = [each.content for each in blocks(base64.b64decode(value)) if each.label == "CERTIFICATE"]
-        return read_certificate(found[0]) if found else None
+        return tuple(map(read_certificate, found[:CHAIN_MAX]))
     except (binascii.Error, NotPem, BadCertificate, ValueError):
-        return None
+        return ()
 
 
-def _names(one: Certificate) -> frozenset[str]:
-    return frozenset(name.removeprefix(_DNS) for name in one.names if name.startswith(_DNS))
+def _text(value: object) -> str:
+    try:
+        return base64.b64decode(str(value)).decode()
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _names(*certificates: Certificate) -> frozenset[str]:
+    return frozenset(name.removeprefix(_DNS) for one in certificates for name in one.names if name.startswith(_DNS))
+
+
+def _end_s(chain: tuple[Certificate, ...], trust: Bundle) -> int:
+    """When nobody who trusts these authorities accepts the chain any more."""
+    between, _ = anchored(chain, trust)
+    return min(int(each.not_after.timestamp()) for each in (chain[0], *between))

@@ -147,7 +147,7 @@ def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) ->
     leaf = read_leaf(files, Expected(now=None))
     if not isinstance(leaf, Leaf):
         raise Malformed(sentence(leaf))
-    between, anchors = anchored(leaf, *trusted)
+    between, anchors = anchored(leaf.chain, *trusted)
     seen = LeafSeen(
         certificate=certificate_seen(leaf.certificate),
         authority=signed_by(leaf, *trusted),
@@ -271,18 +271,18 @@ def signed_by(leaf: Leaf, *trusted: Bundle) -> str:
     return next(signers(leaf, *trusted), "")
 
 
-def anchored(leaf: Leaf, *trusted: Bundle) -> tuple[tuple[Read, ...], frozenset[str]]:
+def anchored(chain: tuple[Read, ...], *trusted: Bundle) -> tuple[tuple[Read, ...], frozenset[str]]:
     """The intermediate authorities of a chain that are needed, and the digests of the trusted ones that follow them.
 
     The first bundle that signed the chain counts. OpenSSL and Java prefer authorities that they trust to those that are
     sent: what a chain has above them, such as a root, does no harm when it ends.
     """
     for known in trusted:
-        for place, each in enumerate(leaf.chain):
+        for place, each in enumerate(chain):
             found = frozenset(one.fingerprint for one in known.authorities if each.issued_by(one))
             if found:
-                return leaf.chain[1 : place + 1], found
-    return tuple(each for each in leaf.chain[1:] if each.subject != each.issuer), frozenset()
+                return chain[1 : place + 1], found
+    return tuple(each for each in chain[1:] if each.subject != each.issuer), frozenset()
 
 
 def _chain_sha256(leaf: Leaf) -> str:

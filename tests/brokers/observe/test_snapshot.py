@@ -3,6 +3,7 @@
 import base64
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.brokers.values import (
 )
 from tests.clocks import MovingClock
 from tests.kit.kube.recording import RecordingKube
+from tests.kit.pki.made import certificate, root
 from tests.model.certificates import leaf
 
 from kafka_brokers.kind import POOLS
@@ -497,3 +499,18 @@ async def test_when_certificates_of_another_issuer_end() -> None:
     kube.put(SECRETS, {"metadata": {"name": OWN, "namespace": NAMESPACE}, "data": data})
     found = (await taken(kube)).secrets
     assert found.ends == (("keystore-1.pem", int(own.certificate.not_after.timestamp())),)
+
+
+@pytest.mark.parametrize("trusts_it", [False, True])
+async def test_an_intermediate_authority_may_end_first(trusts_it: bool) -> None:  # noqa: FBT001 - one of two
+    """Its end is that of the chain, if servers do not trust it themselves."""
+    above = certificate("above", by=root(), ca=True, names=(), ends=timedelta(days=2))
+    own = certificate(by=above)
+    texts = {"keystore-1.pem": own.key_pem + own.pem + above.pem, "issuer": "Secret"}
+    texts["ca.crt"] = above.pem if trusts_it else root().pem
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    kube = api_server(contract=MUTUAL)
+    kube.put(SECRETS, {"metadata": {"name": OWN, "namespace": NAMESPACE}, "data": data})
+    found = (await taken(kube)).secrets
+    ends = (own if trusts_it else above).crt.not_valid_after_utc
+    assert found.ends == (("keystore-1.pem", int(ends.timestamp())),)
