@@ -57,8 +57,8 @@ def _made_with(desired: PoolDesired, observed: Observed, contract: Contract) -> 
     others, possible = observed.others_tls, gives_certificates(contract, desired.certificate_secret)
     if isinstance(others, Known) and len(others.value) == 1 and (possible or True not in others.value):
         return Known(value=True in others.value)
-    if isinstance(others, Known) and not others.value and not possible:
-        return Known(value=False)
+    if isinstance(others, Known) and not others.value and not possible and not contract.given:
+        return Known(value=False)  # where certificates are given, the spec may have lost the name of its Secret since
     text = "the record of this pool is lost, and it has neither revisions nor pods that have it"
     return Unknown(reason=f"{text}. Restore its ConfigMap or its ControllerRevisions from a backup")
 

@@ -147,6 +147,17 @@ def test_without_revisions_and_pods_nothing_is_guessed() -> None:
     assert "Restore" in plan.waits[0].message
 
 
+def test_a_name_that_left_the_spec_is_no_proof() -> None:
+    """With given certificates, brokers may have had TLS with a Secret that the spec does not name any more."""
+    assert "neither revisions nor pods" in str(chosen(RAN, GIVEN, rebuilt=True))
+    assert "not published yet" in str(chosen(RAN, replace(GIVEN, principals=()), rebuilt=True))
+    others = replace(RAN, others_tls=Known(value=frozenset({True})))
+    assert "neither revisions nor pods" in str(chosen(others, GIVEN, rebuilt=True))
+    assert chosen(others, GIVEN, rebuilt=True, certificateSecretName="own") is True
+    made = revision(replace(desired(contract=mutual()).runtime, replication_tls=True))
+    assert chosen(replace(RAN, revisions=(made,)), replace(GIVEN, principals=()), rebuilt=True) is True
+
+
 def test_the_choice_is_recorded() -> None:
     """The first record of the pool has it."""
     (action,) = planned(replace(ALONE, contract=Known(value=mutual())), desired(contract=mutual())).actions
