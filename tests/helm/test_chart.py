@@ -13,6 +13,7 @@ from jsonschema import Draft7Validator
 
 from helm import render
 from kafka_brokers.api import crd as brokers_crd
+from kafka_brokers.model.names import LABEL_OF_QUORUM
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.settings import PodException
@@ -418,7 +419,10 @@ def test_the_documented_values_render(tmp_path: Path) -> None:
     items = rendered("--values", str(path))
     policy = only(items, "NetworkPolicy", "kafka-quorum-operator-controllers")
     assert policy["metadata"]["namespace"] == "kafka"
-    assert yaml.safe_load(trust)["controllerNetworkPolicy"]["from"] == policy["spec"]["ingress"][0]["from"][-2:]
+    peers = yaml.safe_load(trust)["controllerNetworkPolicy"]["from"]
+    assert peers == policy["spec"]["ingress"][0]["from"][-len(peers) :]
+    pools = {"matchExpressions": [{"key": LABEL_OF_QUORUM, "operator": "Exists"}]}
+    assert pools in [row.get("podSelector") for row in peers]
     assert only(items, "ValidatingAdmissionPolicy")
     for page in ("install.md", "history.md"):
         words = (render.ROOT / "docs" / page).read_text().replace("\\\n", " ")
