@@ -1,8 +1,9 @@
 """Time and randomness of a simulated run: both are values of the run, so that a run can be replayed exactly."""
 
-import asyncio
 import hashlib
 from datetime import UTC, datetime, timedelta
+
+from tests.virtual_time import InlineLoop
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +40,7 @@ class VirtualClock:
         self.elapsed_s += seconds
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(InlineLoop):
     """An event loop whose timers use the run's clock: the same timeouts happen in every replay, on any machine.
 
     No task waits for a timer alone: time does not pass while the loop is idle.
