@@ -20,8 +20,9 @@ LEAST: Final = 8
 """Shorter values are found everywhere."""
 LEAST_LINE: Final = 16
 """Shorter lines of a key are not looked for."""
-_NAMES: Final = frozenset(("username", "user", "namespace", "sasl.username", "asked-for", "listeners"))
-"""Keys whose values are public: `asked-for` is that of `renewCA` in a spec, `listeners` are names of a spec."""
+_NAMES: Final = frozenset(("username", "user", "namespace", "sasl.username", "asked-for", "listeners", "named"))
+"""Keys whose values are public: `asked-for` is that of `renewCA` in a spec, `listeners` are names of a spec,
+`named` are files of a contract."""
 _NUMBER_CHARS: Final = 16
 """Shorter numbers are moments and counters, which are everywhere."""
 _SECRET_WORDS: Final = re.compile(r"pass|key|secret|token|jaas", re.IGNORECASE)

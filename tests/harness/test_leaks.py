@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.model.certificates import authority_seen, leaf, wanted
 
 from harness import everywhere
 from harness.leaks import Found, Known
+from kafka_quorum.model.material import BROKERS
+from kafka_quorum.model.names import keystore_file, trust_file
+from kafka_quorum.resources.secrets import Logins, leaf_object
 
 WORD = "s3cret-word-of-ada"
 
@@ -104,6 +108,15 @@ def test_what_is_public_is_no_leak(known: Known, pair: tuple[str, str]) -> None:
         assert not known.search([("configmaps ns/trust", data)]).leaks
     for text in ("ada-the-user", "the-client", "-----BEGIN PRIVATE KEY-----", "tls.key", "PlainLoginModule required"):
         assert not known.search([("status", text.encode())]).leaks
+
+
+def test_of_the_operators_own_secrets_keys_alone_are_looked_for() -> None:
+    """What else the Secret of brokers has, such as names of files, is in the contract, too: it is no leak."""
+    named = (keystore_file(1), trust_file(authority_seen().pem))
+    body = leaf_object(wanted(), BROKERS, leaf(BROKERS), authority_seen().pem, 1, None, 0, Logins(keeps=named))
+    found = Known()
+    found.note([body])
+    assert {row.key for row in found.needles.values()} == {"tls.key", keystore_file(1)}
 
 
 def test_what_was_replaced_stays_known(known: Known) -> None:
