@@ -15,8 +15,8 @@ from kafka_quorum.model.material import Material, controller
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.pods import PodRole
 
-_SHOWN_S: Final = 30.0
-"""How long a handshake shows what a listener serves, as for `5-restart`."""
+SHOWN_S: Final = 30.0
+"""How long a handshake shows what a listener serves."""
 
 
 def accept_nobody(observed: Observed, record: IdentityRecord, trust: str, now_s: float) -> bool:
@@ -66,12 +66,17 @@ def _has_ended(observed: Observed, material: Material, node_id: NodeID, now_s: f
         return False
     if seen.value is not None:
         return seen.value.ends_s <= now_s
-    ended = {
+    ended = served_ended(observed, material, node_id)
+    return all(pod.instance in ended for pod in observed.pods_of(node_id, PodRole.KAFKA) if not pod.finished)
+
+
+def served_ended(observed: Observed, material: Material, node_id: NodeID) -> frozenset[str]:
+    """The containers of this controller whose listener has just served a certificate that has ended."""
+    return frozenset(
         shown.instance
         for shown in material.shown
         if shown.node_id == node_id
         and isinstance(shown.handshake, NotServed)
         and shown.handshake.failure is Failure.EXPIRED
-        and observed.looked_at_s - shown.at_s <= _SHOWN_S
-    }
-    return all(pod.instance in ended for pod in observed.pods_of(node_id, PodRole.KAFKA) if not pod.finished)
+        and observed.looked_at_s - shown.at_s <= SHOWN_S
+    )

@@ -82,7 +82,7 @@ CERTIFICATE_MUTANTS: Final = (
         "no-way-out-when-certificates-have-ended",
         "live",
         ("tls-operator-away",),
-        ("has_ended", "any(...)", "False"),
+        ("has_ended", "pod.instance in served_ended(situation.observed, material, pod.node_id)", "False"),
     ),
     mutant(
         "restarts-without-a-leader",

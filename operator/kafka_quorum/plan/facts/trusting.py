@@ -1,19 +1,15 @@
 """What servers trust, by what they are made from."""
 
 from collections.abc import Iterator
-from typing import Final
 
+from kafka_quorum.model.cutoff import served_ended
 from kafka_quorum.model.desired import Runtime
-from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import LeafSeen, controller
 from kafka_quorum.model.pods import Pod, PodRole, Running
 from kafka_quorum.model.situation import Situation
 from kit.pki.authority import SKEW
 from kit.stamps import seconds_of
-
-SHOWN_S: Final = 30.0
-"""How long a handshake shows what a listener serves."""
 
 
 def trusting_runtimes(situation: Situation) -> Iterator[tuple[str, Runtime]]:
@@ -46,12 +42,7 @@ def has_ended(situation: Situation, pod: Pod) -> bool:
     seen = material.leaf(controller(pod.node_id))
     if not isinstance(seen, Known) or seen.value is None or seen.value.ends_s <= situation.now_s:
         return False
-    served = any(
-        isinstance(shown.handshake, NotServed) and shown.handshake.failure is Failure.EXPIRED
-        for shown in material.shown
-        if (shown.node_id, shown.instance) == (pod.node_id, pod.instance)
-        and situation.observed.looked_at_s - shown.at_s <= SHOWN_S
-    )
+    served = pod.instance in served_ended(situation.observed, material, pod.node_id)
     return served or _client_has_ended(pod, seen.value, made.runtime.certificates, situation.now_s)
 
 
