@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
@@ -148,6 +148,36 @@ class MintIdentity:
         required(self.permit, Mint, Adopt, MintBeside)
 
 
+MigrationPermit: TypeAlias = (
+    Permit[DropStatic]
+    | Permit[BeginMigration]
+    | Permit[ControllersFollow]
+    | Permit[BrokersFollow]
+    | Permit[RevertMigration]
+    | Permit[CopyMetadata]
+    | Permit[LeaveZooKeeper]
+    | Permit[Finalize]
+    | Permit[Finalized]
+    | Permit[RollBack]
+    | Permit[StopControllers]
+    | Permit[GiveBackZooKeeper]
+    | Permit[ZooKeeperLeads]
+    | Permit[EndQuorum]
+    | Permit[AttemptAgain]
+    | Permit[BeginListeners]
+    | Permit[BrokersToListener]
+    | Permit[PreferListener]
+    | Permit[DropListener]
+    | Permit[ListenersChanged]
+    | Permit[ReturnToListener]
+    | Permit[TrustNew]
+    | Permit[DropOld]
+    | Permit[ChangedTrust]
+    | Permit[TurnTrust]
+)
+"""What a stage of a migration, or the way back from one, is decided with."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRecord:
     """Store this record by compare-and-swap on its resource version. An empty one means: create."""
@@ -167,37 +197,7 @@ class WriteRecord:
 class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
-    permit: (
-        Permit[Start]
-        | Permit[RetireDisk]
-        | Permit[RetireNode]
-        | Permit[DropNode]
-        | Permit[DropStatic]
-        | Permit[BeginMigration]
-        | Permit[ControllersFollow]
-        | Permit[BrokersFollow]
-        | Permit[RevertMigration]
-        | Permit[CopyMetadata]
-        | Permit[LeaveZooKeeper]
-        | Permit[Finalize]
-        | Permit[Finalized]
-        | Permit[RollBack]
-        | Permit[StopControllers]
-        | Permit[GiveBackZooKeeper]
-        | Permit[ZooKeeperLeads]
-        | Permit[EndQuorum]
-        | Permit[AttemptAgain]
-        | Permit[BeginListeners]
-        | Permit[BrokersToListener]
-        | Permit[PreferListener]
-        | Permit[DropListener]
-        | Permit[ListenersChanged]
-        | Permit[ReturnToListener]
-        | Permit[TrustNew]
-        | Permit[DropOld]
-        | Permit[ChangedTrust]
-        | Permit[TurnTrust]
-    )
+    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | MigrationPermit
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""

@@ -5,68 +5,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_quorum.model.actions import RecordChange
+from kafka_quorum.model.actions.record import MigrationPermit
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.migration import Migration, Reached
-from kafka_quorum.model.permit import (
-    AttemptAgain,
-    BeginListeners,
-    BeginMigration,
-    BrokersFollow,
-    BrokersToListener,
-    ChangedTrust,
-    ControllersFollow,
-    CopyMetadata,
-    DropListener,
-    DropOld,
-    DropStatic,
-    EndQuorum,
-    Finalize,
-    Finalized,
-    GiveBackZooKeeper,
-    LeaveZooKeeper,
-    ListenersChanged,
-    Permit,
-    PreferListener,
-    Refusal,
-    ReturnToListener,
-    RevertMigration,
-    RollBack,
-    StopControllers,
-    TrustNew,
-    TurnTrust,
-    ZooKeeperLeads,
-)
+from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 
-Answered: TypeAlias = (
-    Permit[BeginMigration]
-    | Permit[DropStatic]
-    | Permit[ControllersFollow]
-    | Permit[BrokersFollow]
-    | Permit[RevertMigration]
-    | Permit[CopyMetadata]
-    | Permit[LeaveZooKeeper]
-    | Permit[Finalize]
-    | Permit[Finalized]
-    | Permit[RollBack]
-    | Permit[StopControllers]
-    | Permit[GiveBackZooKeeper]
-    | Permit[ZooKeeperLeads]
-    | Permit[EndQuorum]
-    | Permit[AttemptAgain]
-    | Permit[BeginListeners]
-    | Permit[BrokersToListener]
-    | Permit[PreferListener]
-    | Permit[DropListener]
-    | Permit[ListenersChanged]
-    | Permit[ReturnToListener]
-    | Permit[TrustNew]
-    | Permit[DropOld]
-    | Permit[ChangedTrust]
-    | Permit[TurnTrust]
-    | Refusal
-)
+Answered: TypeAlias = MigrationPermit | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
