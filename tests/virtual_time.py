@@ -5,30 +5,12 @@ Only for tests without sockets, threads and processes, because this loop never w
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor
-from typing import Any, TypeVar, TypeVarTuple
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from tests.simulation.model.clock import InlineLoop
 
 T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
-
-
-class InlineLoop(asyncio.SelectorEventLoop):
-    """A loop that does the work of threads itself: it has a time of its own, and its process may be forked."""
-
-    def run_in_executor(
-        self,
-        executor: Executor | None,  # noqa: ARG002 - there are no threads
-        func: Callable[[*Ts], T],
-        *args: *Ts,
-    ) -> asyncio.Future[T]:
-        """The result, at once."""
-        done: asyncio.Future[T] = self.create_future()
-        try:
-            done.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - as a thread hands over whatever was raised
-            done.set_exception(error)
-        return done
 
 
 class _Selector(selectors.DefaultSelector):

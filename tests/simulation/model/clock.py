@@ -1,9 +1,14 @@
 """Time and randomness of a simulated run: both are values of the run, so that a run can be replayed exactly."""
 
+import asyncio
 import hashlib
+from collections.abc import Callable
+from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar, TypeVarTuple
 
-from tests.virtual_time import InlineLoop
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -38,6 +43,24 @@ class VirtualClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self.elapsed_s += seconds
+
+
+class InlineLoop(asyncio.SelectorEventLoop):
+    """A loop that does the work of threads itself: it has a time of its own, and its process may be forked."""
+
+    def run_in_executor(
+        self,
+        executor: Executor | None,  # noqa: ARG002 - there are no threads
+        func: Callable[[*Ts], T],
+        *args: *Ts,
+    ) -> asyncio.Future[T]:
+        """The result, at once."""
+        done: asyncio.Future[T] = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - as a thread hands over whatever was raised
+            done.set_exception(error)
+        return done
 
 
 class VirtualLoop(InlineLoop):
