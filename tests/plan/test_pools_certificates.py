@@ -10,11 +10,12 @@ from kafka_quorum.model.certified import complete, holders
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, controller, pool
 from kafka_quorum.model.names import trust_file
-from kafka_quorum.model.pools import NAMES_MAX, PoolSeen, certified_names, pool_tls_name, why_no_name
+from kafka_quorum.model.pools import PoolSeen, certified_names, pool_tls_name, why_no_name
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import HELD
+from kit.pki.certificate import NAMES_MAX
 
 RECORD = recorded()
 SEEN = PoolSeen(name="events", uid="u1", names=certified_names("kafka", "events", (), ()))

@@ -12,7 +12,8 @@ from kafka_brokers.model.contracted import gives_certificates
 from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.pools import NAMES_MAX, RENAMING, certified_names, reader, why_no_name
+from kafka_quorum.model.pools import RENAMING, certified_names, reader, why_no_name
+from kit.pki.certificate import NAMES_MAX
 
 _ENCRYPTED: Final = ("SSL", "SASL_SSL")
 _SECRET: Final = "spec.certificateSecretName"  # noqa: S105 - a field

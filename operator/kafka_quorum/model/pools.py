@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.model.names import GROUP, brokers_tls_name, request_name
+from kit.pki.certificate import NAMES_MAX
 
 LABEL_POOL: Final = f"{GROUP}/pool"
 REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
 """On a pod of a broker, `true`: its listener REPLICATION has mutual TLS. It only says how this broker is asked."""
-NAMES_MAX: Final = 400
-"""So many names one certificate may have: its Secret holds two generations of it, and has room for 1 MiB."""
 RENAMING: Final = frozenset({"principal.builder.class", "ssl.principal.mapping.rules"})
 """Settings of Kafka that give a client another name than the subject of its certificate."""
 _DOMAIN: Final = "cluster.local"

@@ -23,8 +23,8 @@ _ISSUED: Final = Kept[bytes, bool](most=8192)
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 LABEL: Final = "CERTIFICATE"
-NAMES_MAX: Final = 256
-"""The limit of the names in one certificate that a server shows; one of ours has about five."""
+NAMES_MAX: Final = 400
+"""The limit of the names in one certificate; one of ours has about five. Its Secret has room for two of this size."""
 OURS: Final = (
     ValueError,
     TypeError,

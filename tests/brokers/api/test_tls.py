@@ -14,7 +14,7 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.pools import NAMES_MAX
+from kit.pki.certificate import NAMES_MAX
 
 TLS: dict[str, Any] = {"name": "TLS", "port": 9093, "protocol": "SSL"}
 USERS: dict[str, Any] = {"name": "USERS", "port": 9095, "protocol": "SASL_SSL"}

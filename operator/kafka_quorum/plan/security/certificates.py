@@ -37,7 +37,6 @@ from kafka_quorum.model.material import (
 from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.model.pools import NAMES_MAX
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.following import is_trusted_alone
 from kafka_quorum.plan.facts.leader import leader_endpoint
@@ -58,6 +57,7 @@ from kafka_quorum.plan.security.shared import (
     wait,
     waits,
 )
+from kit.pki.certificate import NAMES_MAX
 
 
 def certificates(situation: Situation) -> Part:
