@@ -15,8 +15,7 @@ from harness.asker import Asker
 from harness.everywhere import Remembering, everything
 from harness.pool import Pool
 from harness.quorum import Quorum
-from harness.shell import secret_texts, wait_until
-from kafka_quorum.model.names import authority_name
+from scenarios.authorities import change_authority
 from scenarios.pools import SMALL, Kafka, assert_nothing_lost
 from scenarios.test_trust import SSL
 
@@ -41,9 +40,7 @@ def test_an_hour_of_ten_minute_certificates(quorum: Quorum, pools: Callable[[str
     with kafka.clients() as users, Remembering(quorum.namespace) as remembering, Asker(quorum) as asker:
         began_s = time.monotonic()
         _wait(began_s + _HOUR_S / 2)
-        earlier = _authority(quorum)["ca.crt"]
-        quorum.patch({"security": {"controllers": {"renewCA": "another"}}})
-        wait_until("the authority is changed", lambda: _is_changed(quorum, earlier), _CHANGED_TIMEOUT_S, poll_s=2.0)
+        change_authority(quorum, _CHANGED_TIMEOUT_S)
         print(f"another authority after {time.monotonic() - began_s - _HOUR_S / 2:.0f} s", flush=True)
         _wait(began_s + _HOUR_S)
         quorum.wait_ready(300)
@@ -62,15 +59,3 @@ def _wait(until_s: float) -> None:
     """The certificates are renewed meanwhile: what is measured is an hour."""
     while time.monotonic() < until_s:
         time.sleep(1.0)
-
-
-def _authority(quorum: Quorum) -> dict[str, str]:
-    """The Secret of the authority."""
-    name = authority_name(quorum.name)
-    return secret_texts(quorum.namespace, (name,))[name]
-
-
-def _is_changed(quorum: Quorum, before: str) -> bool:
-    """There is one authority, another one than before, and no migration is open."""
-    now = _authority(quorum)
-    return now["ca.crt"] != before and "next.crt" not in now and not quorum.status().get("migration")

@@ -1,10 +1,11 @@
-"""The controllers' listener changed online, beside brokers of others whose owner reads only the published page.
+"""The controllers' listener and authority changed online, beside brokers of others and beside a pool.
 
-A client writes metadata and records all the time, and the operator is killed at random.
+The owner of the others reads only the published page. Clients write metadata and records all the time, and the operator
+is killed at random.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,8 +15,12 @@ from harness import operator
 from harness.clients import Clients
 from harness.gaps import WRITE, Meter, longest
 from harness.owner import Owner
+from harness.pool import Pool
 from harness.quorum import Quorum
 from harness.shell import Json, wait_until
+from harness.stopping import Stopping
+from scenarios.authorities import change_authority
+from scenarios.pools import SMALL, Kafka, assert_nothing_lost
 from scenarios.rolls import operator_killed_at_random
 from scenarios.test_trust import served
 
@@ -24,8 +29,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(4800)]
 PLAIN: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
 SSL: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
 SASL: Final[Json] = {"name": "USERS", "port": 9293, "protocol": "SASL_SSL"}
-_STOPS: Final = 9
-"""As often as the leader changes in three changes of a listener: the longest of as many is compared."""
+_STOPS: Final = 12
+"""As often as the leader changes in three changes of a listener and one of the authority: as many are compared."""
 _LEAST_S: Final = 0.2
 """Shorter times without an answer are no gaps."""
 _CHANGED_TIMEOUT_S: Final = 1200.0
@@ -76,41 +81,75 @@ def stop_broker(owner: Owner, node_id: int) -> None:
     wait_until("every broker serves", lambda: not any(one.fault for one in owner.brokers().values()), 180)
 
 
-def measured(meter: Meter, owner: Owner, act: Callable[[], None]) -> tuple[float, float]:
+def measured(meter: Meter, stops: list[tuple[float, float]], act: Callable[[], None]) -> tuple[float, float]:
     """The longest gaps of changes of metadata while this is done: beside no stop of a broker, and beside one."""
     lane = meter.lanes[WRITE]
-    known, stopped = len(lane.gaps), len(owner.stops)
+    known, stopped = len(lane.gaps), len(stops)
     act()
-    return longest(lane.gaps[known:], owner.stops[stopped:])
+    return longest(lane.gaps[known:], stops[stopped:])
+
+
+def changes_measured(
+    quorum: Quorum, bootstrap: str, stops: list[tuple[float, float]], brokers: Sequence[Callable[[], None]], seed: int
+) -> None:
+    """PLAINTEXT to SSL, another authority, SASL_SSL and half-way back, the operator killed at random.
+
+    Prints the longest gaps beside those of graceful stops; `brokers` stop one broker each.
+    """
+    with Meter({"bootstrap.servers": bootstrap}, least_s=_LEAST_S) as meter:
+        active = [measured(meter, stops, lambda: stop_active(quorum)) for _ in range(_STOPS)]
+        stopped = [measured(meter, stops, each) for each in brokers]
+        with operator_killed_at_random(random.Random(seed), 15, 60):  # noqa: S311 - moments of crashes
+            changes = [
+                measured(meter, stops, lambda: _changed(quorum, SSL)),
+                measured(meter, stops, lambda: change_authority(quorum, _CHANGED_TIMEOUT_S)),
+                measured(meter, stops, lambda: _changed(quorum, SASL)),
+                measured(meter, stops, lambda: _half_way_back(quorum)),
+            ]
+    print("the longest gap of each change, without and beside stops of brokers:", changes, flush=True)
+    for what, stop, kind in (("the active controller", active, 0), ("a broker", stopped, 1)):
+        gap_s, stop_s = max(pair[kind] for pair in changes), max(_LEAST_S, *(pair[kind] for pair in stop))
+        figures = f"graceful stop of {what} {stop_s:.2f} s, {_CHANGE} {gap_s:.2f} s: {gap_s / stop_s:.2f} times"
+        print(f"longest gap of metadata: {figures} (goal {_GOAL})", flush=True)
+    assert len(served(quorum)) == 3
 
 
 def test_listeners_change_beside_brokers_of_others(
     quorum: Quorum, client_image: str, serving: str, randomly_seed: int
 ) -> None:
-    """PLAINTEXT to SSL to SASL_SSL and half-way back: no acknowledged record is lost, and metadata is written on."""
+    """Their owner follows the page, and no acknowledged record is lost; metadata is written on."""
     assert serving
     owner = Owner(namespace=quorum.namespace, quorum=quorum.name)
     access = {"bootstrapServers": owner.bootstrap().split(",")}
     quorum.apply({"controllers": {"listeners": [PLAIN]}, "brokerAccess": access})
     quorum.wait_ready()
     with owner, Clients(namespace=quorum.namespace, bootstrap=owner.bootstrap(), image=client_image) as clients:
-        with Meter({"bootstrap.servers": owner.bootstrap()}, least_s=_LEAST_S) as meter:
-            stops = [measured(meter, owner, lambda: stop_active(quorum))[0] for _ in range(_STOPS)]
-            brokers = [measured(meter, owner, partial(stop_broker, owner, each))[1] for each in owner.node_ids]
-            with operator_killed_at_random(random.Random(randomly_seed), 15, 60):  # noqa: S311 - moments of crashes
-                changes = [
-                    measured(meter, owner, lambda: _changed(quorum, SSL)),
-                    measured(meter, owner, lambda: _changed(quorum, SASL)),
-                    measured(meter, owner, lambda: _half_way_back(quorum)),
-                ]
-        pairs = [("the active controller", stops, 0), ("a broker", brokers, 1)]
-        for what, stopped, kind in pairs:
-            gap_s, stop_s = max(pair[kind] for pair in changes), max(_LEAST_S, *stopped)
-            figures = f"graceful stop of {what} {stop_s:.2f} s, {_CHANGE} {gap_s:.2f} s: {gap_s / stop_s:.2f} times"
-            print(f"longest gap of metadata: {figures} (goal {_GOAL})", flush=True)
-        assert len(served(quorum)) == 3
+        brokers = [partial(stop_broker, owner, each) for each in owner.node_ids]
+        changes_measured(quorum, owner.bootstrap(), owner.stops, brokers, randomly_seed)
         assert not clients.finish().faults
     operator.wait_ready()
+
+
+def test_listeners_change_beside_a_pool(
+    quorum: Quorum, pools: Callable[[str], Pool], client_image: str, serving: str, randomly_seed: int
+) -> None:
+    """Brokers of a pool follow by themselves, and no acknowledged record is lost; metadata is written on."""
+    assert serving
+    kafka = Kafka(quorum=quorum, pools=[pools("brokers")], image=client_image)
+    quorum.apply({"controllers": SMALL["controllers"] | {"listeners": [PLAIN]}})
+    kafka.pool.apply()
+    kafka.wait_ready()
+    with Stopping(kafka.pool) as stopping, kafka.clients() as users:
+        brokers = [partial(_stop_of_pool, kafka.pool, each) for each in sorted(kafka.pool.pods())]
+        changes_measured(quorum, kafka.pool.bootstrap, stopping.stops, brokers, randomly_seed)
+        kafka.wait_ready()
+        assert_nothing_lost(users)
+    operator.wait_ready()
+
+
+def _stop_of_pool(pool: Pool, node_id: int) -> None:
+    pool.delete_pod(node_id)
+    pool.wait_ready()
 
 
 def _changed(quorum: Quorum, listener: Json) -> None:

@@ -1,0 +1,23 @@
+"""What scenarios with a change of the quorum's own authority share."""
+
+from harness.quorum import Quorum
+from harness.shell import secret_texts, wait_until
+from kafka_quorum.model.names import authority_name
+
+
+def authority(quorum: Quorum) -> dict[str, str]:
+    """The Secret of the authority."""
+    name = authority_name(quorum.name)
+    return secret_texts(quorum.namespace, (name,))[name]
+
+
+def change_authority(quorum: Quorum, timeout_s: float, word: str = "another") -> None:
+    """Ask for another authority, and wait until it is the only one and no migration is open."""
+    earlier = authority(quorum)["ca.crt"]
+    quorum.patch({"security": {"controllers": {"renewCA": word}}})
+    wait_until("the authority is changed", lambda: _is_changed(quorum, earlier), timeout_s, poll_s=2.0)
+
+
+def _is_changed(quorum: Quorum, before: str) -> bool:
+    now = authority(quorum)
+    return now["ca.crt"] != before and "next.crt" not in now and not quorum.status().get("migration")
