@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -9,9 +10,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.security.auth.x500.X500Principal;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.security.ssl.DefaultSslEngineFactory;
 
 /**
@@ -20,10 +23,13 @@ import org.apache.kafka.common.security.ssl.DefaultSslEngineFactory;
  * name DER                                 X500Principal.getName(), as Base64
  * supers TEXT                              super.users as StandardAuthorizer reads it, each as Base64
  * load KEYSTORE TRUSTSTORE                 Kafka's engine factory with these files; "-" for none
+ * asks SERVER KEYSTORE TRUSTSTORE          Kafka's own client asks a real broker for its cluster; "-" for no key store
  * handshake KS TS CLIENT_KS CLIENT_TS HOST  mutual TLS between two engines of Kafka's; the client's name as the server has it
  */
 public class Pki {
     public static void main(String[] arguments) throws Exception {
+        PrintStream out = System.out;
+        System.setOut(System.err); // the log of Kafka's client
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String answer;
@@ -32,8 +38,8 @@ public class Pki {
             } catch (Throwable error) {
                 answer = "no\t" + words(error);
             }
-            System.out.println(answer.replace('\n', ' '));
-            System.out.flush();
+            out.println(answer.replace('\n', ' '));
+            out.flush();
         }
     }
 
@@ -46,6 +52,8 @@ public class Pki {
             case "load":
                 factory(parts[1], parts[2]);
                 return "";
+            case "asks":
+                return asks(parts[1], parts[2], parts[3]);
             default:
                 return handshake(factory(parts[1], parts[2]), factory(parts[3], parts[4]), parts[5]);
         }
@@ -60,6 +68,23 @@ public class Pki {
             found.add(encoded(each.toString()));
         }
         return String.join(",", found);
+    }
+
+    private static String asks(String server, String keystore, String truststore) throws Exception {
+        Map<String, Object> config = new HashMap<>();
+        config.put("bootstrap.servers", server);
+        config.put("security.protocol", "SSL");
+        config.put("default.api.timeout.ms", "20000");
+        config.put("request.timeout.ms", "10000");
+        if (!keystore.equals("-")) {
+            config.put("ssl.keystore.type", "PEM");
+            config.put("ssl.keystore.location", keystore);
+        }
+        config.put("ssl.truststore.type", "PEM");
+        config.put("ssl.truststore.location", truststore);
+        try (Admin admin = Admin.create(config)) {
+            return encoded(admin.describeCluster().clusterId().get(30, TimeUnit.SECONDS));
+        }
     }
 
     private static DefaultSslEngineFactory factory(String keystore, String truststore) {

@@ -50,6 +50,10 @@ class Java:
         """Kafka loads these files (RefusedError)."""
         self._ask("load", str(keystore or "-"), str(truststore or "-"))
 
+    def asks(self, server: str, keystore: Path | None, truststore: Path) -> str:
+        """What cluster a real broker (`localhost:9093`) is of, as Kafka's own client sees it (RefusedError)."""
+        return _decoded(self._ask("asks", server, str(keystore or "-"), str(truststore)))
+
     def handshake(self, server: tuple[Path, Path], client: tuple[Path | None, Path], host: str) -> str:
         """Mutual TLS, each side with key store and trust store; the client's name at the server (RefusedError)."""
         return _decoded(self._ask("handshake", *map(str, server), str(client[0] or "-"), str(client[1]), host))

@@ -6,6 +6,7 @@ operator asks with its own certificate. An authorizer shows who each of them is.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,14 +31,14 @@ from kafka_brokers.model.names import host_name
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.resources.properties import log_dir, server_properties
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.contract import SECRET_PATH, Contract
+from kafka_quorum.model.contract import SASL_KEY, SECRET_PATH, Contract
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.material import pool
 from kafka_quorum.model.pools import PoolSeen, certified_names
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Secured, Tls
-from kafka_quorum.resources.secrets import leaf_object
+from kafka_quorum.resources.secrets import NO_LOGINS, Logins, leaf_object
 from kit.pki.authority import Authority, Request, issue, read_authority
 from kit.pki.names import DistinguishedName
 
@@ -71,7 +72,7 @@ def kafka(request: pytest.FixtureRequest) -> Kafka:
     return ensure_kafka(str(request.param))
 
 
-def pool_secret(home: Path) -> dict[str, str]:
+def pool_secret(home: Path, logins: Logins = NO_LOGINS) -> dict[str, str]:
     """The files of the pool's own Secret. Clients on this machine know the brokers as `localhost`, too."""
     trust, key, now = (home / "ca.crt").read_text(), (home / "ca.key").read_text(), datetime.now(UTC)
     authority = read_authority(trust, key, "the test", now)
@@ -81,12 +82,14 @@ def pool_secret(home: Path) -> dict[str, str]:
     leaf = issue(authority, Request(subject=subject, names=names, life_s=_DAY_S, server=True, client=True), now)
     holder = pool(PoolSeen(name=POOL, uid="u1", names=names))
     of = desired_quorum(name=QUORUM, namespace=NAMESPACE)
-    return texts(leaf_object(of, holder, leaf, trust, GENERATION, None, 0))
+    return texts(leaf_object(of, holder, leaf, trust, GENERATION, None, 0, logins))
 
 
-def write_properties(broker: LiveBroker, of: Contract, home: Path) -> dict[str, int]:
-    """Write the properties of the pool; the ports of the listeners for clients."""
-    found = validate(resource(_SPEC), of, present=Present(replication_tls=True))
+def write_properties(
+    broker: LiveBroker, of: Contract, home: Path, spec: Mapping[str, object] = _SPEC
+) -> dict[str, int]:
+    """Write the properties of the pool, as the start script puts them together; the ports of its own listeners."""
+    found = validate(resource(dict(spec)), of, present=Present(replication_tls=True))
     assert isinstance(found, PoolDesired), found
     runtime = found.runtime
     assert all((home / "pod" / key).stat().st_size for key in secret_keys(runtime)), "the pod would wait"
@@ -104,6 +107,8 @@ def write_properties(broker: LiveBroker, of: Contract, home: Path) -> dict[str, 
         "offsets.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "0",
     }
+    if SASL_KEY in secret_keys(runtime):
+        text += (home / "pod" / SASL_KEY).read_text()
     broker.properties.write_text(text + "".join(f"{key}={value}\n" for key, value in own.items()))
     return ports
 

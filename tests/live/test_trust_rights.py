@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 import pytest
 import pytest_asyncio
+from tests.live.brokers import LiveBroker
 from tests.live.jars import DEFAULT_VERSION, ensure_kafka
-from tests.live.quorum import HOST, LISTENER, LiveNode, new_uuid
+from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, new_uuid
 from tests.live.trust import UNIT, TrustedThree
 from tests.live.waiting import wait_for
 
@@ -23,6 +24,8 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
+from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 
@@ -33,7 +36,25 @@ AT: Final = TopicPartition(topic="t", index=0)
 CLUSTER: Final = "Cluster:LITERAL:kafka-cluster"
 KEY: Final = ReplicaKey(node_id=NodeID(9), directory_id=DirectoryID(new_uuid()))
 LISTENERS: Final = (Listener(name=LISTENER, host=HOST, port=1),)
-Send = Callable[[TrustedThree, Endpoint], Awaitable[object]]
+
+
+class Asks(Protocol):
+    """The operator's clients, and the quorum that is asked."""
+
+    @property
+    def controllers(self) -> KafkaControllers:
+        """For controllers."""
+
+    @property
+    def settings(self) -> KafkaBrokers:
+        """For brokers, and for what controllers answer of them."""
+
+    @property
+    def quorum(self) -> LiveQuorum:
+        """Its cluster id."""
+
+
+Send = Callable[[Asks, Endpoint], Awaitable[object]]
 REQUESTS: Final[dict[str, tuple[Send, str, str]]] = {
     "DescribeCluster": (lambda three, at: three.controllers.describe_cluster(at), "ALTER", CLUSTER),
     "DescribeQuorum": (lambda three, at: three.controllers.describe_quorum(at), "DESCRIBE", CLUSTER),
@@ -136,8 +157,8 @@ async def authorizing(three: TrustedThree) -> None:
     await wait_for("a leader that has read the rights", refused)
 
 
-def denied(node: LiveNode) -> list[tuple[str, ...]]:
-    """What the controller's authorizer has refused so far."""
+def denied(node: LiveNode | LiveBroker) -> list[tuple[str, ...]]:
+    """What the server's authorizer has refused so far."""
     return [found.groups() for found in DENIED.finditer(node.log.read_text(errors="replace"))]
 
 

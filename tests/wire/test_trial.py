@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.kit.pki.made import CLIENT, EXPECTED, NOW, SERVER, TRUST, Made, certificate, files, intermediate, leaf, root
 
 from kafka_quorum.wire.trial import why_refused
@@ -17,6 +17,9 @@ _UNKNOWN: Final = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.
 _ELSEWHERE: Final = x509.NameConstraints([x509.DNSName("example.org")], None)
 _HERE: Final = x509.NameConstraints([x509.DNSName("svc")], None)
 _LAST: Final = x509.BasicConstraints(ca=True, path_length=0)
+_OTHERS: Final = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "others")])
+_OF_OTHERS: Final = x509.NameConstraints([x509.DNSName("svc"), x509.DirectoryName(_OTHERS)], None)
+_ANY: Final = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE])
 _CODE: Final = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CODE_SIGNING])
 
 
@@ -69,6 +72,53 @@ def test_what_tls_refuses_of_a_client() -> None:
     assert "subtree" in judged(client, between(_ELSEWHERE), server=False)
     assert judged(certificate(by=between(SERVER), extensions=(CLIENT,)), between(SERVER), server=False) == ""
     assert judged(*below(between(SERVER))) == ""
+
+
+HIDDEN: Final[dict[str, Callable[[], tuple[Made, ...]]]] = {
+    "name constraints": lambda: below(between(SERVER, _ELSEWHERE)),
+    "name constraints on the subject": lambda: below(between(SERVER, _OF_OTHERS)),
+    "path length": lambda: below(
+        certificate("lower", by=between(_LAST), ca=True, names=(), extensions=(SERVER,)), between(_LAST)
+    ),
+    "unknown critical extension": lambda: below(
+        certificate("lower", by=between(_UNKNOWN), ca=True, names=(), extensions=(SERVER,)), between(_UNKNOWN)
+    ),
+    "name constraints above a leaf for anything": lambda: below(between(_ELSEWHERE), usage=_ANY),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_usage_hides_no_fault_of_a_client(name: str) -> None:
+    """OpenSSL ends at the first fault: behind a usage, of which Java does not ask, the others are still found."""
+    assert judged(*HIDDEN[name](), server=False)
+
+
+USUAL: Final[dict[str, Callable[[], tuple[Made, ...]]]] = {
+    "the last intermediate authority": lambda: below(between(SERVER, _LAST), usage=CLIENT),
+    "name constraints that fit": lambda: below(between(SERVER, _HERE), usage=CLIENT),
+    "with the root": lambda: below(between(SERVER), root(), usage=CLIENT),
+    "a leaf for anything": lambda: below(between(), usage=_ANY),
+    "RSA": lambda: (certificate(by=between(SERVER), kind="rsa2048", extensions=(CLIENT,)), between(SERVER)),
+}
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_a_usage_alone_is_no_fault_of_a_client(name: str) -> None:
+    """What Java accepts of a client is accepted."""
+    assert judged(*USUAL[name](), server=False) == ""
+
+
+def test_a_usage_of_a_trusted_authority_is_no_fault_of_a_client() -> None:
+    """An intermediate authority for servers may be trusted itself, beside others and whenever it began."""
+    above = between(SERVER)
+    assert judged(certificate(by=above, extensions=(CLIENT,)), above, trust=above, server=False) == ""
+    young = certificate("young", ca=True, names=(), extensions=(SERVER,), begins=timedelta(hours=-1))
+    trusted = read_trust(root().pem + young.pem, TRUST, NOW)
+    made = certificate(by=young, extensions=(CLIENT,))
+    read = read_leaf(files(made.pem, made.key_pem), Expected(now=NOW, client=True))
+    assert isinstance(read, Leaf)
+    assert isinstance(trusted, Bundle)
+    assert why_refused(read, trusted, server=False, client=True) == ""
 
 
 ORDINARY: Final[dict[str, Callable[[], tuple[Made, ...]]]] = {

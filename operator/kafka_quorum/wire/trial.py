@@ -11,6 +11,7 @@ from typing import Final
 from kafka_quorum.wire.tls import in_memory
 from kit.pki.bundle import Bundle
 from kit.pki.leaf import Leaf
+from kit.pki.path import why_no_path
 from kit.text import clean
 
 _NO_TIMES: Final = 0x200000
@@ -26,12 +27,14 @@ def why_refused(leaf: Leaf, trusted: Bundle, *, server: bool, client: bool) -> s
     """Why a peer that trusts this bundle refuses the leaf as a server's, or as a client's; empty if it does not.
 
     The words are OpenSSL's. Servers are written in Java, which does not ask for the extended usages of a client's
-    authorities: nor is a client refused for them here. What cannot be tried is not refused.
+    authorities: nor is a client refused for them here. OpenSSL ends at the first fault, so what a usage may hide is
+    judged without it. What cannot be tried is not refused.
     """
     try:
         with in_memory(leaf.key.pem + leaf.chain_pem) as path:
             ours, theirs = _client(path, trusted, judges=server), _server(path, trusted, judges=client)
-        _shake(ours, theirs)
+        if not _shake(ours, theirs) and not server:
+            return clean(why_no_path(leaf, trusted), max_chars=_WORDS)
     except ssl.SSLCertVerificationError as error:
         return clean(error.verify_message, max_chars=_WORDS)
     except ssl.SSLError as error:
@@ -63,7 +66,8 @@ def _loaded(context: ssl.SSLContext, path: str, *, judges: bool) -> ssl.SSLConte
     return context
 
 
-def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
+    """Whether no usage ended it. The client, who judges a server, is the first to judge: then all else was judged."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server)
     theirs = server.wrap_bio(to_server, to_client, server_side=True)
@@ -77,4 +81,5 @@ def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
         except ssl.SSLCertVerificationError as error:
             if error.verify_code != _PURPOSE:
                 raise
-            return
+            return False
+    return True
