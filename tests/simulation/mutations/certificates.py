@@ -208,4 +208,10 @@ CERTIFICATE_MUTANTS: Final = (
         ("tls-leaf-of-nobody",),
         ("may_reload", "bool(blind)", "False"),
     ),
+    mutant(
+        "a-change-of-authorities-turns-without-the-new-one",
+        "13",
+        ("authority-back-when-all-show-it",),
+        ("_turned", "together(trust.before, trust.after)", "trust.before"),
+    ),
 )

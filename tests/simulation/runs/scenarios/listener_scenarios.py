@@ -1,8 +1,10 @@
 """Changes of trust while a quorum runs: another listener of the controllers, and another authority."""
 
+import base64
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.kafka.tls import trust_in
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S
@@ -235,6 +237,16 @@ def _has_another_authority(world: World) -> bool:
     return found is not None and bool(found["data"].get("asked-for") or found["data"].get("next.crt"))
 
 
+def _all_show_new(world: World) -> bool:
+    """Once every controller shows a certificate of the authority that follows, to clients and to servers."""
+    found = (world.kube.view(SECRETS, NAMESPACE, f"{NAME}-ca") or {"data": {}})["data"].get("next.crt")
+    if not found:
+        return False
+    following = trust_in(base64.b64decode(found).decode()).authorities
+    running = [one.tls for one in world.kraft.processes if one.tls is not None and not one.broker]
+    return all(leaf.issued_by(each) for one in running for leaf in (one.shown, one.served) for each in following)
+
+
 def _loses_operators_leaf(world: World, _: Checker) -> None:
     world.kube.remove(SECRETS, NAMESPACE, f"{NAME}-operator-tls")
 
@@ -314,6 +326,7 @@ CHANGES_OF_TRUST: Final = (
     ),
     _authority("authority-changed"),
     *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
+    _authority("authority-back-when-all-show-it", ("back", _all_show_new, renews(""))),
     Scenario(
         name="authority-asked-in-a-roll-and-a-leaf-lost",
         spec=secured(leaf_s=36_000),
