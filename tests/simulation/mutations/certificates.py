@@ -82,7 +82,19 @@ CERTIFICATE_MUTANTS: Final = (
         "no-way-out-when-certificates-have-ended",
         "live",
         ("tls-operator-away",),
+        ("has_ended", "served or ...", "False"),
+    ),
+    mutant(
+        "an-ended-certificate-that-is-served-is-not-noticed",
+        "live",
+        ("tls-operator-away-and-leafs-lost",),
         ("has_ended", "pod.instance in served_ended(situation.observed, material, pod.node_id)", "False"),
+    ),
+    mutant(
+        "an-ended-certificate-of-a-client-is-not-noticed",
+        "13, ended",
+        ("tls-operator-away-before-the-roll",),
+        ("has_ended", "served or ...", "served"),
     ),
     mutant(
         "restarts-without-a-leader",
@@ -189,5 +201,17 @@ CERTIFICATE_MUTANTS: Final = (
         "7, migration",
         ("authority-changed",),
         ("may_end_change", "_after_handshakes(situation, first, '...', _refuses)", "unless((), first)"),
+    ),
+    mutant(
+        "a-listener-loads-a-leaf-that-nobody-trusts",
+        "13",
+        ("tls-leaf-of-nobody",),
+        ("may_reload", "bool(blind)", "False"),
+    ),
+    mutant(
+        "a-change-of-authorities-turns-without-the-new-one",
+        "13",
+        ("authority-back-when-all-show-it",),
+        ("_turned", "together(trust.before, trust.after)", "trust.before"),
     ),
 )

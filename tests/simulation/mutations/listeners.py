@@ -49,4 +49,10 @@ LISTENER_MUTANTS: Final = (
         ("users-lost-and-restored",),
         ("may_give_users", "bool(having)", "False"),
     ),
+    mutant(
+        "back-to-a-listener-that-a-controller-gave-up",
+        "7, migration",
+        ("listeners-to-tls-one-left-back",),
+        ("may_return", "index == _PREFER", "False"),
+    ),
 )

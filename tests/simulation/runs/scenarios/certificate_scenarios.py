@@ -8,6 +8,7 @@ from tests.simulation.model.kafka.tls import leaf_in
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.edges import seeded
 from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
 from tests.simulation.runs.scenarios.scenes import (
     Act,
@@ -27,10 +28,15 @@ from tests.simulation.runs.scenarios.scenes import (
 from kafka_quorum.model.ids import NodeID
 from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
+from kit.pki.authority import Request, issue, make_authority
+from kit.pki.material import keystore
+from kit.pki.names import DistinguishedName
 
 LEAF_S: Final = 600
 _SETTING: Final[Json] = {"controllers": {"config": {"metadata.log.max.snapshot.interval.ms": "1800000"}}}
 _AWAY_S: Final = 1000
+_UNROLLED_S: Final = 260
+"""How long the operator is away between a renewal and the end of the certificates that clients show."""
 _RECOVERS_S: Final = 120
 _LEAFS: Final = ("3000-tls", "3001-tls", "3002-tls", "operator-tls", "brokers-tls")
 _CONTROLLERS: Final = (3000, 3001, 3002)
@@ -110,15 +116,24 @@ def _mounts_old_content(world: World, _: Checker) -> None:
     world.kubelet.mounts.old_s = 10.0
 
 
-def _goes_away(world: World, _: Checker) -> None:
-    """The operator has no connection to anything until every certificate has ended."""
-    world.certificates_may_end = True
-    world.operator_away = True
-    world.later(2 * _AWAY_S, lambda: setattr(world, "operator_away", False))
+def _goes_away(for_s: int) -> Act:
+    """The operator has no connection to anything until certificates have ended."""
+
+    def act(world: World, _: Checker) -> None:
+        world.certificates_may_end = True
+        world.operator_away = True
+        world.later(2 * for_s, lambda: setattr(world, "operator_away", False))
+
+    return act
 
 
-def _no_more_may_end_later(world: World, _: Checker) -> None:
-    world.later(2 * _RECOVERS_S, lambda: setattr(world, "certificates_may_end", False))
+def _no_more_may_end_later(recovers_s: int) -> Act:
+    """After this time nothing excuses a certificate that has ended."""
+
+    def act(world: World, _: Checker) -> None:
+        world.later(2 * recovers_s, lambda: setattr(world, "certificates_may_end", False))
+
+    return act
 
 
 def _refuses_secrets(world: World, _: Checker) -> None:
@@ -137,6 +152,39 @@ def _alters_secret(name: str) -> Act:
         world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": data})
 
     return act
+
+
+def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
+    """A person puts a leaf of nobody's authority into a Secret, and spoils that of the authority; and restores both."""
+    kept = dict[str, Json]()
+
+    def mix_up(world: World, _: Checker) -> None:
+        for each in (name, "ca"):
+            kept[each] = (_secret(each)(world) or {})["data"]
+        found = leaf_in(base64.b64decode(kept[name]["keystore.pem"]).decode())
+        assert found is not None
+        now, dice = world.clock.now(), seeded(300)
+        request = Request(
+            subject=DistinguishedName(cn="controllers", ou=NAME, o=NAMESPACE),
+            names=tuple(sorted(one.removeprefix("DNS:") for one in found.names)),
+            life_s=36_000,
+            server=True,
+            client=True,
+        )
+        other = make_authority(DistinguishedName(cn="nobody", ou=NAME, o=NAMESPACE), now, 360_000, dice)
+        text = keystore(issue(other, request, now, dice))
+        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": _encoded("keystore.pem", text)})
+        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-ca", {"data": _encoded("ca.crt", "no certificate")})
+
+    def restore(world: World, _: Checker) -> None:
+        for each, data in kept.items():
+            world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{each}", {"data": data})
+
+    return mix_up, restore
+
+
+def _encoded(key: str, text: str) -> Json:
+    return {key: base64.b64encode(text.encode()).decode()}
 
 
 def _all_run(world: World, checker: Checker) -> None:
@@ -197,6 +245,12 @@ def _every_listener_serves_it(world: World, checker: Checker) -> None:
             checker.fail("13, late", f"the listener of controller {process.meta.node_id} serves an earlier certificate")
 
 
+def _nothing_has_ended(world: World, checker: Checker) -> None:
+    """No controller shows a certificate that has ended, as a server or as a client."""
+    if ended := _with_ended(world):
+        checker.fail("13, ended", f"controllers {ended} still show certificates that have ended")
+
+
 def _relabels(name: str) -> Act:
     def act(world: World, _: Checker) -> None:
         labels = {"kafkaquorum.io/quorum": "other"}
@@ -204,6 +258,8 @@ def _relabels(name: str) -> Act:
 
     return act
 
+
+_MIXES_UP, _RESTORES = _mixes_up_secrets("3001-tls")
 
 CERTIFICATES: Final = (
     Scenario(name="tls-3", spec=secured(), exhaustive=True),
@@ -264,8 +320,25 @@ CERTIFICATES: Final = (
     _lives(
         "tls-operator-away",
         1500,
-        turn("the operator is away until every certificate has ended", is_ready, _goes_away),
-        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later),
+        turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
+        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(_RECOVERS_S)),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-operator-away-and-leafs-lost",
+        1600,
+        turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
+        turn("no Secret says when the certificates ended", after(900), _loses_secrets(*_LEAFS)),
+        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(3 * _RECOVERS_S)),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-operator-away-before-the-roll",
+        1000,
+        turn("every listener has the renewed certificate", after(440), _every_listener_serves_it),
+        turn("the operator is away until every client's one has ended", always, _goes_away(_UNROLLED_S)),
+        turn("it is back", after(440 + _UNROLLED_S), _no_more_may_end_later(_RECOVERS_S)),
+        turn("all have restarted before a listener's one ends", after(860), _nothing_has_ended),
         holds=ends_renewed(2),
     ),
     _lives(
@@ -289,6 +362,13 @@ CERTIFICATES: Final = (
         turn("asks for another setting", says_held, applies(_SETTING)),
         turn("every controller still runs", after(90), _all_run),
         turn("the Secret is deleted", after(10), _loses_secrets("3000-tls")),
+        spec=secured(leaf_s=36_000),
+    ),
+    _lives(
+        "tls-leaf-of-nobody",
+        500,
+        turn("a Secret has a leaf of nobody's authority", is_ready, _MIXES_UP),
+        turn("it has its own again", after(300), _RESTORES),
         spec=secured(leaf_s=36_000),
     ),
     _lives(

@@ -1,10 +1,13 @@
 """Changes of trust while a quorum runs: another listener of the controllers, and another authority."""
 
+import base64
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.kafka.tls import trust_in
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
+from tests.simulation.rules.glances import RECENT_S
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
 from tests.simulation.runs.scenarios.certificate_scenarios import secured
@@ -99,6 +102,17 @@ def _listeners(stage: str, name: str, act: Act, holds: Callable[[World], str]) -
     )
 
 
+def _one_left(listener: Json) -> When:
+    """Once a controller has given this listener up, and runs for long enough that a look has shown it."""
+
+    def holds(world: World) -> bool:
+        now_s = world.clock.elapsed_s
+        running = [one for one in world.kraft.processes if not one.broker and now_s - one.started_s > RECENT_S]
+        return any(all(name != listener["name"] for name, _ in one.listens) for one in running)
+
+    return holds
+
+
 _EVERY_FAULT: Final = frozenset({"to-tls"})
 
 
@@ -121,6 +135,7 @@ _TLS_LISTENER: Final[Json] = {**_OLD, "protocol": "SSL"}
 _PROTOCOLS: Final = (
     _protocol("to-users", _THREE, _USERS),
     _protocol("from-tls-to-users", _TLS, _USERS),
+    _protocol("to-tls-one-left-back", _THREE, _SECURE, ("back", _one_left(_OLD), asks(_OLD)), ends=_OLD),
     *(
         scenario
         for way, spec, old, new in (("to-tls", _THREE, _OLD, _SECURE), ("from-tls", _TLS, _TLS_LISTENER, _NEW))
@@ -216,6 +231,26 @@ def _restores_authority() -> tuple[Act, Act]:
     return keep, restore
 
 
+def _has_another_authority(world: World) -> bool:
+    """Once the Secret of the authority has another content than a new quorum's."""
+    found = world.kube.view(SECRETS, NAMESPACE, f"{NAME}-ca")
+    return found is not None and bool(found["data"].get("asked-for") or found["data"].get("next.crt"))
+
+
+def _all_show_new(world: World) -> bool:
+    """Once every controller shows a certificate of the authority that follows, to clients and to servers."""
+    found = (world.kube.view(SECRETS, NAMESPACE, f"{NAME}-ca") or {"data": {}})["data"].get("next.crt")
+    if not found:
+        return False
+    following = trust_in(base64.b64decode(found).decode()).authorities
+    running = [one.tls for one in world.kraft.processes if one.tls is not None and not one.broker]
+    return all(leaf.issued_by(each) for one in running for leaf in (one.shown, one.served) for each in following)
+
+
+def _loses_operators_leaf(world: World, _: Checker) -> None:
+    world.kube.remove(SECRETS, NAMESPACE, f"{NAME}-operator-tls")
+
+
 _KEEPS, _RESTORES = _restores_authority()
 _KILLED: Final = loses(Loss.SANDBOX, "leader")
 _STEPS: Final = tuple(stage.name for stage in AUTHORITY.stages)
@@ -291,6 +326,19 @@ CHANGES_OF_TRUST: Final = (
     ),
     _authority("authority-changed"),
     *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
+    _authority("authority-back-when-all-show-it", ("back", _all_show_new, renews(""))),
+    Scenario(
+        name="authority-asked-in-a-roll-and-a-leaf-lost",
+        spec=secured(leaf_s=36_000),
+        turns=(
+            turn("asks for another setting", is_ready, applies(_SETTING)),
+            turn("asks for another authority", _has_two_revisions, renews("1")),
+            turn("the operator's certificate is lost", _has_another_authority, later(6, _loses_operators_leaf)),
+        ),
+        holds=has_ended,
+        bound=2500,
+        long=True,
+    ),
     Scenario(
         name="authority-restored-before-the-roll",
         spec=secured(leaf_s=36_000),
