@@ -164,7 +164,7 @@ def test_what_a_started_quorum_trusts_stays() -> None:
 
 
 def test_the_first_controllers_with_tls_decide_what_all_trust() -> None:
-    """While others have none yet, and the authority is lost: no controller would accept a certificate of another one."""
+    """While others have none yet, and the authority is lost: none would accept a certificate of another one."""
     plain, both = runtime(), secured(other=OtherListener(listener=replace(made.LISTENER, name="OTHER", port=9193)))
     record = recorded(plain)
     own = OwnAuthorities(present=made.authority_seen(2), version="42")
