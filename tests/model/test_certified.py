@@ -20,7 +20,7 @@ from kafka_quorum.model.certified import (
     why_no_trust,
     with_trust,
 )
-from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.desired import Desired, OtherListener, Runtime
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, OwnAuthorities, controller, pool
@@ -161,6 +161,20 @@ def test_what_a_started_quorum_trusts_stays() -> None:
     assert runtime_of.trust == made.authority_seen(1).pem
     bare = replace(RECORD, applied_revision=None)
     assert with_trust(wanted().runtime, wanted(), looked(bare, other), bare, NOW_S).trust == made.authority_seen(2).pem
+
+
+def test_the_first_controllers_with_tls_decide_what_all_trust() -> None:
+    """While others have none yet, and the authority is lost: none would accept a certificate of another one."""
+    plain, both = runtime(), secured(other=OtherListener(listener=replace(made.LISTENER, name="OTHER", port=9193)))
+    record = recorded(plain)
+    own = OwnAuthorities(present=made.authority_seen(2), version="42")
+    look = looked(record, material(record, own=Known(value=own)), plain, both)
+    wanted_trust = made.authority_seen(2).pem
+    assert with_trust(both, wanted(), look, record, NOW_S).trust == wanted_trust
+    begun = replace(record, nodes=(replace(record.nodes[0], revision=revision(both).name), *record.nodes[1:]))
+    assert with_trust(both, wanted(), look, begun, NOW_S).trust == made.authority_seen().pem
+    moved = with_pod(look, IDS[1], revision=revision(both).name)
+    assert with_trust(both, wanted(), moved, record, NOW_S).trust == made.authority_seen().pem
 
 
 def test_nothing_is_made_without_trust() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.kit.pki.made import authority as other_authority
 from tests.model.certificates import (
     LEAF_S,
     LISTENER,
@@ -304,6 +305,16 @@ def test_a_change_turns_only_to_an_authority_that_is_known(stage: str) -> None:
     refused(may_turn_trust(stands(stage, replace(seen, given_trust=Unknown(reason="it is gone")))), "it is gone")
     refused(may_turn_trust(stands(stage, replace(seen, given_trust=Unknown(reason="")))), "is not known")
     assert may_turn_trust(stands(stage)).allowed
+
+
+def test_a_change_turns_only_while_all_authorities_have_room() -> None:
+    """With a third large bundle no object may have room for all of them: then the change goes on."""
+    large = "".join(one.certificate.pem for one in map(other_authority, map("other-{}".format, range(101))))
+    reached = at(BOTH).migration
+    assert reached is not None
+    seen = replace(seen_at(BOTH, at(BOTH)), own=Unknown(reason=""), given_trust=Known(value=NEW))
+    changed = replace(reached, trust=TrustChange(before=together(OLD, large), after=NEW))
+    refused(may_turn_trust(stands(BOTH, seen, migration=changed)), "take authorities out")
 
 
 @pytest.mark.parametrize("stage", [BOTH, LEAFS])

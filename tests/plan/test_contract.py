@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.model.certificates import leaf_seen
+from tests.model.certificates import leaf_seen, with_leaf
 from tests.model.values import (
     at_rest,
     bound,
@@ -34,7 +34,8 @@ from kafka_quorum.model.material import BROKERS, Material, UsersSeen
 from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.plan.brokers.contract import FILES_MISSING, contract
+from kafka_quorum.plan.brokers.contract import CERTIFICATE_ENDED, FILES_MISSING, contract
+from kafka_quorum.plan.part import Part
 
 OLD, NEW = runtime(release="4.3.0"), runtime(release="4.4.0")
 
@@ -165,6 +166,27 @@ def test_files_that_the_secret_lacks_are_not_published(
     assert (first_one.actions, len(first_one.waits)) == ((), 1)
     ready = replace(look, material=with_files(TRUST, "keystore-4.pem"))
     assert len(contract(situation(desired(runtime=runs.runtime), ready, record)).actions) == 1
+
+
+def test_an_ended_certificate_is_not_published() -> None:
+    """Brokers restart for what the contract names: no file that has a certificate which has ended, now or before."""
+    listener = ControllerListener(name="CONTROLLER", port=9093, protocol=Protocol.SSL)
+    runs = revision(runtime(listener=listener, trust="authority", certificates=4))
+    record = replace(running(), listener=listener, applied_revision=runs.name)
+    leaf = leaf_seen(BROKERS, files=frozenset({TRUST, "keystore-4.pem"}))
+    end_s = leaf.ends_s
+
+    def at(now_s: float, generation: int, before_ends_s: int = 0) -> Part:
+        changed = replace(leaf, generation=generation, before_ends_s=before_ends_s)
+        material = with_leaf(with_files(), BROKERS, changed)
+        look = looking(at_rest(record, revisions=(runs,), material=material), secured(Protocol.SSL))
+        return contract(situation(desired(runtime=runs.runtime), look, record, now_s=now_s))
+
+    assert len(at(end_s - 1, generation=4).actions) == 1
+    for held in (at(end_s, generation=4), at(end_s - 1, generation=5, before_ends_s=end_s - 1)):
+        assert held.actions == ()
+        assert [(wait.severity, wait.reason) for wait in held.waits] == [(Severity.HELD, CERTIFICATE_ENDED)]
+    assert len(at(end_s - 1, generation=5, before_ends_s=end_s).actions) == 1
 
 
 def test_the_generation_of_pools_certificates() -> None:

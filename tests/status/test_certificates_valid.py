@@ -96,6 +96,17 @@ def test_an_ended_client_side() -> None:
     assert "controller 3000 as a client" in message
 
 
+def test_an_end_that_is_not_known_is_no_end() -> None:
+    """The Secret of a controller was lost: the certificate that it still shows has not ended because of that."""
+    seen = everything()
+    renewed = with_leaf(seen, seen.leafs[0][0], leaf_seen(seen.leafs[0][0], generation=2, before_ends_s=0))
+    truth, reason, message = found(renewed)
+    assert (truth, reason) == (Truth.UNKNOWN, "EndUnknown")
+    assert "controller 3000" in message
+    at = replace(done(looked(recorded(), renewed), wanted()), now_s=NOW_S)
+    assert seconds_of(certificates(at, {})["certificates"]["validUntil"]) > NOW_S
+
+
 def test_a_paused_quorum_is_warned() -> None:
     """Nothing is renewed while it is paused: an end within 30 days makes it False."""
     assert found(everything(), spec=replace(wanted(), paused=True))[:2] == (Truth.FALSE, "EndsSoon")

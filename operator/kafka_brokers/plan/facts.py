@@ -115,8 +115,7 @@ def is_shut_out(situation: Situation, pod: Pod) -> bool:
     own, due = certificate_of(revision.runtime), certificate_of(situation.desired.runtime)
     if not 0 < own < due:
         return False
-    ends = dict(situation.observed.certificate_ends)  # with another issuer, each pool has its own end
-    end_s = ends.get(keystore_file(own)) if ends and revision.runtime.encrypted else contract.value.end_s_of(own)
+    end_s = certificate_end_s(situation.observed, revision.runtime)
     if end_s is None or end_s >= situation.now_s - _CLOCKS_S:
         return False
     match situation.fenced(pod.node_id):
@@ -124,6 +123,15 @@ def is_shut_out(situation: Situation, pod: Pod) -> bool:
             return fenced
         case Unknown():
             return situation.leader is not None and pod.node_id not in situation.leader.observers
+
+
+def certificate_end_s(observed: Observed, runtime: BrokerRuntime) -> int | None:
+    """When the certificate ends with which a broker of this runtime starts (Unix seconds); None if it is not known."""
+    own = certificate_of(runtime)
+    if isinstance(observed.contract, Unknown) or not own:
+        return None
+    ends = dict(observed.certificate_ends)  # with another issuer, each pool has its own end
+    return ends.get(keystore_file(own)) if ends and runtime.encrypted else observed.contract.value.end_s_of(own)
 
 
 def lacks_secret(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[NodeID] = ()) -> str:

@@ -72,7 +72,9 @@ def _allowance(situation: Situation) -> int:
     if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:
         return 0
     ids = [one.node_id for one in situation.record.brokers if one.ran and not one.empty]
-    return int(all(may_stop(situation.desired, situation.observed, (node_id,)).allowed for node_id in ids))
+    return int(
+        all(may_stop(situation.desired, situation.observed, (node_id,), situation.now_s).allowed for node_id in ids)
+    )
 
 
 def _least(present: Support | None) -> int | None:

@@ -66,7 +66,7 @@ def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Par
     """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now."""
     batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.empty)
     pods = [pod for one in brokers if (pod := situation.observed.broker_pod(one.node_id)) is not None]
-    verdict = may_stop(situation.desired, situation.observed, batch)
+    verdict = may_stop(situation.desired, situation.observed, batch, situation.now_s)
     if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
         return Part(actions=tuple(_evict(pod, verdict) for pod in pods), verdicts=(verdict,))
     if isinstance(verdict, Permit):
@@ -185,7 +185,7 @@ def chosen(
     verdicts: list[Verdict] = []
     ordered = _by_rack(situation.view, asked)
     for first in ordered:
-        verdict = may_stop(situation.desired, situation.observed, (first,))
+        verdict = may_stop(situation.desired, situation.observed, (first,), situation.now_s)
         if isinstance(verdict, Permit):
             batch, permit = _widened(situation, first, ordered, verdict)
             return batch, permit, (permit,)
@@ -199,7 +199,7 @@ def _widened(
     batch: tuple[NodeID, ...] = (first,)
     for other in asked:
         if len(batch) < situation.desired.max_unavailable and other not in batch:
-            wider = may_stop(situation.desired, situation.observed, (*batch, other))
+            wider = may_stop(situation.desired, situation.observed, (*batch, other), situation.now_s)
             if isinstance(wider, Permit):
                 batch, permit = (*batch, other), wider
     return batch, permit

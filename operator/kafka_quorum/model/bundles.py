@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from kit.pki.bundle import Bundle, read_trust
+from kit.pki.bundle import BUNDLE_MAX, BUNDLE_MAX_CHARS, Bundle, read_stored
 from kit.pki.faults import Place
 
 _PLACE: Final = Place(owner="a revision", key="trust")
@@ -12,7 +12,7 @@ _PLACE: Final = Place(owner="a revision", key="trust")
 @lru_cache(maxsize=512)
 def bundle_of(pem: str) -> Bundle:
     """The authorities in this text; none for one that cannot be read. Their ends are not judged."""
-    found = read_trust(pem, _PLACE, None) if pem else Bundle()
+    found = read_stored(pem, _PLACE) if pem else Bundle()
     return found if isinstance(found, Bundle) else Bundle()
 
 
@@ -33,3 +33,8 @@ def together(*pems: str) -> str:
     for pem in pems:
         found |= bundle_of(pem)
     return found.pem
+
+
+def is_too_large(pem: str) -> bool:
+    """Whether a bundle is larger than any two that were given: with others it may have no room in an object."""
+    return len(bundle_of(pem).authorities) > 2 * BUNDLE_MAX or len(pem) > 2 * BUNDLE_MAX_CHARS

@@ -237,7 +237,9 @@ def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None,
     if reached is not None and reached.trust is not None:
         change = reached.trust
         return change.after if reached.drops_trust else together(change.before, change.after)
-    present = "" if applied is None or record.phase is not BootstrapPhase.STARTED else applied.runtime.trust
+    present = ""
+    if applied is not None and record.phase is BootstrapPhase.STARTED:
+        present = applied.runtime.trust or _begun_trust(observed, record)
     if present and not accept_nobody(observed, record, present, now_s):
         return present
     wanted = None if observed.material is None else observed.material.wanted_trust
@@ -246,6 +248,18 @@ def _trust(observed: Observed, record: IdentityRecord, applied: Revision | None,
     if _is_gone(observed, record) and not _trusts_leafs(observed, record, wanted.value):
         return ""
     return together(present, wanted.value) if present and not have_ended(present, now_s) else wanted.value
+
+
+def _begun_trust(observed: Observed, record: IdentityRecord) -> str:
+    """What the first controllers with TLS trust, while the others have none; empty if there are none yet.
+
+    A stored leaf is one that these accept. The others would never start with another trust.
+    """
+    names = {node.revision for node in record.nodes}
+    names |= {pod.revision for pod in observed.pods if pod.role is PodRole.KAFKA}
+    begun = [each for each in map(observed.revision, names) if each is not None and each.runtime.trust]
+    newest_ = max(begun, key=lambda each: each.number, default=None)
+    return "" if newest_ is None else newest_.runtime.trust
 
 
 def _is_gone(observed: Observed, record: IdentityRecord) -> bool:

@@ -93,6 +93,11 @@ def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
         what, end_s = min(soon, key=lambda each: each[1])
         text = f"the certificate of {what} ends {_day(end_s)}, and the operator does not renew it"
         return _finding(Truth.FALSE, "EndsSoon", text)
+    unknown = [str(node_id) for node_id, end_s in client_ends(done.observed, record) if not end_s]
+    if unknown:
+        shows = f"controller {unknown[0]} shows as a client until it restarts"
+        text = f"it is not known when the certificate ends that {shows}, because its Secret was lost"
+        return _finding(Truth.UNKNOWN, "EndUnknown", text)
     silent = _silent(done, material)
     if silent:
         return _finding(Truth.UNKNOWN, "NoHandshake", f"{silent} has not shown its certificate to the operator yet")
@@ -128,7 +133,8 @@ def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterato
     for each in {one.sha256: one for _, leaf in leafs for one in leaf.between}.values():
         yield f"the intermediate authority {clean(each.subject, max_chars=NAME_MAX_CHARS)}", each.not_after_s
     for node_id, end_s in client_ends(done.observed, record):
-        yield f"controller {node_id} as a client", end_s
+        if end_s:
+            yield f"controller {node_id} as a client", end_s
     if (authority := _authority(done, record, leafs)) is not None:
         yield authority
 

@@ -23,6 +23,8 @@ _LIMITS: Final = Limits(
     key="remove it, and use it no longer, because a trust store is not secret",
     many="leave only the authorities in use there",
 )
+_STORED: Final = Limits(chars=1024 * 1024, certificates=8 * BUNDLE_MAX, key=_LIMITS.key, many=_LIMITS.many)
+"""Of what was read before and put together: no object of Kubernetes has more."""
 _DIGEST_CHARS: Final = 16
 
 
@@ -81,7 +83,16 @@ def bundle(authorities: Iterable[Certificate]) -> Bundle:
 
 def read_trust(content: str | bytes, place: Place, now: datetime | None) -> Bundle | Faults:
     """The authorities of this text, or what is wrong with it. `now` None: their ends are not judged."""
-    found = read_certificates(content, place, _LIMITS)
+    return _read(content, place, now, _LIMITS)
+
+
+def read_stored(text: str, place: Place) -> Bundle | Faults:
+    """The same of bundles that were read before, and put together since then. Their ends are not judged."""
+    return _read(text, place, None, _STORED)
+
+
+def _read(content: str | bytes, place: Place, now: datetime | None, limits: Limits) -> Bundle | Faults:
+    found = read_certificates(content, place, limits)
     if isinstance(found, Faults):
         return found
     faults = tuple(wrong for each in found for wrong in _faults(each, place, now))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.brokers.edges import REACHED, AnsweringBrokers, api_server, contract_of, pod_name, quorum, unreachable
-from tests.brokers.looks import edited, partition, ran, registered
+from tests.brokers.looks import NOW_S, edited, partition, ran, registered
 from tests.brokers.values import CLUSTER, NAMESPACE, POOL, desired, record
 from tests.clocks import MovingClock
 from tests.kit.kube.recording import RecordingKube
@@ -235,7 +235,7 @@ async def test_brokers_with_zookeeper_are_asked_for_their_caches() -> None:
     assert {"describe_quorum", "describe_partitions", "describe_brokers"}.isdisjoint(
         {name for name, _ in brokers.asked}
     )
-    assert may_stop(desired(), seen, (NodeID(0),)).allowed
+    assert may_stop(desired(), seen, (NodeID(0),), NOW_S).allowed
 
 
 async def test_brokers_of_3_9_are_asked_for_their_caches_until_none_runs() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.brokers.looks import (
+    NOW_S,
     ORDERS,
     edited,
     look,
@@ -81,7 +82,7 @@ def test_a_doubtful_broker_is_neither_in_nor_out() -> None:
     """Others do not stop beside it, and what needs a fenced broker is not done to it."""
     of = doubtful(look(RAN), 1)
     assert of.fenced(NodeID(1)) is None
-    assert not may_stop(desired(), of, (NodeID(0),)).allowed
+    assert not may_stop(desired(), of, (NodeID(0),), NOW_S).allowed
     pod = of.broker_pod(NodeID(1))
     assert pod is not None
     assert not may_replace_pod(pod, situation(of).fenced(NodeID(1))).allowed

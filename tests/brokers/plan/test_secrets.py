@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.brokers.looks import changed_pod, look, planned, ran, revision_of, without_pod
+from tests.brokers.looks import NOW_S, changed_pod, look, planned, ran, revision_of, without_pod
 from tests.brokers.plan.test_rolls import OURS
 from tests.brokers.secured import SECRET, TRUST, mutual, with_users
 from tests.brokers.values import desired, record
@@ -95,10 +95,23 @@ def test_no_broker_restarts_for_files_that_are_not_there(name: str) -> None:
 def test_the_guard_refuses_the_stop(name: str) -> None:
     """The guard asks, too: a stop that was noted before is called off when the Secret has gone."""
     batch = (NodeID(0),)
-    assert may_stop(NEW, outdated(Known(value=BOTH)), batch).allowed
-    refused = may_stop(NEW, outdated(LACKING[name][0]), batch)
+    assert may_stop(NEW, outdated(Known(value=BOTH)), batch, NOW_S).allowed
+    refused = may_stop(NEW, outdated(LACKING[name][0]), batch, NOW_S)
     assert not refused.allowed
     assert LACKING[name][1] in refused.reason
+
+
+@pytest.mark.parametrize(("end_s", "stops"), [(NOW_S + 60, True), (NOW_S, False)])
+def test_no_broker_restarts_with_a_certificate_that_has_ended(end_s: float, *, stops: bool) -> None:
+    """Its connection outlives its certificate: it would not come back. The guard refuses it, and the plan says why."""
+    ends = replace(mutual(2), certificate_ends=((1, int(NOW_S) - 60), (2, int(end_s))))
+    of = replace(outdated(Known(value=BOTH)), contract=Known(value=ends))
+    assert may_stop(NEW, of, (NodeID(0),), NOW_S).allowed is stops
+    found = planned(of, NEW)
+    assert any(isinstance(one, WriteRecord) for one in found.actions) is stops
+    assert any("has ended" in one.message for one in found.waits) is not stops
+    given = replace(of, certificate_ends=(("keystore-2.pem", int(end_s)),))
+    assert may_stop(NEW, given, (NodeID(0),), NOW_S).allowed is stops
 
 
 def test_a_broker_that_ended_starts_again_with_the_files_that_there_are() -> None:

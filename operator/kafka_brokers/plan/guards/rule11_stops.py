@@ -8,7 +8,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
-from kafka_brokers.plan.facts import lacks_secret
+from kafka_brokers.plan.facts import certificate_end_s, lacks_secret
 from kafka_brokers.plan.guards.availability import counted, last_copies, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
@@ -21,7 +21,7 @@ CONSENT: Final = "spec.roll.unavailablePartitions: Allow"
 
 
 @guard(StopBroker)
-def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]) -> Answer:
+def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...], now_s: float) -> Answer:
     """Running brokers are stopped together, to start again from another revision (B3, B4)."""
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
@@ -34,6 +34,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
             *_of_the_quorum(leader),
             *_of_the_record(observed, view, batch),
             *_of_the_secret(desired, observed, batch),
+            *_of_the_certificate(desired, observed, now_s),
             *_of_volumes(desired, observed, view, batch),
             *_of_the_batch(desired, view, batch),
             *_of_other_brokers(observed, view, batch),
@@ -79,6 +80,13 @@ def _of_the_secret(desired: PoolDesired, observed: Observed, batch: tuple[NodeID
     """A broker that cannot mount what it needs to reach the controllers would not come back."""
     lacks = lacks_secret(observed, desired.runtime, batch)
     yield bool(lacks), lacks
+
+
+def _of_the_certificate(desired: PoolDesired, observed: Observed, now_s: float) -> Iterator[tuple[bool, str]]:
+    """A connection outlives its certificate: a broker that starts with one that has ended gets no other connection."""
+    end_s = certificate_end_s(observed, desired.runtime)
+    text = "the certificate that it would start with has ended, and nobody would accept it: it must be renewed first"
+    yield end_s is not None and end_s <= now_s, text
 
 
 def _of_volumes(

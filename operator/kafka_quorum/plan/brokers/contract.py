@@ -9,8 +9,8 @@ from kafka_quorum.model.actions import ApplyContract
 from kafka_quorum.model.certified import why_trust_unknown
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import BROKERS
-from kafka_quorum.model.names import brokers_tls_name, contract_name
+from kafka_quorum.model.material import BROKERS, LeafSeen
+from kafka_quorum.model.names import brokers_tls_name, contract_name, keystore_generation
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.contract import due_contract
@@ -19,6 +19,7 @@ from kafka_quorum.plan.part import Part
 
 UNREADABLE: Final = "ContractUnreadable"
 FILES_MISSING: Final = "ContractFilesMissing"
+CERTIFICATE_ENDED: Final = "ContractCertificateEnded"
 
 
 def contract(situation: Situation) -> Part:
@@ -67,7 +68,23 @@ def _files_missing(situation: Situation, present: Contract | None, due: Contract
         return (Wait(severity=severity, reason=FILES_MISSING, message=text),)
     lacks = sorted(wanted - (frozenset() if leaf.value is None else leaf.value.files))
     text = f"Waiting to publish what brokers must have: Secret {name} does not have {', '.join(lacks)} yet{stays}"
-    return (Wait(severity=Severity.PROGRESS, reason=FILES_MISSING, message=text),) if lacks else ()
+    if lacks:
+        return (Wait(severity=Severity.PROGRESS, reason=FILES_MISSING, message=text),)
+    if leaf.value is None or not any(_has_ended(leaf.value, file, situation.now_s) for file in wanted):
+        return ()
+    ended = f"the certificate in Secret {name} has ended, and no broker comes back with it"
+    text = f"Did not publish what brokers must have: {ended}. Renew it in the Secret of its issuer{stays}"
+    return (Wait(severity=Severity.HELD, reason=CERTIFICATE_ENDED, message=text),)
+
+
+def _has_ended(leaf: LeafSeen, file: str, now_s: float) -> bool:
+    """Whether the certificate in this file of the brokers' Secret has ended, as far as that is known.
+
+    With another issuer, brokers whose certificate nobody renewed keep it in the next generation.
+    """
+    generation = keystore_generation(file)
+    ends_s = leaf.ends_s if generation >= leaf.generation else leaf.before_ends_s
+    return generation > 0 and 0 < ends_s <= now_s
 
 
 def _unread(why: str) -> tuple[Wait, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from kafka_quorum.model.bundles import bundle_of, has_authority
+from kafka_quorum.model.bundles import bundle_of, has_authority, is_too_large, together
 from kafka_quorum.model.certified import complete, holders
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import ControllerListener, Protocol
@@ -84,7 +84,13 @@ def may_turn_trust(situation: Situation) -> Answer:
     wanted = material.wanted_trust
     if isinstance(wanted, Unknown):
         return no(f"{first}: {wanted.reason or 'the wanted authority is not known'}")
-    return unless((), "another authority is wanted, and every server goes on to trust the others until it is complete")
+    change = _change(situation)
+    large = change is not None and is_too_large(together(change.before, change.after, wanted.value))
+    way_out = "Wait until this change is complete, or take authorities out of the bundle"
+    return unless(
+        ((large, f"{first}: all authorities together are too many. {way_out}"),),
+        "another authority is wanted, and every server goes on to trust the others until it is complete",
+    )
 
 
 def _given_trusts_new(situation: Situation, material: Material, change: TrustChange) -> Answer:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
-from tests.brokers.looks import ORDERS, at, look, nodes, partition, reassignment, registered, view, with_view
+from tests.brokers.looks import NOW_S, ORDERS, at, look, nodes, partition, reassignment, registered, view, with_view
 from tests.brokers.values import desired
 
 from kafka_brokers.model.observed import ClusterView
@@ -193,7 +193,7 @@ def test_an_allowed_stop_keeps_every_partition_available(seen: ClusterView, orde
     """Whatever the guard allows leaves each partition of RF > min ISR with min ISR members, one of which can lead."""
     batch = nodes(order[:count])
     of = replace(with_view(look(), seen), record=None, pods=())
-    if not may_stop(desired({"roll": {"maxUnavailable": 3}}), of, batch).allowed:
+    if not may_stop(desired({"roll": {"maxUnavailable": 3}}), of, batch, NOW_S).allowed:
         return
     for row in seen.partitions:
         least = seen.min_isr_of(row)
@@ -213,4 +213,4 @@ def test_an_allowed_stop_keeps_every_partition_available(seen: ClusterView, orde
 def test_the_guard_does_allow_stops() -> None:
     """The property above is not empty: usual partitions let a broker stop."""
     of = look(seen=view(ORDERS))
-    assert may_stop(desired(), of, (ZERO,)).allowed
+    assert may_stop(desired(), of, (ZERO,), NOW_S).allowed

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from tests.brokers.looks import (
+    NOW_S,
     ORDERS,
     at,
     changed_claim,
@@ -36,13 +37,13 @@ WIDE = desired({"roll": {"maxUnavailable": 2}})
 
 def refusal(of: Observed, *batch: int, by: PoolDesired | None = None) -> str:
     """Why these may not stop together; empty if they may."""
-    answer = may_stop(by or desired(), of, nodes(batch or (0,)))
+    answer = may_stop(by or desired(), of, nodes(batch or (0,)), NOW_S)
     return "" if answer.allowed else answer.reason
 
 
 def test_a_broker_of_a_pool_at_rest_may_stop() -> None:
     """Every other broker runs, and every partition has a member to spare."""
-    answer = may_stop(desired(), look(), nodes([0]))
+    answer = may_stop(desired(), look(), nodes([0]), NOW_S)
     assert answer.allowed
     assert answer.rule == "11-stop-broker"
 

@@ -82,7 +82,7 @@ class ModelBrokers:
     def quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """At a controller: DescribeQuorum."""
         process = self._process(endpoint, API_VERSIONS)
-        return self._controllers.quorum(replace(endpoint, host=process.address))
+        return self._controllers.quorum(replace(endpoint, host=process.address, name=endpoint.certified_name))
 
     def brokers(self, endpoint: Endpoint) -> BrokersAnswer:
         """Every registered broker, as this broker has read it."""
@@ -233,7 +233,7 @@ class ModelBrokers:
         if self._kraft.at(endpoint.host, endpoint.port) is None:
             named = self._kraft.named(endpoint.host, endpoint.port)
             if named is not None and named.named_s <= self._kraft.now_s:
-                endpoint = replace(endpoint, host=named.address)
+                endpoint = replace(endpoint, host=named.address, name=endpoint.certified_name)
         return process_at(self._kraft, endpoint, api)
 
     def _active(self, endpoint: Endpoint, api: Api) -> BrokerController:

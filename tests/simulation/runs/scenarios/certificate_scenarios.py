@@ -58,7 +58,7 @@ def _secret(name: str) -> Callable[[World], Json | None]:
     return lambda world: world.kube.view(SECRETS, NAMESPACE, f"{NAME}-{name}")
 
 
-def _loses_secrets(*names: str) -> Act:
+def loses_secrets(*names: str) -> Act:
     """A person deletes Secrets."""
 
     def act(world: World, _: Checker) -> None:
@@ -282,14 +282,14 @@ CERTIFICATES: Final = (
         spares=CLOCK_LOSSES,
     ),
     _lives("tls-for-an-hour", 3600, holds=ends_renewed(8)),
-    _lives("tls-lost-leaf", 700, turn("a leaf is lost", is_ready, _loses_secrets("3001-tls")), holds=ends_renewed(2)),
+    _lives("tls-lost-leaf", 700, turn("a leaf is lost", is_ready, loses_secrets("3001-tls")), holds=ends_renewed(2)),
     _lives(
         "tls-lost-leafs",
         1500,
         turn(
             "all leafs are lost",
             is_ready,
-            _loses_secrets(*_LEAFS),
+            loses_secrets(*_LEAFS),
         ),
         holds=ends_renewed(2),
     ),
@@ -299,7 +299,7 @@ CERTIFICATES: Final = (
         turn(
             "all leafs are lost",
             renewing(3),
-            _loses_secrets(*_LEAFS),
+            loses_secrets(*_LEAFS),
         ),
     ),
     _lives(
@@ -314,7 +314,7 @@ CERTIFICATES: Final = (
         "tls-mounted-late",
         1500,
         turn("pods mount Secrets of some seconds ago", always, _mounts_old_content),
-        turn("a leaf is lost", after(280), _loses_secrets("3001-tls")),
+        turn("a leaf is lost", after(280), loses_secrets("3001-tls")),
         holds=ends_renewed(3),
     ),
     _lives(
@@ -352,7 +352,7 @@ CERTIFICATES: Final = (
         "tls-altered-secret",
         1500,
         turn("a person alters a Secret", is_ready, _alters_secret("3001-tls")),
-        turn("the Secret is deleted", says_held, _loses_secrets("3001-tls")),
+        turn("the Secret is deleted", says_held, loses_secrets("3001-tls")),
         holds=ends_renewed(3),
     ),
     _lives(
@@ -361,7 +361,7 @@ CERTIFICATES: Final = (
         turn("a person alters a Secret", is_ready, _alters_secret("3000-tls")),
         turn("asks for another setting", says_held, applies(_SETTING)),
         turn("every controller still runs", after(90), _all_run),
-        turn("the Secret is deleted", after(10), _loses_secrets("3000-tls")),
+        turn("the Secret is deleted", after(10), loses_secrets("3000-tls")),
         spec=secured(leaf_s=36_000),
     ),
     _lives(
@@ -375,7 +375,7 @@ CERTIFICATES: Final = (
         "tls-foreign-secret",
         400,
         turn("a Secret of another quorum has the name", has_secret("ca"), _foreign_secret("3001-tls")),
-        turn("it is deleted", after(60), _loses_secrets("3001-tls")),
+        turn("it is deleted", after(60), loses_secrets("3001-tls")),
     ),
     _lives(
         "tls-clock-ahead",
@@ -400,7 +400,7 @@ CERTIFICATES: Final = (
     _lives(
         "tls-lost-authority",
         500,
-        turn("the authority is lost", is_ready, _loses_secrets("ca")),
+        turn("the authority is lost", is_ready, loses_secrets("ca")),
     ),
     _lives(
         "tls-roll-without-a-leader",
@@ -412,7 +412,7 @@ CERTIFICATES: Final = (
         "tls-relabelled-secret",
         900,
         turn("a Secret becomes another quorum's", is_ready, _relabels("3001-tls")),
-        turn("it is deleted", after(350), _loses_secrets("3001-tls")),
+        turn("it is deleted", after(350), loses_secrets("3001-tls")),
         holds=ends_renewed(2),
     ),
 )

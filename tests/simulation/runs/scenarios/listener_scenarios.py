@@ -10,7 +10,7 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import CLOCK_LOSSES, Loss
-from tests.simulation.runs.scenarios.certificate_scenarios import secured
+from tests.simulation.runs.scenarios.certificate_scenarios import loses_secrets, secured
 from tests.simulation.runs.scenarios.migration_scenarios import at_stage, has_ended, record_of
 from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later, pauses_for
 from tests.simulation.runs.scenarios.scenes import (
@@ -132,7 +132,15 @@ def _protocol(name: str, spec: Json, wanted: Json, *turns: tuple[str, When, Act]
 
 _TLS: Final = secured(leaf_s=36_000)
 _TLS_LISTENER: Final[Json] = {**_OLD, "protocol": "SSL"}
+
+
+def _has_begun(world: World) -> bool:
+    """Once the first controllers have both listeners."""
+    return at_stage(STAGES[0])(world) and _has_two_revisions(world)
+
+
 _PROTOCOLS: Final = (
+    _protocol("to-tls-without-its-authority", _THREE, _SECURE, ("it is lost", _has_begun, loses_secrets("ca"))),
     _protocol("to-users", _THREE, _USERS),
     _protocol("from-tls-to-users", _TLS, _USERS),
     _protocol("to-tls-one-left-back", _THREE, _SECURE, ("back", _one_left(_OLD), asks(_OLD)), ends=_OLD),
