@@ -328,7 +328,7 @@ CERTIFICATES: Final = (
         "tls-operator-away-and-leafs-lost",
         1600,
         turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
-        turn("no Secret says when the certificates ended", after(900), _loses_secrets(*_LEAFS)),
+        turn("no Secret says when the certificates ended", after(900), loses_secrets(*_LEAFS)),
         turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(3 * _RECOVERS_S)),
         holds=ends_renewed(2),
     ),
