@@ -106,7 +106,7 @@ test-unit: helm
 	$(PYTEST) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog --ignore tests/quorum_history
 
 .PHONY: test-fast
-test-fast: check test-unit ## lint, types, import contracts and unit tests; under two minutes
+test-fast: check test-unit ## lint, types, import contracts and unit tests; about ten minutes
 
 .PHONY: test-simulation
 test-simulation: setup ## the reconcile code against models of KRaft and Kubernetes, with faults
