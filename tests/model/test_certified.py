@@ -142,6 +142,17 @@ def test_until_when_a_client_shows_a_leaf() -> None:
     assert shown_until_s(look, THIRD, None, 1) == 0
 
 
+def test_a_leaf_that_its_holder_cannot_show() -> None:
+    """Of a leaf that a person put over the holder's own one, nothing says when that one ends."""
+    look = looked(RECORD, material(RECORD))
+    nobodys, of_another = leaf_seen(THIRD, authority="", before_ends_s=17), leaf_seen(THIRD, of=2, before_ends_s=17)
+    assert [shown_until_s(look, THIRD, each, 1) for each in (nobodys, of_another)] == [0, 0]
+    assert shown_until_s(look, BROKERS, leaf_seen(BROKERS, authority="", before_ends_s=17), 1) == 0
+    both = secured(trust=made.authority_seen().pem + made.authority_seen(2).pem)
+    changing = looked(recorded(both), material(RECORD), both)
+    assert shown_until_s(changing, THIRD, of_another, 1) == of_another.certificate.not_after_s
+
+
 @pytest.mark.parametrize("holder", [BROKERS, pool(PoolSeen(name="events", uid="u1", names=()))], ids=str)
 def test_until_when_brokers_show_a_leaf(holder: Holder) -> None:
     """Brokers have no pod of the quorum: they show the Secret's leaf from the contract on that names it."""

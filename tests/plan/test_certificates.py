@@ -42,6 +42,7 @@ from kafka_quorum.model.actions import (
     PromoteAuthority,
     ReloadListener,
 )
+from kafka_quorum.model.certified import BROUGHT_AFTER_S
 from kafka_quorum.model.contract import Match, Setting, StoredContract
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.handshakes import Failure, NotServed
@@ -204,7 +205,7 @@ def test_an_authority_is_promoted() -> None:
 
 def reloads(*shown: Shown, seen: Material | None = None) -> list[ReloadListener]:
     """The requests for what these listeners showed."""
-    part = planned(replace(seen or material(RECORD), shown=shown))
+    part = planned(replace(seen or material(RECORD), shown=shown), now_s=NOW_S + BROUGHT_AFTER_S)
     return [one for one in part.actions if isinstance(one, ReloadListener)]
 
 
@@ -273,12 +274,26 @@ def test_an_authority_that_is_needed_does_not_end() -> None:
 
 def test_when_a_listener_may_load() -> None:
     """A listener loads a trusted leaf with a leader; not without one, and not one of another authority."""
-    leaf, shown = leaf_seen(SECOND), served(3001)
+    leaf, shown = leaf_seen(SECOND, before_ends_s=int(LATE_S)), served(3001)
     assert may_reload(judged(), shown, leaf, secured()).allowed
     silent = replace(judged().observed, quorum=SILENT)
     refused(may_reload(situation(wanted(), silent, RECORD), shown, leaf, secured()), "3001")
     refused(may_reload(judged(), shown, leaf_seen(SECOND, of=2), secured()), "3001")
     refused(may_reload(judged(), shown, leaf, runtime()), "3001")
+
+
+@pytest.mark.parametrize("before_ends_s", [0, int(NOW_S) - 1], ids=["not known", "ended"])
+def test_a_listener_waits_for_what_its_pod_gets(before_ends_s: int) -> None:
+    """After a leaf that is not known, or has ended, a listener loads the next one when no pod can lack it any more."""
+    leaf, shown = leaf_seen(SECOND, generation=2, before_ends_s=before_ends_s), served(3001)
+    for after_s, allowed in ((0, False), (BROUGHT_AFTER_S - 1, False), (BROUGHT_AFTER_S, True)):
+        now = replace(judged(), now_s=NOW_S + after_s)
+        assert may_reload(now, shown, leaf, secured()).allowed is allowed
+        copied = replace(leaf, composed_s=int(NOW_S) + 100)
+        assert may_reload(now, shown, copied, secured()).allowed is False
+    refused(may_reload(judged(), shown, leaf, secured()), "3001")
+    known = replace(leaf, before_ends_s=int(NOW_S) + 100)
+    assert may_reload(judged(), shown, known, secured()).allowed
 
 
 # The way out when certificates have ended

@@ -30,6 +30,8 @@ FIRST: Final = 1
 """The generation of the first leafs."""
 MOUNTED_AFTER_S: Final = 60.0
 """When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
+BROUGHT_AFTER_S: Final = 180.0
+"""When a pod that runs has this content of a Secret: twice what a kubelet takes, which looks at a pod every 90 s."""
 _DOMAIN: Final = "cluster.local"
 
 
@@ -99,16 +101,24 @@ def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due
     """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
 
     A controller that was not restarted since the last renewal shows an even earlier leaf than the one that is replaced.
-    So do brokers until their contract names that one: `due` is the generation that it names.
+    So do brokers until their contract names that one: `due` is the generation that it names. Of a leaf that a person
+    put over the holder's own one, nothing says when that one ends.
     """
-    if seen is None:
+    if seen is None or not seen.authority:
         return 0
     if holder.role == BROKERS.role:
         ends_s = seen.ends_s
         return ends_s if due >= seen.generation else min(ends_s, seen.before_ends_s)
     made = [observed.revision(pod.revision) for pod in observed.pods_of(NodeID(holder.node_id), PodRole.KAFKA)]
+    if any(each is not None and _is_foreign(each.runtime, seen) for each in made):
+        return 0
     shows_it = all(each is not None and each.runtime.certificates >= seen.generation for each in made)
     return seen.ends_s if shows_it else seen.before_ends_s
+
+
+def _is_foreign(made: Runtime, leaf: LeafSeen) -> bool:
+    """Whether this leaf is of an authority that a controller does not trust: then it was not made for it."""
+    return made.encrypted and not has_authority(made.trust, leaf.authority)
 
 
 def _has_pod(observed: Observed, node_id: NodeID) -> bool:
@@ -338,8 +348,20 @@ def _roll_at_s(desired: Desired, leaf: LeafSeen) -> float:
     """
     shown = leaf.certificate
     middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
-    begins_s = max(shown.not_before_s + SKEW.total_seconds(), leaf.composed_s)
-    return max(middle_s, begins_s + MOUNTED_AFTER_S)
+    return max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)
+
+
+def _written_s(leaf: LeafSeen) -> float:
+    """When this leaf was put into its Secret."""
+    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
+
+
+def may_lack(leaf: LeafSeen, now_s: float) -> bool:
+    """Whether the pod may still have what was in the Secret before this leaf, and that may be of no use.
+
+    A leaf that was put over a foreign one, or into a Secret that was gone, says of none when it ends.
+    """
+    return leaf.before_ends_s <= now_s < _written_s(leaf) + BROUGHT_AFTER_S
 
 
 def client_ends(observed: Observed, record: IdentityRecord) -> Iterator[tuple[NodeID, int]]:

@@ -209,6 +209,19 @@ CERTIFICATE_MUTANTS: Final = (
         ("may_reload", "bool(blind)", "False"),
     ),
     mutant(
+        "a-listener-loads-what-its-pod-still-has",
+        "13",
+        ("tls-leafs-of-nobody-mounted", "tls-leafs-of-nobody-lost"),
+        ("may_reload", "may_lack(leaf, situation.now_s)", "False"),
+    ),
+    mutant(
+        "a-foreign-leaf-says-when-the-one-before-ends",
+        "13",
+        ("tls-leafs-of-nobody-mounted",),
+        ("shown_until_s", "not seen.authority", "False"),
+        ("_is_foreign", "not has_authority(made.trust, leaf.authority)", "False"),
+    ),
+    mutant(
         "a-change-of-authorities-turns-without-the-new-one",
         "13",
         ("authority-back-when-all-show-it",),

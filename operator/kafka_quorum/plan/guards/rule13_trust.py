@@ -1,6 +1,7 @@
 """Rule 13: no trust is cut that a running server needs."""
 
 from kafka_quorum.model.bundles import has_authority, have_ended
+from kafka_quorum.model.certified import may_lack
 from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.known import Known, Unknown
@@ -69,16 +70,22 @@ def may_end_authority(situation: Situation, trust: str) -> Answer:
 
 @guard(Reload)
 def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runtime) -> Answer:
-    """Rule 13: a listener loads a leaf whose authority every server trusts. Kafka keeps the present one otherwise."""
+    """Rule 13: a listener loads a leaf whose authority every server trusts, from a pod that has it.
+
+    The listener loads what its pod has, and Kafka does not ask who signed that. A renewal may come late to the pod: it
+    then has the leaf before, which is good. It may also be one that a person put there, or that has ended.
+    """
     first = f"Did not let controller {shown.node_id} load its certificate again"
     blind, unknown = _blind(situation, leaf.authority), _unknown(situation)
     led = isinstance(situation.observed.quorum, Known)
+    late = "its pod may still have what was in its Secret before, and that is not known, or has ended"
     return unless(
         (
             (not led, f"{first}: the quorum has no leader, and Kafka stores the request in the metadata log"),
             (not runtime.encrypted, f"{first}: its listener has no certificate"),
             (bool(unknown), f"{first}: {unknown}"),
             (bool(blind), f"{first}: {blind} does not trust its authority yet"),
+            (may_lack(leaf, situation.now_s), f"{first}: {late}"),
         ),
         "its Secret has a renewed one",
     )

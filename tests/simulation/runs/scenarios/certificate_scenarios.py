@@ -161,19 +161,7 @@ def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
     def mix_up(world: World, _: Checker) -> None:
         for each in (name, "ca"):
             kept[each] = (_secret(each)(world) or {})["data"]
-        found = leaf_in(base64.b64decode(kept[name]["keystore.pem"]).decode())
-        assert found is not None
-        now, dice = world.clock.now(), seeded(300)
-        request = Request(
-            subject=DistinguishedName(cn="controllers", ou=NAME, o=NAMESPACE),
-            names=tuple(sorted(one.removeprefix("DNS:") for one in found.names)),
-            life_s=36_000,
-            server=True,
-            client=True,
-        )
-        other = make_authority(DistinguishedName(cn="nobody", ou=NAME, o=NAMESPACE), now, 360_000, dice)
-        text = keystore(issue(other, request, now, dice))
-        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": _encoded("keystore.pem", text)})
+        _puts_leaf_of_nobody(world, name)
         world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-ca", {"data": _encoded("ca.crt", "no certificate")})
 
     def restore(world: World, _: Checker) -> None:
@@ -181,6 +169,37 @@ def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
             world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{each}", {"data": data})
 
     return mix_up, restore
+
+
+def _puts_leaf_of_nobody(world: World, name: str) -> None:
+    """The keystore of a Secret becomes one with the same subject and names, which nobody's authority has signed."""
+    data = (_secret(name)(world) or {})["data"]
+    found = leaf_in(base64.b64decode(data["keystore.pem"]).decode())
+    assert found is not None
+    now, dice = world.clock.now(), seeded(300)
+    request = Request(
+        subject=DistinguishedName(cn="controllers", ou=NAME, o=NAMESPACE),
+        names=tuple(sorted(one.removeprefix("DNS:") for one in found.names)),
+        life_s=36_000,
+        server=True,
+        client=True,
+    )
+    other = make_authority(DistinguishedName(cn="nobody", ou=NAME, o=NAMESPACE), now, 360_000, dice)
+    text = keystore(issue(other, request, now, dice))
+    world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": _encoded("keystore.pem", text)})
+
+
+def _mounted_at_once_and_the_next_late(*names: str) -> Act:
+    """Pods get leafs of nobody's authority at once, and what replaces them as late as a kubelet may bring it."""
+
+    def act(world: World, _: Checker) -> None:
+        mounts = world.kubelet.mounts
+        usual_s, mounts.longest_s = mounts.longest_s, 0.0
+        world.later(2, lambda: setattr(mounts, "longest_s", usual_s))
+        for name in names:
+            _puts_leaf_of_nobody(world, name)
+
+    return act
 
 
 def _encoded(key: str, text: str) -> Json:
@@ -370,6 +389,21 @@ CERTIFICATES: Final = (
         turn("a Secret has a leaf of nobody's authority", is_ready, _MIXES_UP),
         turn("it has its own again", after(300), _RESTORES),
         spec=secured(leaf_s=36_000),
+    ),
+    _lives(
+        "tls-leafs-of-nobody-mounted",
+        700,
+        turn("two pods have leafs of nobody's", is_ready, _mounted_at_once_and_the_next_late("3001-tls", "3002-tls")),
+        spec=secured(leaf_s=36_000),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-leafs-of-nobody-lost",
+        700,
+        turn("two pods have leafs of nobody's", is_ready, _mounted_at_once_and_the_next_late("3001-tls", "3002-tls")),
+        turn("both Secrets are deleted", always, loses_secrets("3001-tls", "3002-tls")),
+        spec=secured(leaf_s=36_000),
+        holds=ends_renewed(2),
     ),
     _lives(
         "tls-foreign-secret",

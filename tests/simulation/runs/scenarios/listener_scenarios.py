@@ -239,12 +239,6 @@ def _restores_authority() -> tuple[Act, Act]:
     return keep, restore
 
 
-def _has_another_authority(world: World) -> bool:
-    """Once the Secret of the authority has another content than a new quorum's."""
-    found = world.kube.view(SECRETS, NAMESPACE, f"{NAME}-ca")
-    return found is not None and bool(found["data"].get("asked-for") or found["data"].get("next.crt"))
-
-
 def _all_show_new(world: World) -> bool:
     """Once every controller shows a certificate of the authority that follows, to clients and to servers."""
     found = (world.kube.view(SECRETS, NAMESPACE, f"{NAME}-ca") or {"data": {}})["data"].get("next.crt")
@@ -253,10 +247,6 @@ def _all_show_new(world: World) -> bool:
     following = trust_in(base64.b64decode(found).decode()).authorities
     running = [one.tls for one in world.kraft.processes if one.tls is not None and not one.broker]
     return all(leaf.issued_by(each) for one in running for leaf in (one.shown, one.served) for each in following)
-
-
-def _loses_operators_leaf(world: World, _: Checker) -> None:
-    world.kube.remove(SECRETS, NAMESPACE, f"{NAME}-operator-tls")
 
 
 _KEEPS, _RESTORES = _restores_authority()
@@ -335,18 +325,6 @@ CHANGES_OF_TRUST: Final = (
     _authority("authority-changed"),
     *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
     _authority("authority-back-when-all-show-it", ("back", _all_show_new, renews(""))),
-    Scenario(
-        name="authority-asked-in-a-roll-and-a-leaf-lost",
-        spec=secured(leaf_s=36_000),
-        turns=(
-            turn("asks for another setting", is_ready, applies(_SETTING)),
-            turn("asks for another authority", _has_two_revisions, renews("1")),
-            turn("the operator's certificate is lost", _has_another_authority, later(6, _loses_operators_leaf)),
-        ),
-        holds=has_ended,
-        bound=2500,
-        long=True,
-    ),
     Scenario(
         name="authority-restored-before-the-roll",
         spec=secured(leaf_s=36_000),
