@@ -113,6 +113,7 @@ CERTIFICATE_MUTANTS: Final = (
         "live",
         ("tls-lost-authority",),
         ("may_show_leaf", "bool(blind)", "False"),
+        ("_signer", "known or must_sign(situation, material, found.sha256)", "True"),
     ),
     mutant(
         "foreign-secrets-are-ours",
