@@ -4,17 +4,29 @@ What a broker has loaded, and by which listener it reaches controllers, is in it
 same broker: what it is told to use must let it reach everybody again.
 """
 
+import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from tests.simulation.model.happened import Fail
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.broker_model import Cluster
 from tests.simulation.model.kafka.process import Process
-from tests.simulation.model.kafka.tls import NOT_TRUSTED, OTHER_NAME, Secured, why_not_connected
+from tests.simulation.model.kafka.tls import (
+    ENDED,
+    NOT_TRUSTED,
+    OTHER_NAME,
+    Secured,
+    leaf_in,
+    trust_in,
+    why_not_connected,
+    why_refused,
+)
 from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.world import World
+from tests.simulation.rules.glances import RECENT_S
 
 from kafka_quorum.model.contract import Match
 from kafka_quorum.model.ids import ClusterID, NodeID
@@ -27,6 +39,15 @@ _CONTRACT: Final = "-brokers"
 _SECRET: Final = "-brokers-tls"  # noqa: S105 - the end of a name
 _LOOK_S: Final = 10.0
 """For so long after a person took a file away, a look may not have shown it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What brokers are told to use: the controllers' listener, and files, by `keystore` and `truststore`."""
+
+    cluster_id: ClusterID
+    listener: str
+    files: Mapping[str, str]
 
 
 class BrokerTrustRules:
@@ -90,13 +111,33 @@ class BrokerTrustRules:
             self._taken(written)
         if plural != CONFIG_MAPS.plural or not name.endswith(_CONTRACT) or not written.by_operator:
             return
-        told = _files(loaded(written.after)) - _files(loaded(written.before))
+        told, before = _told(loaded(written.after)), _told(loaded(written.before))
+        if told == before:
+            return
         secret = f"{name.removesuffix(_CONTRACT)}{_SECRET}"
-        lacks = told - _keys(self._world.kube.view(SECRETS, namespace, secret))
-        if lacks and self._world.clock.elapsed_s - self._taken_s.get(secret, -_LOOK_S) >= _LOOK_S:
-            self._fail(
-                FILES, f"brokers are told to load {', '.join(sorted(lacks))}, which Secret {secret} does not have"
-            )
+        files = _texts(self._world.kube.view(SECRETS, namespace, secret))
+        lacks = set(told.files.values()) - set(before.files.values()) - files.keys()
+        if not lacks:
+            self._reaches(told, files)
+        elif self._world.clock.elapsed_s - self._taken_s.get(secret, -_LOOK_S) >= _LOOK_S:
+            self._fail(FILES, f"brokers are told to load {', '.join(sorted(lacks))}, and Secret {secret} lacks it")
+
+    def _reaches(self, told: Told, files: Mapping[str, str]) -> None:
+        """Whether a broker that does what it is told now is accepted by every controller that a look can have shown."""
+        if all(one.process.cluster_id != told.cluster_id for one in self._world.pools.every()):
+            return
+        leaf = leaf_in(files.get(told.files.get("keystore", ""), ""))
+        trust = trust_in(files.get(told.files.get("truststore", ""), ""))
+        for one in self._world.kraft.processes:
+            recent = self._world.clock.elapsed_s - one.started_s <= RECENT_S
+            if one.broker or recent or one.cluster_id != told.cluster_id or not told.listener:
+                continue
+            why = "" if any(name == told.listener for name, _ in one.listens) else "it does not have it"
+            if not why and leaf is not None and one.tls is not None:
+                at = max(leaf.not_before, one.tls.served.not_before)
+                why = why_refused(one.tls.served, trust, at) or why_refused(leaf, one.tls.trust, at)
+            if why and why != ENDED:
+                self._fail(CUT, f"brokers are told to use {told.listener} of controller {one.meta.node_id}: {why}")
 
     def _taken(self, written: Written) -> None:
         """Somebody takes files away."""
@@ -123,12 +164,19 @@ def _why_cut(client: Process, server: Process, world: World) -> str:
     return why if why in {NOT_TRUSTED, OTHER_NAME} else ""
 
 
-def _files(contract: Json | None) -> set[str]:
-    """The files that a contract names."""
+def _told(contract: Json | None) -> Told:
+    """What a contract says."""
     text = ((contract or {}).get("data") or {}).get("contract.json")
-    if not text:
-        return set()
-    return {str(each["value"]) for each in json.loads(text).get("settings", ()) if each["match"] == Match.FILE.value}
+    found = json.loads(text) if text else {}
+    rows = found.get("settings", ())
+    files = {str(each["key"]).split(".")[-2]: str(each["value"]) for each in rows if each["match"] == Match.FILE.value}
+    listener = next((str(each["value"]) for each in rows if each["key"] == "controller.listener.names"), "")
+    return Told(cluster_id=ClusterID(found.get("cluster_id", "")), listener=listener, files=files)
+
+
+def _texts(secret: Json | None) -> dict[str, str]:
+    data = (secret or {}).get("data") or {}
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
 
 def _keys(secret: Json | None) -> set[str]:

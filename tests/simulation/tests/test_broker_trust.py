@@ -14,12 +14,13 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.broker_trust_rules import CUT, FILES
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.tests.quorums import disk, key
-from tests.simulation.tests.test_tls import OTHER, store, tls
+from tests.simulation.tests.quorums import CLUSTER, disk, key
+from tests.simulation.tests.test_tls import FIRST, OTHER, store, tls
 
 from kafka_quorum.model.ids import NodeID
 from kit.kube.protocol import CONFIG_MAPS
 from kit.kube.secrets import SECRETS
+from kit.pki.authority import Authority
 
 PROPERTIES = {"controller.listener.names": "SECURE", "listener.security.protocol.map": "SECURE:SSL"}
 Change = Callable[[Process, Broker], None]
@@ -180,7 +181,43 @@ def test_files_that_brokers_are_told_to_load(before: str, has: str, taken: bool,
     assert ({one.rule for one in checker.violations} == {FILES}) is broken
 
 
+@pytest.mark.parametrize(
+    ("listener", "leaf", "trusted", "broken"),
+    [
+        ("SECURE", FIRST, FIRST, False),
+        ("THIRD", FIRST, FIRST, True),
+        ("SECURE", OTHER, FIRST, True),
+        ("SECURE", FIRST, OTHER, True),
+    ],
+    ids=["good", "no such listener", "a leaf that nobody trusts", "trusts nobody"],
+)
+def test_what_brokers_are_told_reaches_controllers(
+    listener: str,
+    leaf: Authority,
+    trusted: Authority,
+    broken: bool,  # noqa: FBT001
+) -> None:
+    """A contract names a listener that controllers have, and files with which they accept a broker."""
+    scene = Scene()
+    files = {"keystore-2.pem": store(leaf, host="b", subject="brokers"), "trust-2.pem": trusted.certificate.pem}
+    data = {name: base64.b64encode(text.encode()).decode() for name, text in files.items()}
+    scene.world.kube.create(SECRETS, NAMESPACE, {"metadata": {"name": f"{NAME}-brokers-tls"}, "data": data})
+    prefix = f"listener.name.{listener.lower()}.ssl"
+    scene.world.kube.operator_writes = True
+    told = _with_settings(
+        {"key": "controller.listener.names", "value": listener, "match": "has"},
+        {"key": f"{prefix}.keystore.location", "value": "keystore-2.pem", "match": "file"},
+        {"key": f"{prefix}.truststore.location", "value": "trust-2.pem", "match": "file"},
+    )
+    scene.world.kube.apply(CONFIG_MAPS, NAMESPACE, told)
+    assert (scene.broken == {CUT}) is broken
+
+
 def _contract(file: str) -> dict[str, object]:
-    setting = {"key": "a", "value": file, "match": "file"}
-    text = json.dumps({"settings": [setting]})
+    rows = [{"key": "listener.name.secure.ssl.keystore.location", "value": file, "match": "file"}]
+    return _with_settings(*rows)
+
+
+def _with_settings(*rows: dict[str, str]) -> dict[str, object]:
+    text = json.dumps({"cluster_id": CLUSTER, "settings": rows})
     return {"metadata": {"name": f"{NAME}-brokers"}, "data": {"contract.json": text}}
