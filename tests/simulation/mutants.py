@@ -20,6 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from tests.simulation.mutations.broker_trust import BROKER_TRUST_MUTANTS
 from tests.simulation.mutations.certificates import CERTIFICATE_MUTANTS
 from tests.simulation.mutations.claims import CLAIM_MUTANTS
 from tests.simulation.mutations.edits import MisfitError, edited
@@ -59,6 +60,7 @@ ALL: Final = (
     *CERTIFICATE_MUTANTS,
     *USER_MUTANTS,
     *LISTENER_MUTANTS,
+    *BROKER_TRUST_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -10,6 +10,7 @@ from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.tls import NOT_TRUSTED, OTHER_NAME, Secured, why_not_connected
 from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.world import World
+from tests.simulation.rules.broker_trust_rules import BrokerTrustRules
 from tests.simulation.rules.glances import WINDOW_S
 
 from kafka_quorum.model.names import LABEL_QUORUM
@@ -47,6 +48,7 @@ class TrustRules:
         self._neglected: set[str] = set()
         """The processes whose restart was due, and which nothing prevented."""
         world.kube.watchers.append(self._written)
+        self._brokers = BrokerTrustRules(world, fail, self.ends_in_time)
 
     def look(self) -> None:
         """Judge the servers that run."""
@@ -54,6 +56,7 @@ class TrustRules:
         running = [one for one in self._world.kraft.processes if one.tls is not None and not one.broker]
         for _, group in groupby(sorted(running, key=lambda one: one.cluster_id), key=lambda one: one.cluster_id):
             self._quorum(list(group))
+        self._brokers.look(lambda cluster_id: self._whole_s.get(cluster_id, self._world.clock.elapsed_s))
 
     def _listeners(self) -> None:
         """No listener is dropped that a running controller needs: each one can reach a majority by its first one."""

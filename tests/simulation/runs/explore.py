@@ -26,6 +26,7 @@ from tests.simulation.runs.kept import Kept
 from tests.simulation.runs.pool_storm import PoolStorm, RivalStorm
 from tests.simulation.runs.rolling_storm import RollingStorm
 from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
+from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POOLS
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
@@ -63,7 +64,8 @@ _LONG: Final = 10
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *BESIDE_STAGES) if one.name == name)
+    every = (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *TRUST_WITH_POOLS, *BESIDE_STAGES)
+    return next(one for one in every if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:

@@ -56,11 +56,11 @@ class PoolDriver(Driver):
         fault: Fault | None = None,
         *,
         make_pools: MakePools = real_pools,
-        bound: int = 2 * BOUND_STEPS,
+        bound: int = 0,
     ) -> None:
         """Prepare the run."""
         self._pools, self._make_pools = scenario, make_pools
-        super().__init__(scenario, fault, bound=bound)
+        super().__init__(scenario, fault, bound=bound or max(2 * BOUND_STEPS, scenario.bound))
 
     def begin(self) -> None:
         """Apply the scenario's specs."""
@@ -81,7 +81,7 @@ class PoolDriver(Driver):
         kube, brokers = KubeEdge(self._wire, life), BrokerEdge(self._wire, life)
         operator = self._make_pools(kube, brokers, self.world.clock, self._ids)
         served = [self._serves_quorum(life)] if self._pools.spec else []
-        for name, _ in self._pools.pools:
+        for name in (*(name for name, _ in self._pools.pools), *self._pools.later):
             key = ObjectKey(namespace=NAMESPACE, name=name)
             served.append(Served(key=key, operator=operator, turns=Turns(operator, key)))
         return life, served

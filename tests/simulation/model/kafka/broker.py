@@ -55,6 +55,8 @@ class Broker:
     rack: str = ""
     properties: dict[str, str] = field(default_factory=dict)
     ports: tuple[int, ...] = ()
+    replicates_by_tls: bool = False
+    """Whether brokers fetch from it with mutual TLS, by what it has loaded for the controllers."""
     stage: Stage = Stage.STARTING
     ready_s: float = 0.0
     """When its logs are checked."""

@@ -5,7 +5,7 @@ log, which may be old. Each step brokers live, replicate twice, change ISRs thro
 partition gets a record with acks=all. Acknowledged records are the ground truth of rule 10.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,12 +19,16 @@ from tests.simulation.model.kafka.process import Process, Software
 from tests.simulation.model.kafka.releases import level_of
 from tests.simulation.model.kafka.replica_log import ReplicaLog, Span
 from tests.simulation.model.kafka.startup import INSTANT, Pace
+from tests.simulation.model.kafka.tls import Tls
 
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, NodeID
 
 LAG_S: Final = 30.0
 """Kafka's default of replica.lag.time.max.ms."""
+LISTENER: Final = "CONTROLLER"
+"""By which a broker reaches controllers, unless its properties name another one."""
+REPLICATION: Final = "REPLICATION"
 _ELR: Final = "eligible.leader.replicas.version"
 
 
@@ -41,6 +45,8 @@ class Place:
     release: str
     addressed_s: float | None = None
     pace: Pace = INSTANT
+    tls: Tls | None = None
+    """What it has loaded to reach controllers, and other brokers."""
 
 
 @dataclass(slots=True)
@@ -96,16 +102,23 @@ class BrokerModel:
             raise CannotStartError("No readable meta.properties files found")
         if len({meta.cluster_id for meta in metas}) > 1 or {meta.node_id for meta in metas} != {node_id}:
             raise CannotStartError("The log directories are of several clusters or nodes")
+        named, secured = reached_by(properties or {}), secured_in(properties or {})
         process = self._kraft.start(
             disks[0],
             node_id=node_id,
             address=place.address,
             host=place.host,
             port=place.port,
-            listener="REPLICATION",
+            listener=named,
             node=place.node,
             as_=Software(
-                release=place.release, broker=True, registers=False, pace=place.pace, addressed_s=place.addressed_s
+                release=place.release,
+                broker=True,
+                registers=False,
+                pace=place.pace,
+                addressed_s=place.addressed_s,
+                tls=place.tls,
+                plain=frozenset({named}) - secured,
             ),
         )
         epochs = {disk.clean_epoch for disk in disks}
@@ -116,6 +129,7 @@ class BrokerModel:
             rack=place.rack,
             ports=(place.port, *place.ports),
             properties=dict(properties or {}),
+            replicates_by_tls=REPLICATION in secured,
             clean_epoch=clean,
             fetches=self.fetches,
             ready_s=process.up_s + (RECOVERY_S if clean < 0 and any(disk.replicas for disk in disks) else 0.0),
@@ -177,6 +191,14 @@ class BrokerModel:
         leader = cluster.controller.leader
         return leader is not None and self._kraft.is_up(leader) and self._kraft.finds(broker.process, leader)
 
+    def reaches_broker(self, one: Broker, other: Broker) -> bool:
+        """Whether a broker has a connection to another one's listener for replication."""
+        kraft = self._kraft
+        if not kraft.connected(one.process, other.process) or not other.replicates_by_tls:
+            return kraft.connected(one.process, other.process)
+        client, server = one.process, other.process
+        return kraft.connections.reach(client, server, kraft.wall(client), kraft.wall(server))
+
     def _serving(self, cluster: Cluster) -> list[Broker]:
         return [one for one in cluster.brokers if one.serves and self._kraft.is_up(one.process)]
 
@@ -197,7 +219,7 @@ class BrokerModel:
         lead, log, theirs = source.leads.get(row.at), follower.log_of(row.at), source.log_of(row.at)
         if lead is None or lead.epoch != row.leader_epoch or log is None or theirs is None:
             return
-        if not self._kraft.connected(follower.process, source.process) or follower.process.slow:
+        if not self.reaches_broker(follower, source) or follower.process.slow:
             return
         log.fetch(theirs, follower.fetches)
         lead.ends[follower.node_id] = log.end
@@ -269,6 +291,17 @@ class BrokerModel:
 
     def _keeps_elr(self, process: Process) -> bool:
         return level_of(process.committed.levels, _ELR) > 0
+
+
+def reached_by(properties: Mapping[str, str]) -> str:
+    """The controllers' listener that a broker uses: the first one that its properties name."""
+    return properties.get("controller.listener.names", "").partition(",")[0] or LISTENER
+
+
+def secured_in(properties: Mapping[str, str]) -> frozenset[str]:
+    """The names of the listeners that have mutual TLS by these properties."""
+    pairs = (each.partition(":") for each in properties.get("listener.security.protocol.map", "").split(","))
+    return frozenset(name for name, _, protocol in pairs if protocol == "SSL")
 
 
 def effective(leader: Broker, row: PartitionRow) -> int:

@@ -29,7 +29,7 @@ class Brokers:
             address=f"10.9.0.{node_id}",
             host=f"broker-{node_id}",
             port=PORT,
-            listener="PLAINTEXT",
+            listener="",
             as_=Software(release=release, broker=True),
         )
         return self.by_id[node_id]

@@ -157,7 +157,7 @@ class KraftModel:
         """Whether a process finds another one by its name, and both accept each other's certificate."""
         if not self.connected(one, other) or other.named_s > self._clock.elapsed_s:
             return False
-        if not one.broker and not other.broker and all(name != one.listener for name, _ in other.listens):
+        if one.listener and not other.broker and all(name != one.listener for name, _ in other.listens):
             return False
         if one.is_plain(one.listener) and other.is_plain(one.listener):
             return True

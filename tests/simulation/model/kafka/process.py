@@ -68,7 +68,7 @@ class Process:
     host: str
     port: int
     listener: str
-    """The one by which it reaches other controllers."""
+    """The one by which it reaches controllers; empty for a broker of which that is not modelled."""
     listens: tuple[tuple[str, int], ...] = ()
     """Names and ports of all its listeners."""
     plain: frozenset[str] = frozenset()

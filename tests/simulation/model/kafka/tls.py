@@ -5,6 +5,7 @@ what it shows as a client stays. A connection succeeds if each side's certificat
 and signed by an authority that the other side trusts; that of a server has its name. An open connection stays a while.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -49,6 +50,8 @@ class Mount:
     """The Secret with the key as a pod's directory has it: a kubelet brings another content later."""
 
     keystore: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The texts of all keys: brokers name the files that they load."""
     version: str = ""
     due: tuple[str, float] | None = None
     """The version that follows, and when."""

@@ -18,7 +18,6 @@ from tests.simulation.model.kafka.startup import Paces, steady
 from tests.simulation.model.kafka.tls import Tls, leaf_in, trust_in
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.machines import Machines
-from tests.simulation.model.kubernetes.mounts import Mounts
 from tests.simulation.model.kubernetes.pod_status import rows_of, write_status
 from tests.simulation.model.kubernetes.pod_words import (
     accepts,
@@ -78,7 +77,7 @@ class Kubelet:
     ) -> None:
         """Begin with no sandbox."""
         self._tell, self._machines, self.pools = tell, machines, pools
-        self.mounts = Mounts(kube, clock)
+        self.mounts = pools.mounts
         pools.pause = self._pause_s
         pools.pace = lambda: self.pace()  # noqa: PLW0108 - a scenario replaces it
         pools.release = lambda image: release_of(image, self.releases)

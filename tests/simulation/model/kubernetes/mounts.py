@@ -36,7 +36,7 @@ class Mounts:
                 break
             if written.key == (SECRETS.plural, namespace, name) and written.before is not None and self.old_s:
                 found = loaded(written.before) or found
-        return Mount(keystore=_keystore(found), version=_version(found))
+        return Mount(keystore=_keystore(found), files=_files(found), version=_version(found))
 
     def follow(self, namespace: str, name: str, mount: Mount, pod_uid: str) -> None:
         """Bring the present content, when its time has come. A Secret that is gone stays as it was."""
@@ -47,7 +47,8 @@ class Mounts:
         if mount.due is None or mount.due[0] != _version(found):
             mount.due = (_version(found), now_s + self._delay_s(pod_uid, _version(found)))
         if mount.due[1] <= now_s:
-            mount.keystore, mount.version, mount.due = _keystore(found), _version(found), None
+            mount.keystore, mount.files = _keystore(found), _files(found)
+            mount.version, mount.due = _version(found), None
 
     def _delay_s(self, pod_uid: str, version: str) -> float:
         drawn = hashlib.sha256(f"{pod_uid} {version}".encode()).digest()[0] / 255
@@ -56,6 +57,10 @@ class Mounts:
 
 def _keystore(secret: Json) -> str:
     return base64.b64decode((secret.get("data") or {}).get(_KEYSTORE, "")).decode()
+
+
+def _files(secret: Json) -> dict[str, str]:
+    return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
 
 
 def _version(secret: Json) -> str:

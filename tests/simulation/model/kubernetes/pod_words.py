@@ -112,6 +112,12 @@ def secret_of(pod: Json) -> str:
     return next((str(one["secret"]["secretName"]) for one in volumes if one.get("name") == "tls"), "")
 
 
+def brokers_secret_of(pod: Json) -> str:
+    """The name of the Secret with files for brokers that a broker mounts; empty without any."""
+    volumes = pod["spec"].get("volumes") or []
+    return next((str(one["secret"]["secretName"]) for one in volumes if one.get("name") == "quorum-tls"), "")
+
+
 def users_of(pod: Json) -> list[str]:
     """The name of the Secret with users that a controller mounts, if it mounts one."""
     volumes = pod["spec"].get("volumes") or []

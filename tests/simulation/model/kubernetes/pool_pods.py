@@ -6,17 +6,27 @@ can come between any two of them: the formatter writes its intents, then the dir
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tests.simulation.model.clock import SeededIds, VirtualClock
 from tests.simulation.model.happened import BrokerFormatted, BrokerStarted, Happened
-from tests.simulation.model.kafka.broker_model import BrokerModel, Place
+from tests.simulation.model.kafka.broker_model import REPLICATION, BrokerModel, Place, reached_by, secured_in
 from tests.simulation.model.kafka.disk import Content, Disk, Meta
 from tests.simulation.model.kafka.kraft_model import CannotStartError
 from tests.simulation.model.kafka.startup import Pace
+from tests.simulation.model.kafka.tls import Tls, leaf_in, trust_in
 from tests.simulation.model.kubernetes.kube_model import KubeModel
+from tests.simulation.model.kubernetes.mounts import Mounts
 from tests.simulation.model.kubernetes.pod_status import write_status
-from tests.simulation.model.kubernetes.pod_words import config_maps_of, env_of, properties_of, release_of, secrets_of
+from tests.simulation.model.kubernetes.pod_words import (
+    brokers_secret_of,
+    config_maps_of,
+    env_of,
+    properties_of,
+    release_of,
+    secrets_of,
+)
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.kubernetes.volumes import Volumes
 
@@ -33,6 +43,7 @@ FORMATTER: Final = "broker-formatter"
 RACK: Final = "broker.rack"
 DEFAULT_GRACE_S: Final = 30.0
 _SCRIPT: Final = 1
+_FILES: Final = f"{SECRET_PATH}/"
 
 
 class PoolPods:
@@ -49,6 +60,7 @@ class PoolPods:
         """Begin with nothing formatted."""
         self._kube, self._brokers, self._clock, self._volumes, self._tell = kube, brokers, clock, volumes, tell
         self._ids = SeededIds(78)
+        self.mounts = Mounts(kube, clock)
         self.pace: Callable[[], Pace] = Pace
         self.pause: Callable[[Sandbox], float] = lambda _: 4.0
         self.release: Callable[[str], str] = lambda image: release_of(image, {})
@@ -147,6 +159,8 @@ class PoolPods:
     # The broker
 
     def _broker(self, pod: Json, sandbox: Sandbox) -> None:
+        if sandbox.mount is not None:
+            self.mounts.follow(sandbox.namespace, brokers_secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.broker is not None and self._has_ended(sandbox):
             self._refuse(pod, sandbox, "Kafka has ended")
         if sandbox.broker is not None:
@@ -154,9 +168,13 @@ class PoolPods:
         if self._clock.elapsed_s < sandbox.retry_s:
             self._write(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
             return
-        if any(self._kube.view(SECRETS, sandbox.namespace, name) is None for name in secrets_of(pod)):
+        if sandbox.mount is None and any(
+            self._kube.view(SECRETS, sandbox.namespace, name) is None for name in secrets_of(pod)
+        ):
             self._write(pod, sandbox, {"waiting": {"reason": "ContainerCreating"}})
             return
+        if sandbox.mount is None and (secret := brokers_secret_of(pod)):
+            sandbox.mount = self.mounts.made(sandbox.namespace, secret)
         first = [one["name"] for one in pod["spec"].get("initContainers") or []]
         sandbox.stage += 1
         if sandbox.passed < len(first):
@@ -194,7 +212,7 @@ class PoolPods:
             self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
             return
         properties = self._properties(pod, node_id)
-        if not self._has_files(pod, properties):  # the script waits for them
+        if not _has_files(sandbox, properties):  # the script waits for them
             self._write(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
             return
         ports = tuple(int(one["containerPort"]) for one in container["ports"])
@@ -211,7 +229,7 @@ class PoolPods:
         )
         disks = self._disks(sandbox)
         try:
-            broker = self._brokers.start(disks, node_id, place, properties)
+            broker = self._brokers.start(disks, node_id, replace(place, tls=_tls(sandbox, properties)), properties)
         except CannotStartError as error:
             self._refuse(pod, sandbox, str(error))
             return
@@ -226,14 +244,6 @@ class PoolPods:
         lines = "\n".join([*(properties_of(one, node_id) for one in maps), self._late(pod)]).splitlines()
         pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
         return {name.strip(): value.strip() for name, _, value in pairs}
-
-    def _has_files(self, pod: Json, properties: dict[str, str]) -> bool:
-        """Whether the Secrets that the pod mounts have every file that the properties name."""
-        namespace = pod["metadata"]["namespace"]
-        found = (self._kube.view(SECRETS, namespace, name) for name in secrets_of(pod))
-        keys = {key for secret in found for key in (secret or {}).get("data") or {}}
-        place = f"{SECRET_PATH}/"
-        return all(value.removeprefix(place) in keys for value in properties.values() if value.startswith(place))
 
     def _late(self, pod: Json) -> str:
         return str((pod["metadata"].get("annotations") or {}).get(LATE) or "")
@@ -285,6 +295,28 @@ class PoolPods:
         found = self._kube.view(NODES, "", node) or {}
         rows = (found.get("status") or {}).get("addresses") or []
         return next((str(row["address"]) for row in rows if row["type"] == "InternalIP"), "")
+
+
+def _has_files(sandbox: Sandbox, properties: dict[str, str]) -> bool:
+    """Whether the Secret, as the pod mounts it, has every file that the properties name."""
+    files = {} if sandbox.mount is None else sandbox.mount.files
+    named = (value.removeprefix(_FILES) for value in properties.values() if value.startswith(_FILES))
+    return all(files.get(each) for each in named)
+
+
+def _tls(sandbox: Sandbox, properties: dict[str, str]) -> Tls | None:
+    """What Kafka loads when it starts, for the first listener with mutual TLS; None if it has none."""
+    for name in (reached_by(properties), REPLICATION):
+        if sandbox.mount is None or name not in secured_in(properties):
+            continue
+        prefix = f"listener.name.{name.lower()}.ssl"
+        paths = (properties.get(f"{prefix}.{each}.location", "") for each in ("keystore", "truststore"))
+        key, trust = (sandbox.mount.files.get(each.removeprefix(_FILES), "") for each in paths)
+        leaf, authorities = leaf_in(key), trust_in(trust)
+        if leaf is None or not authorities.authorities:
+            raise CannotStartError("a store in PEM has no certificate")
+        return Tls(mount=sandbox.mount, trust=authorities, served=leaf, shown=leaf)
+    return None
 
 
 def _ours(env: dict[str, str], disk: Disk) -> bool:

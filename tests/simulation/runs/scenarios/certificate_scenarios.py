@@ -213,7 +213,7 @@ def _all_run(world: World, checker: Checker) -> None:
         checker.fail("5", f"only controllers {sorted(running)} run, and the Secret of one cannot be used")
 
 
-def _foreign_secret(name: str) -> Act:
+def foreign_secret(name: str) -> Act:
     """Somebody else has a Secret of this name."""
 
     def act(world: World, _: Checker) -> None:
@@ -408,7 +408,7 @@ CERTIFICATES: Final = (
     _lives(
         "tls-foreign-secret",
         400,
-        turn("a Secret of another quorum has the name", has_secret("ca"), _foreign_secret("3001-tls")),
+        turn("a Secret of another quorum has the name", has_secret("ca"), foreign_secret("3001-tls")),
         turn("it is deleted", after(60), loses_secrets("3001-tls")),
     ),
     _lives(

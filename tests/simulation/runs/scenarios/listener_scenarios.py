@@ -31,11 +31,11 @@ from kafka_quorum.model.names import INPUTS_HASH
 from kit.kube.protocol import PODS, Json
 from kit.kube.secrets import SECRETS
 
-_THREE: Final = spec_of("InitialControllers", 3)
-_OLD: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+THREE: Final = spec_of("InitialControllers", 3)
+OLD: Final[Json] = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
 _NEW: Final[Json] = {"name": "OTHER", "port": 9193, "protocol": "PLAINTEXT"}
 _THIRD: Final[Json] = {"name": "THIRD", "port": 9293, "protocol": "PLAINTEXT"}
-_SECURE: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
+SECURE: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
 _USERS: Final[Json] = {"name": "USERS", "port": 9193, "protocol": "SASL_SSL"}
 _SETTING: Final[Json] = {"controllers": {"config": {"metadata.log.max.snapshot.interval.ms": "1800000"}}}
 STAGES: Final = tuple(stage.name for stage in LISTENERS.stages)
@@ -76,14 +76,14 @@ def _once(listener: Json) -> When:
 
 
 _CHANGED: Final = all_hold(has_ended, listens_at(_NEW))
-_BACK: Final = all_hold(has_ended, listens_at(_OLD))
+_BACK: Final = all_hold(has_ended, listens_at(OLD))
 _AT: Final[dict[str, tuple[Act, Callable[[World], str]]]] = {
-    "back": (asks(_OLD), _BACK),
+    "back": (asks(OLD), _BACK),
     "a-third": (asks(_THIRD), all_hold(has_ended, listens_at(_THIRD))),
     "a-lost-disk": (loses(Loss.EMPTIED_AND_KILLED, "follower"), _CHANGED),
     "the-leader-killed": (loses(Loss.SANDBOX, "leader"), _CHANGED),
     "a-pause": (pauses_for(60), _CHANGED),
-    "back-and-forth": (both(asks(_OLD), later(25, asks(_NEW))), _CHANGED),
+    "back-and-forth": (both(asks(OLD), later(25, asks(_NEW))), _CHANGED),
 }
 """What happens at a stage, and what the end must be."""
 
@@ -95,7 +95,7 @@ _ONCE: Final = {"a-third": STAGES[1], "a-pause": STAGES[2], "back-and-forth": ST
 def _listeners(stage: str, name: str, act: Act, holds: Callable[[World], str]) -> Scenario:
     return Scenario(
         name=f"listeners-{stage}-{name}".lower(),
-        spec=_THREE,
+        spec=THREE,
         turns=(turn("asks for another listener", is_ready, asks(_NEW)), turn(name, at_stage(stage), act)),
         holds=holds,
         bound=1500,
@@ -131,7 +131,7 @@ def _protocol(name: str, spec: Json, wanted: Json, *turns: tuple[str, When, Act]
 
 
 _TLS: Final = secured(leaf_s=36_000)
-_TLS_LISTENER: Final[Json] = {**_OLD, "protocol": "SSL"}
+_TLS_LISTENER: Final[Json] = {**OLD, "protocol": "SSL"}
 
 
 def _has_begun(world: World) -> bool:
@@ -140,13 +140,13 @@ def _has_begun(world: World) -> bool:
 
 
 _PROTOCOLS: Final = (
-    _protocol("to-tls-without-its-authority", _THREE, _SECURE, ("it is lost", _has_begun, loses_secrets("ca"))),
-    _protocol("to-users", _THREE, _USERS),
+    _protocol("to-tls-without-its-authority", THREE, SECURE, ("it is lost", _has_begun, loses_secrets("ca"))),
+    _protocol("to-users", THREE, _USERS),
     _protocol("from-tls-to-users", _TLS, _USERS),
-    _protocol("to-tls-one-left-back", _THREE, _SECURE, ("back", _one_left(_OLD), asks(_OLD)), ends=_OLD),
+    _protocol("to-tls-one-left-back", THREE, SECURE, ("back", _one_left(OLD), asks(OLD)), ends=OLD),
     *(
         scenario
-        for way, spec, old, new in (("to-tls", _THREE, _OLD, _SECURE), ("from-tls", _TLS, _TLS_LISTENER, _NEW))
+        for way, spec, old, new in (("to-tls", THREE, OLD, SECURE), ("from-tls", _TLS, _TLS_LISTENER, _NEW))
         for scenario in (
             _protocol(way, spec, new),
             *(
@@ -251,21 +251,21 @@ def _all_show_new(world: World) -> bool:
 
 _KEEPS, _RESTORES = _restores_authority()
 _KILLED: Final = loses(Loss.SANDBOX, "leader")
-_STEPS: Final = tuple(stage.name for stage in AUTHORITY.stages)
+STEPS: Final = tuple(stage.name for stage in AUTHORITY.stages)
 CHANGES_OF_TRUST: Final = (
     Scenario(
         name="listeners-changed-twice",
-        spec=_THREE,
+        spec=THREE,
         turns=(
             turn("asks for another listener", is_ready, asks(_NEW)),
-            turn("asks for the first one again", _once(_NEW), asks(_OLD)),
+            turn("asks for the first one again", _once(_NEW), asks(OLD)),
         ),
         holds=_BACK,
         bound=1500,
     ),
     Scenario(
         name="listeners-of-the-same-port",
-        spec=_THREE,
+        spec=THREE,
         turns=(
             turn("asks for another name alone", is_ready, asks({**_NEW, "port": 9093})),
             turn("asks for both", lambda world: world.clock.elapsed_s > 60, asks(_NEW)),
@@ -282,7 +282,7 @@ CHANGES_OF_TRUST: Final = (
     *_PROTOCOLS,
     Scenario(
         name="listeners-asked-in-a-roll",
-        spec=_THREE,
+        spec=THREE,
         turns=(
             turn(
                 "asks for another setting",
@@ -323,18 +323,18 @@ CHANGES_OF_TRUST: Final = (
         bound=1500,
     ),
     _authority("authority-changed"),
-    *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in _STEPS),
+    *(_authority(f"authority-back-{stage}".lower(), ("back", at_stage(stage), renews(""))) for stage in STEPS),
     _authority("authority-back-when-all-show-it", ("back", _all_show_new, renews(""))),
     Scenario(
         name="authority-restored-before-the-roll",
         spec=secured(leaf_s=36_000),
         turns=(
             turn("keeps the authority, and asks for another one", is_ready, both(_KEEPS, renews("1"))),
-            turn("restores it", at_stage(_STEPS[2]), _RESTORES),
+            turn("restores it", at_stage(STEPS[2]), _RESTORES),
         ),
         holds=has_ended,
         bound=1500,
         long=True,
     ),
-    _authority("authority-changed-without-a-leader", ("the leader is killed", at_stage(_STEPS[1]), _KILLED)),
+    _authority("authority-changed-without-a-leader", ("the leader is killed", at_stage(STEPS[1]), _KILLED)),
 )

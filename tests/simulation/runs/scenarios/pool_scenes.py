@@ -50,10 +50,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolScenario(Scenario):
-    """Pools by name with their specs. `controllers` of a bare quorum; none if the operator manages the quorum."""
+    """Pools by name with their specs. `controllers` of a bare quorum; none if the operator manages the quorum.
+
+    `later` are the names of pools that a turn creates.
+    """
 
     spec: Json = field(default_factory=dict)
     pools: tuple[tuple[str, Json], ...]
+    later: tuple[str, ...] = ()
     controllers: int = 1
     release: str = "4.4.0"
     elr: bool = True

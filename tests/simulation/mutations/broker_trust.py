@@ -1,0 +1,47 @@
+"""Mutants of changes of trust that only a run with brokers notices: what they are told, and who waits for them."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import mutant
+
+BROKER_TRUST_MUTANTS: Final = (
+    mutant(
+        "brokers-are-told-of-a-listener-too-early",
+        "13, brokers",
+        ("to-tls-with-a-pool",),
+        (
+            "listener_of_brokers",
+            "change.new if reached.present.brokers.listens is Listens.NEW else change.old",
+            "change.new",
+        ),
+    ),
+    mutant(
+        "a-listener-is-dropped-that-a-broker-uses",
+        "13, brokers",
+        ("to-tls-with-a-pool-that-is-held",),
+        ("may_prefer", "(*_not_steady(situation), *both, *_brokers(situation))", "(*_not_steady(situation), *both)"),
+        (
+            "may_drop_listener",
+            "(*_not_steady(situation), *both, *_brokers(situation))",
+            "(*_not_steady(situation), *both)",
+        ),
+    ),
+    mutant(
+        "the-new-authority-signs-before-brokers-trust-it",
+        "13, brokers",
+        ("authority-with-a-pool-that-is-held",),
+        ("_why_not_everywhere", "why_brokers_hold(situation) or why_not_published(situation)", "''"),
+    ),
+    mutant(
+        "an-authority-is-dropped-of-which-a-broker-shows-a-leaf",
+        "13, brokers",
+        ("authority-with-a-pool-that-is-held",),
+        ("may_drop_old", "bool(why := _why_not_everywhere(situation))", "bool(why := '')"),
+    ),
+    mutant(
+        "brokers-are-never-told-of-renewed-certificates",
+        "13, ended",
+        ("renewal-with-a-pool",),
+        ("secured", "keystore_file(runtime.certificates)", "keystore_file(1)"),
+    ),
+)

@@ -1,0 +1,140 @@
+"""Changes of trust with a pool beside the quorum: one operator serves both, and brokers have TLS to the controllers."""
+
+from typing import Any, Final, TypeAlias
+
+from tests.simulation.model.world import World
+from tests.simulation.runs.faults import CLOCK_LOSSES
+from tests.simulation.runs.scenarios.certificate_scenarios import ends_renewed, foreign_secret, loses_secrets, secured
+from tests.simulation.runs.scenarios.listener_scenarios import (
+    OLD,
+    SECURE,
+    STAGES,
+    STEPS,
+    THREE,
+    asks,
+    listens_at,
+    renews,
+)
+from tests.simulation.runs.scenarios.migration_scenarios import at_stage, has_ended
+from tests.simulation.runs.scenarios.pool_scenes import (
+    OTHER,
+    POOL,
+    PoolScenario,
+    Topic,
+    applies_pool,
+    frees_broker,
+    holds_broker,
+    pool_spec,
+    pools_rest,
+    with_topics,
+)
+from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later
+from tests.simulation.runs.scenarios.scenes import Act, When, condition, turn
+
+from kit.kube.protocol import Json
+
+_ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
+_POOL: Final = ((POOL, pool_spec(2)),)
+_LEAF_S: Final = 300
+_NEW_POOL: Final = applies_pool(pool_spec(1, firstNodeID=10), OTHER)
+_SECRET: Final = "brokers-tls"  # noqa: S105 - the end of a name
+Moment: TypeAlias = tuple[str, When, Act]
+"""A turn: what it is, when it comes, and what it does."""
+
+
+def _encrypted(world: World) -> str:
+    """Every broker reaches the controllers with TLS."""
+    plain = [one.node_id for one in world.pools.every() if one.process.tls is None]
+    return f"brokers {plain} have no TLS" if plain else ""
+
+
+def _shows_one_authority(world: World) -> str:
+    """Every broker trusts one authority, and it is the one that signed what the controllers show."""
+    wrong = [
+        one.node_id
+        for one in world.pools.every()
+        for tls in (one.process.tls,)
+        if tls is None or len(tls.trust.authorities) != 1 or not tls.shown.issued_by(tls.trust.authorities[0])
+    ]
+    return f"brokers {wrong} do not have one authority alone" if wrong else ""
+
+
+def _none_has_ended(world: World) -> bool:
+    """No broker shows a certificate that has ended."""
+    now = world.clock.now()
+    return all(one.process.tls is None or one.process.tls.shown.not_after > now for one in world.pools.every())
+
+
+def _ended(world: World) -> str:
+    return "" if _none_has_ended(world) else "a broker shows a certificate that has ended"
+
+
+def _beside(name: str, spec: Json, *turns: Moment, **more: Any) -> PoolScenario:  # noqa: ANN401 - fields of a scenario
+    """Two brokers beside three controllers."""
+    return PoolScenario(
+        name=name,
+        spec=spec,
+        controllers=0,
+        pools=_POOL,
+        turns=(*with_topics(_ORDERS), *(turn(*each) for each in turns)),
+        bound=1500,
+        long=True,
+        spares=CLOCK_LOSSES,
+        **more,
+    )
+
+
+def _to_tls(name: str, *turns: Moment, **more: Any) -> PoolScenario:  # noqa: ANN401 - the same
+    """From PLAINTEXT to SSL."""
+    holds = more.pop("holds", all_hold(has_ended, listens_at(SECURE), _encrypted))
+    return _beside(
+        f"to-tls-with-a-pool{name}", THREE, ("asks for SSL", pools_rest, asks(SECURE)), *turns, holds=holds, **more
+    )
+
+
+def _authority(name: str, *turns: Moment, **more: Any) -> PoolScenario:  # noqa: ANN401 - the same
+    """To another authority."""
+    return _beside(
+        f"authority-with-a-pool{name}",
+        secured(leaf_s=36_000),
+        ("asks for another authority", pools_rest, renews("1")),
+        *turns,
+        holds=all_hold(has_ended, _shows_one_authority),
+        **more,
+    )
+
+
+def _held(stage: str) -> tuple[Moment, Moment]:
+    """Broker 1 does not follow a stage until the quorum says that it waits for it alone."""
+    return ("holds a broker", at_stage(stage), holds_broker(1)), ("lets it go", _waits_for_one, frees_broker(1))
+
+
+def _waits_for_one(world: World) -> bool:
+    message = condition(world, "FeaturesSettled").get("message", "")
+    return "broker 1: " in message and "broker 0: " not in message
+
+
+def _somebody_elses(name: str) -> Act:
+    """For half a minute somebody else has a Secret of this name."""
+    return both(both(loses_secrets(name), foreign_secret(name)), later(60, loses_secrets(name)))
+
+
+TRUST_WITH_POOLS: Final = (
+    _to_tls("", exhaustive=True),
+    _to_tls("-that-is-held", *_held(STAGES[1])),
+    _to_tls("-and-another-pool", ("another pool comes", at_stage(STAGES[0]), _NEW_POOL), later=(OTHER,)),
+    _to_tls("-back", ("back", at_stage(STAGES[2]), asks(OLD)), holds=all_hold(has_ended, listens_at(OLD))),
+    _to_tls("-and-a-lost-secret", ("brokers' Secret is lost", at_stage(STAGES[1]), loses_secrets(_SECRET))),
+    _to_tls("-and-a-foreign-secret", ("somebody has its name", at_stage(STAGES[0]), _somebody_elses(_SECRET))),
+    _authority("", exhaustive=True),
+    _authority("-that-is-held", *_held(STEPS[0]), *_held(STEPS[1])),
+    _authority("-and-another-pool", ("another pool comes", at_stage(STEPS[0]), _NEW_POOL), later=(OTHER,)),
+    _authority("-and-a-lost-secret", ("brokers' Secret is lost", at_stage(STEPS[1]), loses_secrets(_SECRET))),
+    _beside(
+        "renewal-with-a-pool",
+        secured(leaf_s=_LEAF_S),
+        until_s=_LEAF_S + 10.0,
+        until=_none_has_ended,
+        holds=all_hold(ends_renewed(2), _encrypted, _ended),
+    ),
+)
