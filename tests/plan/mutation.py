@@ -27,7 +27,7 @@ from tests.plan.source import READ, ROOT
 
 _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
-_SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py")
+_SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py", "tests/kit/pki/made.py")
 """What these tests import from other directories."""
 _KILLERS: Final = Path(__file__).with_name("killers.py")
 _OWN: Final = ("test_mutation.py", "mutation.py", "killers.py", "survivors.toml")

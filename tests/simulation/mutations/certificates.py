@@ -76,7 +76,7 @@ CERTIFICATE_MUTANTS: Final = (
         "restarts-at-once-after-a-loss",
         "13, ended",
         ("tls-mounted-late",),
-        ("_roll_at_s", "max(middle_s, begins_s + MOUNTED_AFTER_S)", "middle_s"),
+        ("_roll_at_s", "max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)", "middle_s"),
     ),
     mutant(
         "no-way-out-when-certificates-have-ended",
