@@ -18,7 +18,7 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.guards.registry import GUARDS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
-ONE_IN = 200
+ONE_IN = 400
 STORMS = 520
 """Their events alone are more than a million."""
 DISKS = 80
