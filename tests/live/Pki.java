@@ -76,14 +76,17 @@ public class Pki {
         config.put("security.protocol", "SSL");
         config.put("default.api.timeout.ms", "20000");
         config.put("request.timeout.ms", "10000");
-        if (!keystore.equals("-")) {
-            config.put("ssl.keystore.type", "PEM");
-            config.put("ssl.keystore.location", keystore);
-        }
-        config.put("ssl.truststore.type", "PEM");
-        config.put("ssl.truststore.location", truststore);
+        putStore(config, "keystore", keystore);
+        putStore(config, "truststore", truststore);
         try (Admin admin = Admin.create(config)) {
             return encoded(admin.describeCluster().clusterId().get(30, TimeUnit.SECONDS));
+        }
+    }
+
+    private static void putStore(Map<String, Object> config, String kind, String path) {
+        if (!path.equals("-")) {
+            config.put("ssl." + kind + ".type", "PEM");
+            config.put("ssl." + kind + ".location", path);
         }
     }
 
@@ -95,14 +98,8 @@ public class Pki {
         config.put("ssl.keymanager.algorithm", "SunX509");
         config.put("ssl.trustmanager.algorithm", "PKIX");
         config.put("ssl.client.auth", "required");
-        if (!keystore.equals("-")) {
-            config.put("ssl.keystore.type", "PEM");
-            config.put("ssl.keystore.location", keystore);
-        }
-        if (!truststore.equals("-")) {
-            config.put("ssl.truststore.type", "PEM");
-            config.put("ssl.truststore.location", truststore);
-        }
+        putStore(config, "keystore", keystore);
+        putStore(config, "truststore", truststore);
         DefaultSslEngineFactory factory = new DefaultSslEngineFactory();
         factory.configure(config);
         return factory;

@@ -16,9 +16,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.kit.pki.made import CLIENT, NOW, SERVER, TRUST, Made, certificate, files, root
-from tests.live.broker_worlds import note
+from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import INTERNAL, LiveBrokers
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
+from tests.live.jars import OLDER_VERSIONS, Kafka
 from tests.live.pki import Java, RefusedError
 from tests.live.quorum import HOST, LISTENER, free_port
 
@@ -207,12 +207,10 @@ class World:
         return ""
 
 
-@pytest.fixture(
-    scope="module", params=[DEFAULT_VERSION, *(pytest.param(each, marks=pytest.mark.full) for each in OLDER_VERSIONS)]
-)
+@pytest.fixture(scope="module", params=releases(*OLDER_VERSIONS))
 def kafka(request: pytest.FixtureRequest) -> Kafka:
     """Each release."""
-    return ensure_kafka(str(request.param))
+    return release(request)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

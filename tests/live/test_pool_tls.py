@@ -16,9 +16,9 @@ import confluent_kafka.admin
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from tests.brokers.values import NAMESPACE, POOL, QUORUM, resource
-from tests.live.broker_worlds import note
+from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
+from tests.live.jars import OLDER_VERSIONS, Kafka
 from tests.live.quorum import HOST, free_port
 from tests.live.test_secured_contract import GENERATION, contract_of, controller_runs, quorum_of, runtime_of
 from tests.live.test_secured_pool import composed, texts
@@ -63,13 +63,10 @@ _SPEC: Final = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[DEFAULT_VERSION, *(pytest.param(each, marks=pytest.mark.full) for each in OLDER_VERSIONS if each >= "4")],
-)
+@pytest.fixture(scope="module", params=releases(*(each for each in OLDER_VERSIONS if each >= "4")))
 def kafka(request: pytest.FixtureRequest) -> Kafka:
     """Each release without ZooKeeper: brokers of 3.9 are asked in another way, over the same connections."""
-    return ensure_kafka(str(request.param))
+    return release(request)
 
 
 def pool_secret(home: Path, logins: Logins = NO_LOGINS) -> dict[str, str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.live.broker_worlds import note
+from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, INTERNAL, LiveBroker, LiveBrokers
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
+from tests.live.jars import OLDER_VERSIONS, Kafka
 from tests.live.quorum import HOST, LISTENER
 from tests.live.secured import certificates
 from tests.live.waiting import wait_for
@@ -42,12 +42,10 @@ _JAAS = f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config"
 _PREFIX = f"listener.name.{LISTENER.lower()}.ssl"
 
 
-@pytest.fixture(
-    scope="module", params=[DEFAULT_VERSION, *(pytest.param(each, marks=pytest.mark.full) for each in OLDER_VERSIONS)]
-)
+@pytest.fixture(scope="module", params=releases(*OLDER_VERSIONS))
 def kafka(request: pytest.FixtureRequest) -> Kafka:
     """Each release that brokers may have."""
-    return ensure_kafka(str(request.param))
+    return release(request)
 
 
 @asynccontextmanager

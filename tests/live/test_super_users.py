@@ -13,9 +13,9 @@ from typing import Final
 import pytest
 import pytest_asyncio
 from tests.brokers.values import NAMESPACE, POOL, QUORUM
-from tests.live.broker_worlds import note
+from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
+from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka
 from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum
 from tests.live.test_pool_tls import pool_secret, write_properties
 from tests.live.test_secured_contract import GENERATION, contract_of, controller_runs, quorum_of, runtime_of
@@ -149,12 +149,10 @@ def made(home: Path, common: str) -> tuple[str, str]:
     return leaf.chain_pem, leaf.key.pem
 
 
-@pytest.fixture(
-    scope="module", params=[DEFAULT_VERSION, *(pytest.param(each, marks=pytest.mark.full) for each in OLDER_VERSIONS)]
-)
+@pytest.fixture(scope="module", params=releases(*OLDER_VERSIONS))
 def kafka(request: pytest.FixtureRequest) -> Kafka:
     """Each release."""
-    return ensure_kafka(str(request.param))
+    return release(request)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
-from tests.live.jars import DEFAULT_VERSION, ensure_kafka
+from tests.live.broker_worlds import release, releases
+from tests.live.jars import OLDER_VERSIONS
 from tests.live.quorum import LiveNode
 from tests.live.trust import PROBES, UNIT, TrustedThree, name_of, serial
 from tests.live.waiting import wait_for
@@ -30,13 +31,13 @@ ASKED_TWICE: Final = 2
 @pytest_asyncio.fixture(
     scope="module",
     loop_scope="module",
-    params=[DEFAULT_VERSION, *(pytest.param(each, marks=pytest.mark.full) for each in ("4.1.2", "3.9.2"))],
+    params=releases(*OLDER_VERSIONS),
 )
 async def three(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[TrustedThree]:
     """Three controllers of each release."""
-    world = TrustedThree(ensure_kafka(str(request.param)), tmp_path_factory.mktemp("trust"))
+    world = TrustedThree(release(request), tmp_path_factory.mktemp("trust"))
     try:
         await world.open()
         yield world

@@ -1,4 +1,4 @@
-"""Whether a chain leads to a trusted authority if nobody asks for extended key usages, as Java does not of authorities.
+"""Whether a chain leads to a trusted authority without extended key usages, of which Java asks no authority.
 
 Judged are path lengths, name constraints and critical extensions that are unknown. Ends and names are judged elsewhere.
 """

@@ -1,7 +1,7 @@
 """Rule 13 of brokers, on ground truth: a broker that has reached a server goes on to find it and to be accepted by it.
 
 What a broker has loaded, and by which listener it reaches controllers, is in its process. A broker that restarts is the
-same broker: what it is told to use must let it reach everybody again.
+same broker: with what the contract requires it must reach the same servers again.
 """
 
 import base64
@@ -42,8 +42,8 @@ _LOOK_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What brokers are told to use: the controllers' listener, and files, by `keystore` and `truststore`."""
+class Required:
+    """What a contract requires of brokers: the controllers' listener, and files, by `keystore` and `truststore`."""
 
     cluster_id: ClusterID
     listener: str
@@ -60,7 +60,7 @@ class BrokerTrustRules:
         """Which broker has reached which controller or broker."""
         self._whole_s: dict[ClusterID, float] = {}
         self._taken_s: dict[str, float] = {}
-        """When a file was last taken from a Secret by somebody else, by the Secret's name."""
+        """When a file was last taken from a Secret by another writer, by the Secret's name."""
         world.kube.watchers.append(self._written)
 
     def look(self, quorum_whole_s: Callable[[ClusterID], float]) -> None:
@@ -103,7 +103,7 @@ class BrokerTrustRules:
         self._whole_s[cluster_id] = self._whole_s.get(cluster_id, now_s) if whole else now_s
         return self._whole_s[cluster_id]
 
-    # What brokers are told
+    # What the contract requires
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
@@ -111,36 +111,37 @@ class BrokerTrustRules:
             self._taken(written)
         if plural != CONFIG_MAPS.plural or not name.endswith(_CONTRACT) or not written.by_operator:
             return
-        told, before = _told(loaded(written.after)), _told(loaded(written.before))
-        if told == before:
+        required, before = _required(loaded(written.after)), _required(loaded(written.before))
+        if required == before:
             return
         secret = f"{name.removesuffix(_CONTRACT)}{_SECRET}"
         files = _texts(self._world.kube.view(SECRETS, namespace, secret))
-        lacks = set(told.files.values()) - set(before.files.values()) - files.keys()
+        lacks = set(required.files.values()) - set(before.files.values()) - files.keys()
         if not lacks:
-            self._reaches(told, files)
+            self._reaches(required, files)
         elif self._world.clock.elapsed_s - self._taken_s.get(secret, -_LOOK_S) >= _LOOK_S:
-            self._fail(FILES, f"brokers are told to load {', '.join(sorted(lacks))}, and Secret {secret} lacks it")
+            self._fail(FILES, f"the contract requires {', '.join(sorted(lacks))}, which Secret {secret} lacks")
 
-    def _reaches(self, told: Told, files: Mapping[str, str]) -> None:
-        """Whether a broker that does what it is told now is accepted by every controller that a look can have shown."""
-        if all(one.process.cluster_id != told.cluster_id for one in self._world.pools.every()):
+    def _reaches(self, required: Required, files: Mapping[str, str]) -> None:
+        """Whether a broker with all of this is accepted by every controller that a look can have shown."""
+        if all(one.process.cluster_id != required.cluster_id for one in self._world.pools.every()):
             return
-        leaf = leaf_in(files.get(told.files.get("keystore", ""), ""))
-        trust = trust_in(files.get(told.files.get("truststore", ""), ""))
+        leaf = leaf_in(files.get(required.files.get("keystore", ""), ""))
+        trust = trust_in(files.get(required.files.get("truststore", ""), ""))
         for one in self._world.kraft.processes:
             recent = self._world.clock.elapsed_s - one.started_s <= RECENT_S
-            if one.broker or recent or one.cluster_id != told.cluster_id or not told.listener:
+            if one.broker or recent or one.cluster_id != required.cluster_id or not required.listener:
                 continue
-            why = "" if any(name == told.listener for name, _ in one.listens) else "it does not have it"
+            why = "" if any(name == required.listener for name, _ in one.listens) else "it does not have it"
             if not why and leaf is not None and one.tls is not None:
                 at = max(leaf.not_before, one.tls.served.not_before)
                 why = why_refused(one.tls.served, trust, at) or why_refused(leaf, one.tls.trust, at)
             if why and why != ENDED:
-                self._fail(CUT, f"brokers are told to use {told.listener} of controller {one.meta.node_id}: {why}")
+                server = f"controller {one.meta.node_id}"
+                self._fail(CUT, f"the contract requires {required.listener}, and {server} does not serve it: {why}")
 
     def _taken(self, written: Written) -> None:
-        """Somebody takes files away."""
+        """Note when another writer takes files away."""
         if not written.by_operator and _keys(loaded(written.before)) - _keys(loaded(written.after)):
             self._taken_s[written.key[2]] = self._world.clock.elapsed_s
 
@@ -164,14 +165,14 @@ def _why_cut(client: Process, server: Process, world: World) -> str:
     return why if why in {NOT_TRUSTED, OTHER_NAME} else ""
 
 
-def _told(contract: Json | None) -> Told:
-    """What a contract says."""
+def _required(contract: Json | None) -> Required:
+    """What this contract requires."""
     text = ((contract or {}).get("data") or {}).get("contract.json")
     found = json.loads(text) if text else {}
     rows = found.get("settings", ())
     files = {str(each["key"]).split(".")[-2]: str(each["value"]) for each in rows if each["match"] == Match.FILE.value}
     listener = next((str(each["value"]) for each in rows if each["key"] == "controller.listener.names"), "")
-    return Told(cluster_id=ClusterID(found.get("cluster_id", "")), listener=listener, files=files)
+    return Required(cluster_id=ClusterID(found.get("cluster_id", "")), listener=listener, files=files)
 
 
 def _texts(secret: Json | None) -> dict[str, str]:

@@ -85,7 +85,7 @@ def _of_the_secret(desired: PoolDesired, observed: Observed, batch: tuple[NodeID
 def _of_the_certificate(desired: PoolDesired, observed: Observed, now_s: float) -> Iterator[tuple[bool, str]]:
     """A connection outlives its certificate: a broker that starts with one that has ended gets no other connection."""
     end_s = certificate_end_s(observed, desired.runtime)
-    text = "the certificate that it would start with has ended, and nobody would accept it: it must be renewed first"
+    text = "the certificate that it would start with has ended, and no server would accept it: it must be renewed first"
     yield end_s is not None and end_s <= now_s, text
 
 

@@ -80,7 +80,7 @@ def _files_missing(situation: Situation, present: Contract | None, due: Contract
 def _has_ended(leaf: LeafSeen, file: str, now_s: float) -> bool:
     """Whether the certificate in this file of the brokers' Secret has ended, as far as that is known.
 
-    With another issuer, brokers whose certificate nobody renewed keep it in the next generation.
+    With another issuer, brokers whose certificate was not renewed keep it in the next generation.
     """
     generation = keystore_generation(file)
     ends_s = leaf.ends_s if generation >= leaf.generation else leaf.before_ends_s

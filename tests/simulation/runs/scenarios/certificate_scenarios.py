@@ -155,7 +155,7 @@ def _alters_secret(name: str) -> Act:
 
 
 def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
-    """A person puts a leaf of nobody's authority into a Secret, and spoils that of the authority; and restores both."""
+    """A person puts an untrusted leaf into a Secret, and spoils that of the authority; and restores both."""
     kept = dict[str, Json]()
 
     def mix_up(world: World, _: Checker) -> None:
@@ -172,7 +172,7 @@ def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
 
 
 def _puts_leaf_of_nobody(world: World, name: str) -> None:
-    """The keystore of a Secret becomes one with the same subject and names, which nobody's authority has signed."""
+    """The keystore of a Secret becomes one with the same subject and names, which an untrusted authority has signed."""
     data = (_secret(name)(world) or {})["data"]
     found = leaf_in(base64.b64decode(data["keystore.pem"]).decode())
     assert found is not None
@@ -190,7 +190,7 @@ def _puts_leaf_of_nobody(world: World, name: str) -> None:
 
 
 def _mounted_at_once_and_the_next_late(*names: str) -> Act:
-    """Pods get leafs of nobody's authority at once, and what replaces them as late as a kubelet may bring it."""
+    """Pods get leafs of an untrusted authority at once, and what replaces them as late as a kubelet may bring it."""
 
     def act(world: World, _: Checker) -> None:
         mounts = world.kubelet.mounts
@@ -200,6 +200,13 @@ def _mounted_at_once_and_the_next_late(*names: str) -> Act:
             _puts_leaf_of_nobody(world, name)
 
     return act
+
+
+_TWO_PODS: Final = turn(
+    "two pods have leafs of an untrusted authority",
+    is_ready,
+    _mounted_at_once_and_the_next_late("3001-tls", "3002-tls"),
+)
 
 
 def _encoded(key: str, text: str) -> Json:
@@ -386,21 +393,21 @@ CERTIFICATES: Final = (
     _lives(
         "tls-leaf-of-nobody",
         500,
-        turn("a Secret has a leaf of nobody's authority", is_ready, _MIXES_UP),
+        turn("a Secret has a leaf of an untrusted authority", is_ready, _MIXES_UP),
         turn("it has its own again", after(300), _RESTORES),
         spec=secured(leaf_s=36_000),
     ),
     _lives(
         "tls-leafs-of-nobody-mounted",
         700,
-        turn("two pods have leafs of nobody's", is_ready, _mounted_at_once_and_the_next_late("3001-tls", "3002-tls")),
+        _TWO_PODS,
         spec=secured(leaf_s=36_000),
         holds=ends_renewed(2),
     ),
     _lives(
         "tls-leafs-of-nobody-lost",
         700,
-        turn("two pods have leafs of nobody's", is_ready, _mounted_at_once_and_the_next_late("3001-tls", "3002-tls")),
+        _TWO_PODS,
         turn("both Secrets are deleted", always, loses_secrets("3001-tls", "3002-tls")),
         spec=secured(leaf_s=36_000),
         holds=ends_renewed(2),
