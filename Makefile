@@ -10,6 +10,7 @@ UV_VERSION := 0.13.8
 KAFKA_VERSION ?= 4.4.0
 OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
 WORKERS ?= 3
+JOBS ?= 2
 STORMS ?= 2000
 SEED ?= 1
 SOAK ?= $(HOME)/.cache/kafka-quorum-operator/soak
@@ -17,6 +18,8 @@ MINUTES ?= 120
 
 VENV := .venv/bin
 PYTEST := $(VENV)/python -m pytest
+# Each file in one process, because its tests share servers; two of them for two cores.
+PARALLEL := -n $(JOBS) --dist loadfile
 TESTBED := $(VENV)/python e2e/testbed
 # In the test-bed's network, where the API server, pods and services answer.
 INSIDE := $(TESTBED) exec --
@@ -103,14 +106,15 @@ check: setup
 
 .PHONY: test-unit
 test-unit: helm
-	$(PYTEST) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog --ignore tests/quorum_history
+	$(PYTEST) -n $(JOBS) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog \
+	  --ignore tests/quorum_history
 
 .PHONY: test-fast
-test-fast: check test-unit ## lint, types, import contracts and unit tests; about ten minutes
+test-fast: check test-unit ## lint, types, import contracts and unit tests; about seven minutes
 
 .PHONY: test-simulation
 test-simulation: setup ## the reconcile code against models of KRaft and Kubernetes, with faults
-	$(PYTEST) -m "simulation and not bench"
+	$(PYTEST) tests/simulation $(PARALLEL) -m "simulation and not bench"
 
 .PHONY: soak
 soak: setup ## every scenario under every single fault, and 2000 storms of each kind; goes on where it was ended
@@ -130,11 +134,11 @@ mutation: setup ## mutmut over the planner: what its unit tests do not kill must
 test-live: setup ## real Kafka processes on loopback, of three releases
 	@for version in $(KAFKA_VERSION) $(OLDER_KAFKA_VERSIONS); do $(TESTBED) kafka-jars $$version > /dev/null; done
 	@PYTHONPATH=operator:. $(VENV)/python -m tests.live.streams fetch
-	$(PYTEST) -m "live and not bench and not full"
+	$(PYTEST) tests/live $(PARALLEL) -m "live and not bench and not full"
 
 .PHONY: test-live-full
 test-live-full: setup ## the same, and everything about brokers on four releases
-	$(PYTEST) -m "live and not bench"
+	$(PYTEST) tests/live $(PARALLEL) -m "live and not bench"
 
 .PHONY: streams-matrix
 streams-matrix: setup ## every measured upgrade of a Kafka Streams application again, against measured.json; about an hour
@@ -149,7 +153,7 @@ HISTORY := tests/kraftlog tests/quorum_history
 .PHONY: test-history
 test-history: setup ## metadata logs and observations: samples, fuzzing, one Spark job of each kind
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
-	$(PYTEST) $(HISTORY) -m "not full and not browser and not bench"
+	$(PYTEST) $(HISTORY) $(PARALLEL) -m "not full and not browser and not bench"
 
 .PHONY: test-history-full
 test-history-full: setup ## the same with Kafka's own tools, all of the fuzzing, a Spark cluster, an S3 server, a browser

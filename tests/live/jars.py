@@ -4,12 +4,15 @@ Nothing is skipped when something is missing: a test that needs a live quorum ge
 packages.
 """
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.live.class_archive import SMALL, ensure_archive
 
 DEFAULT_VERSION = "4.4.0"
 OLDER_VERSIONS = ("4.1.2", "3.9.2")
@@ -35,10 +38,12 @@ class Kafka:
 
     def command(self, main: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
         """The command line of a Java program of this release: small heap, few threads, quick start."""
-        small = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
-        return [self.java, *small, *options, "-cp", f"{self.libs}/*", main, *arguments]
+        archive = ensure_archive(self.java, self.libs)
+        quick = (*SMALL, f"-XX:SharedArchiveFile={archive}", "-Xlog:disable")
+        return [self.java, *quick, *options, "-cp", f"{self.libs}/*", main, *arguments]
 
 
+@functools.cache
 def ensure_kafka(version: str = DEFAULT_VERSION) -> Kafka:
     """Fetches the jars unless they are there already (LiveError)."""
     named = os.environ.get(JARS_VARIABLE) if version == DEFAULT_VERSION else None

@@ -4,6 +4,7 @@
 that it starts ends with `close()`. Logs and directories stay, for the search for a cause.
 """
 
+import os
 import secrets
 import shutil
 import socket
@@ -50,7 +51,13 @@ def new_uuid() -> str:
 
 
 _given: set[int] = set()
-"""The ports that this run has given away: a server may not listen yet, or not at the moment."""
+"""The ports that this process has given away: a server may not listen yet, or not at the moment."""
+
+
+def own_ports() -> range:
+    """The ports of this process: pytest's workers share none, because none sees what another one has given away."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return _PORTS[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) :: workers]
 
 
 def free_port() -> int:
@@ -58,7 +65,7 @@ def free_port() -> int:
 
     The seeded generator of a test would draw the ports of the test before again.
     """
-    for port in secrets.SystemRandom().sample(_PORTS, k=1000):
+    for port in secrets.SystemRandom().sample(own_ports(), k=1000):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 
 VOTERS, NEWCOMERS, TROUBLED = (3000, 3001), (3002, 3003), 3004
 TIMEOUT_MS = 10_000
+ATTEMPTS = 5
+"""At two requests that shall meet."""
 
 
 @pytest.fixture(scope="module", params=(DEFAULT_VERSION, *OLDER_VERSIONS))
@@ -182,6 +184,16 @@ async def test_add_voter_is_answered_as_the_table_says(world: World, case: AddVo
 
 async def test_two_adds_at_once(world: World) -> None:
     """If two adds are sent at the same time, one succeeds and the other is refused at once: changes never overlap."""
+    for _ in range(ATTEMPTS):
+        results, added = await _two_adds(world)
+        if results != [None, None]:  # on a busy machine the second request may come after the end of the first change
+            break
+    assert sorted(results, key=str) == sorted(CONCURRENT_ADDS, key=str)
+    assert len(added) == 1
+
+
+async def _two_adds(world: World) -> tuple[list[str | None], set[ReplicaKey]]:
+    """The error of each request, and which voters there were more; both are removed again."""
     leader, _ = await world.settled()
     before = await world.voters()
     adds = [
@@ -207,8 +219,7 @@ async def test_two_adds_at_once(world: World) -> None:
         await client.close()
     for node in (world.newcomer, world.second):
         await world.remove_again(node)
-    assert sorted(results, key=str) == sorted(CONCURRENT_ADDS, key=str)
-    assert len(added) == 1
+    return results, added
 
 
 async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: World) -> None:

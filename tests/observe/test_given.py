@@ -221,7 +221,9 @@ async def test_a_missing_secret_and_a_secret_of_others_have_the_same_sentence() 
 
 
 @pytest.mark.parametrize(
-    "trust", ["", "nonsense", GOOD.chain_pem, GOOD.chain_pem + TRUST, authority(1).key.pem + TRUST], ids=str.__len__
+    "trust",
+    ["", "nonsense", GOOD.chain_pem, GOOD.chain_pem + TRUST, authority(1).key.pem + TRUST],
+    ids=["nothing", "no PEM", "a leaf", "a leaf and a root", "a key"],
 )
 async def test_a_bundle_that_cannot_be_used(trust: str) -> None:
     """A bundle with anything else than authorities is refused; the leafs of the trusted authority stay sources."""

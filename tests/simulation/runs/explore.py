@@ -6,6 +6,7 @@ failure is replayed by its name alone.
 """
 
 import contextlib
+import functools
 import gc
 import logging
 import multiprocessing
@@ -13,6 +14,8 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +44,8 @@ _FAULTS_AT_ONCE: Final = 300
 """The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
 _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
+_PLAIN: Final = 99_999
+"""The number under which the runs without a fault are kept: the draw makes them, because they list the faults."""
 _STORMS: Final = {
     kind.kind: kind
     for kind in (
@@ -60,6 +65,8 @@ _STORMS: Final = {
 
 _LONG: Final = 10
 """In a share of all faults, a long scenario gets so many times fewer than the others; never if all are asked for."""
+_MANY: Final = 6_000
+"""A scenario with more faults than this is long: one run of it takes many times as long as the others' runs."""
 
 
 def scenario(name: str) -> Scenario:
@@ -95,20 +102,40 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
 
 def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
     """The names of all runs of these scenarios, `scenario/fault`: a seeded share of the faults, with every kind."""
-    found: list[str] = []
-    drawn: set[str] = set()
-    spare: dict[str, str] = {}
-    for name in names:
-        one = scenario(name)
-        found.append(f"{name}/no-fault")
-        if one.exhaustive:
-            faults = list(faults_of(driver_of(one).run()))
-            rarer = _LONG if one.long and one_in > 1 else 1
-            share = random.Random(f"{seed} {name}").sample(faults, len(faults) // (one_in * rarer))
-            found.extend(f"{name}/{fault}" for fault in share)
-            drawn.update(map(kind_of, share))
-            spare.update({kind_of(fault): f"{name}/{fault}" for fault in faults if kind_of(fault) not in spare})
-    return [*found, *(text for kind, text in sorted(spare.items()) if kind not in drawn)]
+    names = list(names)
+    drawn = [_drawn(name, one_in=one_in, seed=seed) for name in names]
+    return [*(f"{name}/no-fault" for name in names), *_faults_of_all(drawn, every_kind=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """The run of a scenario without a fault, a share of its faults, and the name of one run with each kind of fault."""
+
+    name: str
+    plain: Tally
+    share: list[Fault]
+    one_of_each_kind: dict[str, str]
+
+
+def _drawn(name: str, *, one_in: int, seed: int) -> _Drawn:
+    one, plain = scenario(name), Tally()
+    run = driver_of(one).run()
+    plain.add(run)
+    faults = list(faults_of(run)) if one.exhaustive else []
+    rarer = _LONG if one_in > 1 and (one.long or len(faults) > _MANY) else 1
+    share = random.Random(f"{seed} {name}").sample(faults, len(faults) // (one_in * rarer))
+    kinds = {kind_of(fault): f"{name}/{fault}" for fault in reversed(faults)}
+    return _Drawn(name=name, plain=plain, share=share, one_of_each_kind=kinds)
+
+
+def _faults_of_all(drawn: list[_Drawn], *, every_kind: bool) -> list[str]:
+    """The names of the runs with a fault: all shares, and one run more for each kind that is in none of them."""
+    found = [f"{one.name}/{fault}" for one in drawn for fault in one.share]
+    if not every_kind:
+        return found
+    reached = {kind_of(fault) for one in drawn for fault in one.share}
+    spare = {kind: text for one in reversed(drawn) for kind, text in one.one_of_each_kind.items()}
+    return [*found, *(text for kind, text in sorted(spare.items()) if kind not in reached)]
 
 
 def replay(text: str, make: Make = real) -> Run:
@@ -127,6 +154,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     names: Iterable[str],
     *,
     one_in: int = 1,
+    every_kind: bool = True,
     seed: int = 0,
     storms: int = 0,
     rolling: int = 0,
@@ -143,38 +171,50 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
 ) -> Tally:
     """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core.
 
-    `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
-    the progress whenever some shares are done.
+    `every_kind`: a share has one run at least with each kind of fault; that alone is some forty runs. `keep`: a folder
+    for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about the progress
+    whenever some shares are done.
     """
     names = list(names)
     counts = (storms, rolling, disks, pools, rivals, streams, streams_rivals, streams_rough, tails, certificates)
 
-    def draw() -> list[list[str]]:
-        texts = runs_of(names, one_in=one_in, seed=seed)
-        for kind, wanted in zip(_STORMS, counts, strict=True):
-            texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
-        return shares(texts)
-
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return _explored(Kept(folder, repr((names, one_in, seed, counts))), draw, tell)
+        kept = Kept(folder, repr((names, one_in, every_kind, seed, counts)))
+        pool = stack.enter_context(
+            multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1, logging.disable, (logging.CRITICAL,))
+        )
+
+        def draw() -> list[list[str]]:
+            drawn = []
+            for one in pool.imap(functools.partial(_drawn, one_in=one_in, seed=seed), names):
+                drawn.append(one)
+                tell(f"{len(drawn)} of {len(names)} scenarios are done without a fault")
+            kept.keep(_PLAIN, functools.reduce(Tally.joined, (one.plain for one in drawn), Tally()))
+            texts = _faults_of_all(drawn, every_kind=every_kind)
+            for kind, wanted in zip(_STORMS, counts, strict=True):
+                texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
+            return shares(texts)
+
+        return _explored(kept, draw, pool, tell)
 
 
-def _explored(kept: Kept, draw: Callable[[], list[list[str]]], tell: Callable[[str], None]) -> Tally:
+def _explored(kept: Kept, draw: Callable[[], list[list[str]]], pool: Pool, tell: Callable[[str], None]) -> Tally:
     """The sum of all shares; those that are not kept yet are run now."""
     every, tally = kept.shares(draw), Tally()
-    counted = {number: done for number in range(len(every)) if (done := kept.counted(number)) is not None}
+    if kept.counted(_PLAIN) is None:
+        draw()
+    counted = {number: done for number in (_PLAIN, *range(len(every))) if (done := kept.counted(number)) is not None}
     for done in counted.values():
         tally.join(done)
     left = [(number, share) for number, share in enumerate(every) if number not in counted]
-    total = sum(map(len, every))
+    total = tally.runs + tally.storms + sum(len(share) for _, share in left)
     tell(f"{tally.runs + tally.storms} of {total} runs are done")
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
-        for number, done in pool.imap_unordered(_share, left):
-            kept.keep(number, done)
-            tally.join(done)
-            failed = "".join(f"\n{text}" for text in done.failures)
-            tell(f"{tally.runs + tally.storms} of {total} runs, {len(tally.failures)} failures{failed}")
+    for number, done in pool.imap_unordered(_share, left):
+        kept.keep(number, done)
+        tally.join(done)
+        failed = "".join(f"\n{text}" for text in done.failures)
+        tell(f"{tally.runs + tally.storms} of {total} runs, {len(tally.failures)} failures{failed}")
     tally.failures.sort()
     return tally
 
@@ -194,7 +234,6 @@ def shares(texts: list[str]) -> list[list[str]]:
 
 def _share(share: tuple[int, list[str]]) -> tuple[int, Tally]:
     number, texts = share
-    logging.disable(logging.CRITICAL)
     gc.disable()  # no garbage is collected: the whole run is thrown away
     tally = Tally()
     faults: list[Fault] = []

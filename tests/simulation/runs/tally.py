@@ -65,6 +65,11 @@ class Tally:
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
+    def joined(self, other: "Tally") -> "Tally":
+        """The same tally, after another one was added."""
+        self.join(other)
+        return self
+
     def report(self) -> str:
         """Every count, in lines."""
         return "\n".join(

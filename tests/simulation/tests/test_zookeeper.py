@@ -21,7 +21,7 @@ from kit.errors import Fault
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN: Final = 1500
-SCENARIOS: Final = 20
+SCENARIOS: Final = 12
 """How many of those without a fault; `make soak` performs all of them."""
 
 
@@ -36,7 +36,7 @@ def test_what_may_happen_at_a_stage(request: pytest.FixtureRequest) -> None:
 
 def test_single_faults(request: pytest.FixtureRequest) -> None:
     """A share of all single faults, there and back: crashes at call boundaries, late and lost answers, losses."""
-    tally = explore([one.name for one in EXHAUSTIVE], one_in=ONE_IN)
+    tally = explore([one.name for one in EXHAUSTIVE], one_in=ONE_IN, every_kind=False)
     _print(request, f"\n{tally.report()}\n")
     assert not tally.failures, "\n".join(tally.failures[:10])
 

@@ -63,6 +63,17 @@ def _has_formatter(world: World) -> bool:
     return any(pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value for pod in world.kube.all(PODS))
 
 
+def _formats(node_id: int) -> When:
+    """Once the formatter of this controller has a place."""
+
+    def when(world: World) -> bool:
+        pods = (pod for pod in world.kube.all(PODS) if f"-{node_id}-" in pod["metadata"]["name"])
+        formats = (pod for pod in pods if pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value)
+        return any(pod["spec"].get("nodeName") for pod in formats)
+
+    return when
+
+
 def _has_voters(count: int) -> When:
     """Once the quorum is Ready with so many voters."""
 
@@ -79,6 +90,11 @@ def _deletes_configs(world: World, _: Checker) -> None:
         name = str(item["metadata"]["name"])
         if is_config_name(NAME, name):
             world.kube.remove(CONFIG_MAPS, NAMESPACE, name)
+
+
+def _turns_node_off(world: World, _: Checker) -> None:
+    """The machine of the fourth controller has no power any more."""
+    happen(world, Accident(step=0, loss=Loss.NODE_OFF, node_id=3003))
 
 
 def _ends_sandbox(world: World, _: Checker) -> None:
@@ -112,6 +128,14 @@ STANDING: Final = (
                 when=_has_formatter,
                 act=both(_deletes_configs, _FIVE),
             ),
+        ),
+    ),
+    Scenario(
+        name="node-of-a-formatter-off",
+        spec=_THREE,
+        turns=(
+            Turn(what="five are requested", when=is_ready, act=_FIVE),
+            Turn(what="the node of a newcomer's formatter is off", when=_formats(3003), act=_turns_node_off),
         ),
     ),
     Scenario(
