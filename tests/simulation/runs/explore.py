@@ -125,6 +125,7 @@ def _drawn(name: str, *, one_in: int, seed: int) -> _Drawn:
     rarer = _LONG if one_in > 1 and (one.long or len(faults) > _MANY) else 1
     share = random.Random(f"{seed} {name}").sample(faults, len(faults) // (one_in * rarer))
     kinds = {kind_of(fault): f"{name}/{fault}" for fault in reversed(faults)}
+    gc.collect()
     return _Drawn(name=name, plain=plain, share=share, one_of_each_kind=kinds)
 
 
@@ -181,9 +182,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         kept = Kept(folder, repr((names, one_in, every_kind, seed, counts)))
-        pool = stack.enter_context(
-            multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1, logging.disable, (logging.CRITICAL,))
-        )
+        pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1, _prepare))
 
         def draw() -> list[list[str]]:
             drawn = []
@@ -232,9 +231,15 @@ def shares(texts: list[str]) -> list[list[str]]:
     return found
 
 
+def _prepare() -> None:
+    """A process of the pool: without logs, and without a search for garbage while a run goes on."""
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+    gc.freeze()
+
+
 def _share(share: tuple[int, list[str]]) -> tuple[int, Tally]:
     number, texts = share
-    gc.disable()  # no garbage is collected: the whole run is thrown away
     tally = Tally()
     faults: list[Fault] = []
     for text in texts:

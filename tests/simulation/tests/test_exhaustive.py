@@ -21,7 +21,7 @@ from kafka_quorum.plan.guards.registry import GUARDS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
 ONE_IN = 1000
-STORMS = 160
+STORMS = 120
 """Storms of controllers; `make soak` performs 2000 of each kind."""
 DISKS = 30
 """Storms in which disks hide and return."""
