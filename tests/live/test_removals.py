@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from tests.live.answers import DURING_A_CHANGE, REMOVE_VOTER, Asked, Cluster, Removed, RemoveVoterCase, Second
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, ensure_kafka
+from tests.live.broker_worlds import releases
+from tests.live.jars import ensure_kafka
 from tests.live.quorum import FATAL_REMOVAL, LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import DEADLINE_S, wait_for
@@ -148,7 +149,7 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
     quorum.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=(DEFAULT_VERSION, *OLDER_VERSIONS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[*releases("4.1.2"), "3.9.2"])
 async def calm(
     request: pytest.FixtureRequest, new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> AsyncIterator[World]:

@@ -9,8 +9,9 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
+from tests.live.broker_worlds import releases
 from tests.live.brokers import CONTROLLER, INTERNAL, LiveBroker, LiveBrokers
-from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, ensure_kafka
+from tests.live.jars import ensure_kafka
 from tests.live.quorum import HOST, LISTENER, free_port
 from tests.live.waiting import wait_for
 
@@ -112,7 +113,7 @@ async def opened(version: str, home: str, features: tuple[str, ...] = ()) -> Wor
     return World(cluster=cluster, port=port)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[DEFAULT_VERSION, *OLDER_VERSIONS])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[*releases("4.1.2"), "3.9.2"])
 async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     """One for each release."""
     found = await opened(request.param, str(tmp_path_factory.mktemp("scram")))

@@ -34,7 +34,7 @@ from kafka_quorum.wire.broker_admin import KafkaBrokers
 from kafka_quorum.wire.connection import Limits
 from kit.clock import SystemClock
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.live, pytest.mark.full, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 
 RELEASE = "3.9.2"
 ALL = frozenset({1, 2, 3})

@@ -7,7 +7,7 @@ from tests.simulation.runs.explore import explore
 from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POOLS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
-ONE_IN = 1200
+ONE_IN = 3000
 
 
 def test_scenarios_and_single_faults(request: pytest.FixtureRequest) -> None:
