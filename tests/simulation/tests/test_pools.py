@@ -11,7 +11,7 @@ from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 1200
-STORMS = 8
+STORMS = 5
 """Storms in which pools and their quorum live for long."""
 RIVALS = 1
 """Storms in which two operators act at once."""
