@@ -10,16 +10,18 @@ from harness.background import Background
 def test_work_is_repeated_until_the_block_ends() -> None:
     """It runs again and again, and no more afterwards."""
     thrice, count = threading.Event(), [0]
+    workers: set[threading.Thread] = set()
 
     def work() -> None:
+        workers.add(threading.current_thread())
         count[0] += 1
         if count[0] == 3:
             thrice.set()
 
-    before = threading.active_count()
     with Background(work, 0.001, end_s=10.0):
         assert thrice.wait(10.0)
-    assert threading.active_count() == before
+    (worker,) = workers
+    assert not worker.is_alive()
 
 
 def test_an_error_of_the_work_is_raised_at_the_end() -> None:
