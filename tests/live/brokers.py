@@ -15,8 +15,9 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.live.jars import Kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LISTENER, LiveQuorum, free_port
+from tests.live.quorum import LISTENER, LiveQuorum
 from tests.live.storage import Format, ModeMissing, read_properties, start_format
 from tests.live.waiting import DEADLINE_S, wait_for
 

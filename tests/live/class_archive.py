@@ -15,8 +15,10 @@ import time
 from pathlib import Path
 from typing import Final
 
+from tests.live.ports import HOST, free_port
+from tests.live.process import ServerProcess
+
 CACHE: Final = Path.home() / ".cache" / "kafka-quorum-operator" / "classes"
-_HOST: Final = "127.0.0.1"
 _START_S: Final = 90.0
 _PAUSE_S: Final = 0.1
 _CLUSTER_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -51,25 +53,23 @@ def _digest(java: str, libs: Path) -> str:
 
 def _make(java: str, libs: Path, path: Path) -> None:
     with tempfile.TemporaryDirectory() as home:
-        ports, begun, log = [_free_port() for _ in range(2)], Path(home) / "classes.jsa", Path(home) / "log"
+        ports, begun, log = [free_port() for _ in range(2)], Path(home) / "classes.jsa", Path(home) / "log"
         config = Path(home) / "server.properties"
         config.write_text(_properties(Path(home), *ports))
-        command = [java, *SMALL, "-Xmx512m", f"-XX:ArchiveClassesAtExit={begun}", "-cp", f"{libs}/*"]
-        tool = [java, *SMALL, "-cp", f"{libs}/*", "kafka.tools.StorageTool", "format"]
+        command = [java, *SMALL, "-Xmx512m", "-cp", f"{libs}/*"]
+        tool = [*command, "kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(config)]
         with log.open("wb") as output:
-            subprocess.run(
-                [*tool, "-t", _CLUSTER_ID, "-c", config], stdout=output, stderr=output, timeout=_START_S, check=False
-            )
-            server = subprocess.Popen([*command, "kafka.Kafka", config], stdout=output, stderr=output)
-            try:
-                _wait_for(server, ports[1])
-                server.terminate()
-                server.wait(_START_S)
-            except (NoArchiveError, subprocess.TimeoutExpired) as error:
-                raise NoArchiveError(f"{libs}: {error}: {log.read_text(errors='replace')[-1500:]}") from error
-            finally:
-                server.kill()
-                server.wait()
+            subprocess.run(tool, stdout=output, stderr=output, timeout=_START_S, check=False)
+        dumping = [command[0], f"-XX:ArchiveClassesAtExit={begun}", *command[1:], "kafka.Kafka", str(config)]
+        server = ServerProcess(dumping, log)
+        try:
+            _wait_for(server, ports[1])
+            server.terminate()
+            server.wait(_START_S)
+        except (NoArchiveError, subprocess.TimeoutExpired) as error:
+            raise NoArchiveError(f"{libs}: {error}: {log.read_text(errors='replace')[-1500:]}") from error
+        finally:
+            server.kill()
         if not begun.exists():
             raise NoArchiveError(f"{libs}: no archive was written: {log.read_text(errors='replace')[-1500:]}")
         complete = path.with_suffix(".new")
@@ -77,31 +77,25 @@ def _make(java: str, libs: Path, path: Path) -> None:
         complete.replace(path)
 
 
-def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait_for(server: ServerProcess, port: int) -> None:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise NoArchiveError(f"Kafka ended with {server.returncode}")
+        if server.exit_code is not None:
+            raise NoArchiveError(f"Kafka ended with {server.exit_code}")
         with socket.socket() as probe:
-            if probe.connect_ex((_HOST, port)) == 0:
+            if probe.connect_ex((HOST, port)) == 0:
                 return
         time.sleep(_PAUSE_S)
     raise NoArchiveError(f"Kafka did not listen within {_START_S:.0f} s")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
-
-
 def _properties(home: Path, controller: int, broker: int) -> str:
     return f"""process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@{_HOST}:{controller}
+controller.quorum.voters=1@{HOST}:{controller}
 controller.listener.names=CONTROLLER
-listeners=CONTROLLER://{_HOST}:{controller},PLAINTEXT://{_HOST}:{broker}
-advertised.listeners=PLAINTEXT://{_HOST}:{broker}
+listeners=CONTROLLER://{HOST}:{controller},PLAINTEXT://{HOST}:{broker}
+advertised.listeners=PLAINTEXT://{HOST}:{broker}
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 log.dirs={home}/data
 offsets.topic.replication.factor=1

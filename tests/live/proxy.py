@@ -6,7 +6,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from tests.live.quorum import HOST, free_port
+from tests.live.ports import HOST, free_port
 
 _CLIENT_ID = slice(12, 14)
 """In a connection's first bytes: after length, api key, version and correlation id, the length of the client id."""

@@ -4,15 +4,14 @@
 that it starts ends with `close()`. Logs and directories stay, for the search for a cause.
 """
 
-import os
 import secrets
 import shutil
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.live.jars import Kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
 from tests.live.storage import Format, InitialControllers, Mode, ToolResult, read_properties, start_format
 from tests.live.waiting import DEADLINE_S, NeverHappenedError, wait_for
@@ -23,9 +22,7 @@ from kafka_quorum.model.quorum import Endpoint, Listener, QuorumAnswer
 from kafka_quorum.model.security import PLAINTEXT, Security
 from kafka_quorum.wire.protocol import Controllers
 
-HOST = "127.0.0.1"
 LISTENER = "CONTROLLER"
-_PORTS = range(20000, 32000)  # below the range from which the kernel takes ports for clients
 FATAL_REMOVAL = "Unexpected acknowledgement from non-voter"
 """In the log of a leader of 3.9 or 4.1 that ended: a replica that was just removed still answered its heartbeat."""
 _AGAIN_S = 30.0
@@ -48,34 +45,6 @@ def new_uuid() -> str:
     while not usable_uuid(raw := secrets.token_bytes(16)):
         pass
     return uuid_from_bytes(raw)
-
-
-_given: set[int] = set()
-"""The ports that this process has given away: a server may not listen yet, or not at the moment."""
-
-
-def own_ports() -> range:
-    """The ports of this process: pytest's workers share none, because none sees what another one has given away."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return _PORTS[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) :: workers]
-
-
-def free_port() -> int:
-    """A loopback port at which no process listens, and that this run has given to nobody else.
-
-    The seeded generator of a test would draw the ports of the test before again.
-    """
-    for port in secrets.SystemRandom().sample(own_ports(), k=1000):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-            if port not in _given:
-                _given.add(port)
-                return port
-    raise RuntimeError("no free port on loopback in a thousand attempts")
 
 
 @dataclass(slots=True)

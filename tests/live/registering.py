@@ -6,7 +6,8 @@ from kio.schema.broker_registration.v4 import request as broker_registration
 from kio.schema.broker_registration.v4.response import BrokerRegistrationResponse
 from kio.schema.types import BrokerId
 from kio.static.primitive import i16, u16
-from tests.live.quorum import HOST, LiveNode, new_uuid
+from tests.live.ports import HOST
+from tests.live.quorum import LiveNode, new_uuid
 
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.quorum import FeatureRange, Listener, RegisterController

@@ -17,7 +17,8 @@ from typing import Any, Final
 import confluent_kafka.admin
 from tests.live.brokers import INTERNAL, LiveBrokers
 from tests.live.jars import Kafka
-from tests.live.quorum import HOST, LISTENER, free_port
+from tests.live.ports import HOST, free_port
+from tests.live.quorum import LISTENER
 from tests.live.test_zookeeper_secret import openssl
 
 from kafka_quorum.model.ids import NodeID

@@ -11,7 +11,8 @@ import pytest_asyncio
 from tests.live.answers import ADD_VOTER, CONCURRENT_ADDS, AddVoterCase, Asked, Cluster, Listeners, Newcomer, Voter
 from tests.live.broker_worlds import releases
 from tests.live.jars import Kafka, ensure_kafka
-from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, free_port, new_uuid
+from tests.live.ports import HOST, free_port
+from tests.live.quorum import LISTENER, LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 

@@ -9,8 +9,8 @@ import pytest_asyncio
 from tests.live.broker_worlds import OLDEST, holds, note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBrokers
 from tests.live.jars import Kafka
+from tests.live.ports import free_port
 from tests.live.proxy import Proxy
-from tests.live.quorum import free_port
 
 from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.ids import NodeID

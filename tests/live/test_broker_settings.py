@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from tests.live.brokers import LiveBrokers
 from tests.live.jars import DEFAULT_VERSION, Kafka, ensure_kafka
-from tests.live.quorum import HOST, free_port
+from tests.live.ports import HOST, free_port
 from tests.live.waiting import wait_for
 
 from kafka_quorum.errors import KafkaUnreachable

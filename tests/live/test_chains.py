@@ -20,7 +20,8 @@ from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import INTERNAL, LiveBrokers
 from tests.live.jars import OLDER_VERSIONS, Kafka
 from tests.live.pki import Java, RefusedError
-from tests.live.quorum import HOST, LISTENER, free_port
+from tests.live.ports import HOST, free_port
+from tests.live.quorum import LISTENER
 
 from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
 from kafka_quorum.model.ids import NodeID

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.live.jars import ensure_kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LiveQuorum, free_port
+from tests.live.quorum import LiveQuorum
 from tests.live.storage import Standalone
 from tests.live.waiting import wait_for
 from tests.live.zookeeper_server import VERSION

@@ -10,7 +10,7 @@ import confluent_kafka.admin
 import pytest
 import pytest_asyncio
 from tests.live.jars import ensure_kafka
-from tests.live.quorum import HOST
+from tests.live.ports import HOST
 from tests.live.secured import PASSWORD, USER, SecuredBroker
 from tests.live.waiting import wait_for
 

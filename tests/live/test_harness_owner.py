@@ -14,8 +14,9 @@ import pytest
 import pytest_asyncio
 from confluent_kafka.admin import AdminClient
 from tests.live.jars import Kafka, ensure_kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, free_port
+from tests.live.quorum import LISTENER, LiveNode, LiveQuorum
 from tests.live.storage import Format, ModeMissing, start_format
 from tests.live.waiting import wait_for
 

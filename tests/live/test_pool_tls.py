@@ -19,7 +19,7 @@ from tests.brokers.values import NAMESPACE, POOL, QUORUM, resource
 from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
 from tests.live.jars import OLDER_VERSIONS, Kafka
-from tests.live.quorum import HOST, free_port
+from tests.live.ports import HOST, free_port
 from tests.live.test_secured_contract import GENERATION, contract_of, controller_runs, quorum_of, runtime_of
 from tests.live.test_secured_pool import composed, texts
 from tests.live.waiting import wait_for

@@ -419,11 +419,11 @@ async def test_a_removal_that_cannot_commit_costs_the_leader(world: World) -> No
     assert keys(stuck) == keys(before) - {cast.first.key}
     assert stuck.high_watermark < own_row(stuck).log_end_offset
 
-    async def nobody_leads() -> bool | None:
+    async def no_leader() -> bool | None:
         return True if await world.quorum.look(world.controllers) is None else None
 
     begin_s = time.monotonic()
-    await wait_for("no leader", nobody_leads)
+    await wait_for("no leader", no_leader)
     print(f"the leader gave up {time.monotonic() - begin_s:.2f} s after the answer")  # noqa: T201 - a figure for -s
     world.quorum.start(cast.second)
     _, after = await world.quorum.leader(world.controllers)
@@ -460,7 +460,7 @@ async def test_a_leader_that_ends_during_a_removal_leaves_it_open(world: World, 
     assert keys(after) in (keys(before), keys(before) - {cast.first.key})
 
 
-async def test_what_a_new_leader_knows_of_others_begins_with_their_first_fetch(world: World) -> None:
+async def test_what_a_new_leader_reports_of_others_begins_with_their_first_fetch(world: World) -> None:
     """On a new leader, voters have -1 until they fetch; observers, and removed voters, are not listed before."""
     cast = await world.whole()
     cast.leader.running.kill()

@@ -12,7 +12,8 @@ import pytest_asyncio
 from tests.live.broker_worlds import releases
 from tests.live.brokers import CONTROLLER, INTERNAL, LiveBroker, LiveBrokers
 from tests.live.jars import ensure_kafka
-from tests.live.quorum import HOST, LISTENER, free_port
+from tests.live.ports import HOST, free_port
+from tests.live.quorum import LISTENER
 from tests.live.waiting import wait_for
 
 from kafka_quorum.errors import KafkaDenied, KafkaRefused
@@ -66,7 +67,7 @@ class World:
         return self.cluster.brokers[1].endpoint
 
     async def described(self, *users: str) -> list[tuple[str, int]]:
-        """The credentials as the broker knows them."""
+        """The credentials as the broker reports them."""
         entries = await self.cluster.client.describe_scram(self.broker, users)
         return [(each.user, each.mechanism) for each in entries]
 
@@ -125,15 +126,15 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 async def test_controllers_list_a_question_that_they_do_not_answer(world: World) -> None:
     """A controller has no handler for DescribeUserScramCredentials, and a broker answers it."""
     with pytest.raises(KafkaRefused, match="UNKNOWN_SERVER_ERROR"):
-        await world.controllers.describe_scram(world.leader, ("nobody",))
-    assert await world.described("nobody") == []
+        await world.controllers.describe_scram(world.leader, ("absent",))
+    assert await world.described("absent") == []
 
 
 async def test_the_question_changes_nothing(world: World) -> None:
     """Asked again and again, it names exactly those who have a credential of the mechanism, and all stay."""
     await world.controllers.alter_scram(world.leader, made("short", "one", SHA_256))
     await world.controllers.alter_scram(world.leader, made("long", "two"))
-    users = ("nobody", "short", "long")
+    users = ("absent", "short", "long")
     for _ in range(3):
         assert await world.controllers.scram_present(world.leader, users, SHA_256) == {"short"}
         assert await world.controllers.scram_present(world.leader, users, SHA_512) == {"long"}

@@ -14,7 +14,8 @@ import pytest
 from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, INTERNAL, LiveBroker, LiveBrokers
 from tests.live.jars import OLDER_VERSIONS, Kafka
-from tests.live.quorum import HOST, LISTENER
+from tests.live.ports import HOST
+from tests.live.quorum import LISTENER
 from tests.live.secured import certificates
 from tests.live.waiting import wait_for
 from tests.model.values import runtime

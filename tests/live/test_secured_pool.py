@@ -16,7 +16,8 @@ from tests.kit.kube.recording import RecordingKube
 from tests.live.broker_worlds import note
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
 from tests.live.jars import Kafka
-from tests.live.quorum import HOST, LISTENER
+from tests.live.ports import HOST
+from tests.live.quorum import LISTENER
 from tests.live.test_secured_contract import GENERATION, contract_of, controller_runs, kafka, quorum_of, runtime_of
 from tests.model.values import desired as desired_quorum
 

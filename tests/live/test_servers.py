@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
-from tests.live.quorum import HOST, LiveNode, LiveQuorum, free_port, new_uuid
+from tests.live.ports import HOST, free_port
+from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 

@@ -13,7 +13,8 @@ import pytest
 import pytest_asyncio
 from tests.live.feature_answers import KRAFT, METADATA, NOT_ALL_VOTERS, PREFACE, not_registered, up
 from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
-from tests.live.quorum import HOST, LiveNode, LiveQuorum
+from tests.live.ports import HOST
+from tests.live.quorum import LiveNode, LiveQuorum
 from tests.live.storage import ModeMissing, NoInitialControllers, Standalone
 from tests.live.waiting import wait_for
 

@@ -16,7 +16,8 @@ from tests.brokers.values import NAMESPACE, POOL, QUORUM
 from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
 from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka
-from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum
+from tests.live.ports import HOST
+from tests.live.quorum import LISTENER, LiveNode, LiveQuorum
 from tests.live.test_pool_tls import pool_secret, write_properties
 from tests.live.test_secured_contract import GENERATION, contract_of, controller_runs, quorum_of, runtime_of
 from tests.live.test_secured_pool import composed, texts

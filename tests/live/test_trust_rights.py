@@ -8,7 +8,8 @@ import pytest
 import pytest_asyncio
 from tests.live.brokers import LiveBroker
 from tests.live.jars import DEFAULT_VERSION, ensure_kafka
-from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, new_uuid
+from tests.live.ports import HOST
+from tests.live.quorum import LISTENER, LiveNode, LiveQuorum, new_uuid
 from tests.live.trust import UNIT, TrustedThree
 from tests.live.waiting import wait_for
 

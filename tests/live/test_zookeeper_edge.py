@@ -13,7 +13,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 from tests.live.jars import Kafka, ensure_kafka
-from tests.live.quorum import HOST, free_port
+from tests.live.ports import HOST, free_port
 from tests.live.zookeeper_server import VERSION, Authority, ZooKeeperServer, jaas
 
 from kafka_quorum.errors import (

@@ -118,7 +118,7 @@ class Looks:
         return await wait_for("all three brokers are back", whole)
 
     async def without(self, node_id: int, *servers: int) -> tuple[Leader, ClusterView]:
-        """Waits until nobody lists this broker."""
+        """Waits until no broker lists this broker."""
 
         async def gone() -> tuple[Leader, ClusterView] | None:
             leader, view = await self.known(*servers)
@@ -161,7 +161,7 @@ async def test_a_killed_broker_is_not_in_contact(world: ZooKeeperWorld, client: 
 
 
 async def test_a_broker_of_another_pool_is_in_contact(world: ZooKeeperWorld, client: KafkaBrokers) -> None:
-    """Brokers that no pool knows are found by those that are asked, and asked themselves."""
+    """Brokers of no pool are found by those that are asked, and asked themselves."""
     await Looks(world, client).back()
     leader, view = await Looks(world, client).known(1)
     assert leader.observers_caught_up == ALL
@@ -169,7 +169,7 @@ async def test_a_broker_of_another_pool_is_in_contact(world: ZooKeeperWorld, cli
 
 
 async def test_looks_on_the_way_to_kraft_and_back(migrating: ZooKeeperWorld, client: KafkaBrokers) -> None:
-    """In every stage, and with brokers of two modes at once, a look knows everything and finds every broker."""
+    """In every stage, and with brokers of two modes at once, a look has every answer and finds every broker."""
     world = migrating
     looks = Looks(world, client, zookeeper=False)
     world.provision()
@@ -226,7 +226,7 @@ class Disk:
         mounts = home / "mountinfo"
         mounts.write_text(f"1 1 8:1 / {root} rw - ext4 /dev/sda1 rw\n")
         for path, instead in (
-            ("/dev/termination-log", home / "told"),
+            ("/dev/termination-log", home / "message"),
             (DATA_PATH, home / "volume"),
             ("/opt/kafka/bin", programs),
             ("/proc/self/mountinfo", mounts),

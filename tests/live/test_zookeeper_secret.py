@@ -16,8 +16,9 @@ import pytest_asyncio
 from kazoo.security import Permissions
 from tests.live.broker_worlds import note
 from tests.live.jars import Kafka, LiveError, ensure_kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LOGGING, free_port
+from tests.live.quorum import LOGGING
 from tests.live.storage import Format, ModeMissing, run_format
 from tests.live.waiting import wait_for
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from kazoo.client import KazooClient
 from tests.live.jars import Kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, free_port
 from tests.live.waiting import DEADLINE_S, NeverHappenedError
 
 VERSION: Final = "3.9.2"

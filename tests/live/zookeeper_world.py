@@ -24,8 +24,9 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.protocol.states import ZnodeStat
 from tests.live.jars import Kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LISTENER, LOGGING, free_port
+from tests.live.quorum import LISTENER, LOGGING
 from tests.live.storage import Format, ModeMissing, read_properties, run_format
 from tests.live.waiting import NeverHappenedError
 

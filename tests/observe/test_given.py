@@ -182,7 +182,7 @@ BAD = [
         leaf_secret("given-controllers", made_for(subject=DistinguishedName(cn="a", ou="b", o="c"))),
         "CN=controllers",
     ),
-    ("an authority that nobody trusts", leaf_secret("given-controllers", made_for(of=2)), ISSUER.trust_secret),
+    ("an authority that is not trusted", leaf_secret("given-controllers", made_for(of=2)), ISSUER.trust_secret),
     ("a Secret of others", given_object("given-controllers", "", tls_crt="", tls_key=""), USED_BY),
     ("used by another quorum", given_object("given-controllers", "KafkaQuorum/b", tls_crt=""), "KafkaQuorum/alpha"),
 ]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.live.ports import HOST
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST
 from tests.live.streams.broker import Broker
 from tests.live.streams.feed import Feed
 from tests.live.streams.groups import Group, Offsets, describe, describe_streams

@@ -8,8 +8,9 @@ from typing import Final
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.live.jars import Kafka
+from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import HOST, LISTENER, LOGGING, free_port, new_uuid
+from tests.live.quorum import LISTENER, LOGGING, new_uuid
 from tests.live.storage import Format, Standalone, start_format
 from tests.live.streams.waiting import until
 

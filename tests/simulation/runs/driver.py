@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from tests.simulation.model.clock import SeededIds, VirtualLoop
 from tests.simulation.model.kubernetes.kube_model import Written
 from tests.simulation.model.place import NAME, NAMESPACE
-from tests.simulation.model.world import Witness, World
+from tests.simulation.model.world import STEP_S, Witness, World
 from tests.simulation.rules.invariants import Checker, Violation
 from tests.simulation.runs.accidents import can_lose, happen
 from tests.simulation.runs.edges import CrashedError, Life, Wire
@@ -54,7 +54,7 @@ NOTICED_STEPS: Final = 24
 """Longer than the operator's own tick and a kubelet's silence: no watch reports a lost machine."""
 QUIET_STEPS: Final = 80
 """Longer than the operator's own tick, its pauses between attempts, and the kubelet's back-off."""
-STALE_STEPS: Final = 320
+_STALE_STEPS: Final = QUIET_STEPS + int(Settings(holder="").resync_s / STEP_S)
 """Longer than remembered objects are trusted while no watch reports an event, after a read that was stale."""
 _RESTART_S: Final = 1.0
 
@@ -246,7 +246,7 @@ class Driver:
         """One step of a run without a fault, with a record of it."""
         step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
         acts = sum(self._actions.values())
-        losses = self._losses()
+        losses = self._losses() if self._scenario.exhaustive else frozenset()
         self._step()
         moment = Moment(
             step=step,
@@ -259,9 +259,7 @@ class Driver:
         self._moments.append(moment)
 
     def _losses(self) -> frozenset[tuple[Loss, int]]:
-        """What could be lost now, of which node; only what is asked for costs the time to find it."""
-        if self._turns or not self._scenario.exhaustive:
-            return frozenset()
+        """What could be lost now, of which node."""
         return frozenset((loss, node) for loss in Loss for node in NODE_IDS if can_lose(self.world, loss, node))
 
     def _begin(self) -> tuple[Life, list[Served]]:
@@ -280,7 +278,7 @@ class Driver:
             served.woken = served.woken or self._concerns(served, written)
 
     def _concerns(self, _: Served, written: Written) -> bool:
-        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != SECRETS.plural  # nobody watches Secrets
+        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != SECRETS.plural  # Secrets are not watched
         return written.key[0] == "kafkaquorums" or ours
 
     def _step(self) -> None:
@@ -353,7 +351,7 @@ class Driver:
         enough = NOTICED_STEPS if hidden else READY_FOR_STEPS
         whole = self._ready_steps >= enough and self._quiet_steps >= READY_FOR_STEPS
         stale = isinstance(self._fault, Injection) and self._fault.strike is Strike.STALE
-        return whole or self._quiet_steps >= (STALE_STEPS if stale else QUIET_STEPS)
+        return whole or self._quiet_steps >= (_STALE_STEPS if stale else QUIET_STEPS)
 
     def _judge(self, *, settled: bool) -> Ending:
         return judge(self.world, self.checker, self._scenario, settled=settled)

@@ -185,11 +185,12 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1, _prepare))
 
         def draw() -> list[list[str]]:
-            drawn = []
+            drawn, plain = [], Tally()
             for one in pool.imap(functools.partial(_drawn, one_in=one_in, seed=seed), names):
                 drawn.append(one)
-                tell(f"{len(drawn)} of {len(names)} scenarios are done without a fault")
-            kept.keep(_PLAIN, functools.reduce(Tally.joined, (one.plain for one in drawn), Tally()))
+                plain.join(one.plain)
+                tell(f"{plain.runs} of {len(names)} scenarios without a fault{_failures(plain, one.plain)}")
+            kept.keep(_PLAIN, plain)
             texts = _faults_of_all(drawn, every_kind=every_kind)
             for kind, wanted in zip(_STORMS, counts, strict=True):
                 texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
@@ -212,10 +213,14 @@ def _explored(kept: Kept, draw: Callable[[], list[list[str]]], pool: Pool, tell:
     for number, done in pool.imap_unordered(_share, left):
         kept.keep(number, done)
         tally.join(done)
-        failed = "".join(f"\n{text}" for text in done.failures)
-        tell(f"{tally.runs + tally.storms} of {total} runs, {len(tally.failures)} failures{failed}")
+        tell(f"{tally.runs + tally.storms} of {total} runs{_failures(tally, done)}")
     tally.failures.sort()
     return tally
+
+
+def _failures(tally: Tally, latest: Tally) -> str:
+    """How many runs have failed, and the replay names of the latest ones."""
+    return f", {len(tally.failures)} failures" + "".join(f"\n{text}" for text in latest.failures)
 
 
 def shares(texts: list[str]) -> list[list[str]]:

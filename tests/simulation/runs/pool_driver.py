@@ -70,7 +70,7 @@ class PoolDriver(Driver):
 
     def _losses(self) -> frozenset[tuple[Loss, int]]:
         """Of brokers only: losses of controllers are explored without pools."""
-        if not self._pools.exhaustive or self._turns:
+        if self._turns:
             return frozenset()
         labels = (pod["metadata"].get("labels") or {} for pod in self.world.kube.all(PODS))
         nodes = {int(one[LABEL_NODE]) for one in labels if LABEL_POOL in one}

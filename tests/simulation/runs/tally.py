@@ -57,18 +57,13 @@ class Tally:
         self.verdicts.update(run.verdicts)
         self.endings[run.ending.says] += 1
         if not run.ok:
-            told = "; ".join(map(str, run.violations)) or run.ending.why
-            self.failures.append(f"{run.replay}: {told}")
+            why = "; ".join(map(str, run.violations)) or run.ending.why
+            self.failures.append(f"{run.replay}: {why}")
 
     def join(self, other: "Tally") -> None:
         """Add another tally's counts."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-
-    def joined(self, other: "Tally") -> "Tally":
-        """The same tally, after another one was added."""
-        self.join(other)
-        return self
 
     def report(self) -> str:
         """Every count, in lines."""

@@ -43,12 +43,12 @@ def test_what_a_forked_run_raises_names_the_run(monkeypatch: pytest.MonkeyPatch)
     """A forked run that ends in an exception ends the exploration, and the error names the run."""
     fault = next(faults_of(Driver(scenario("initial-1")).run()))
     monkeypatch.setattr(Driver, "end_with", _raises)
-    with pytest.raises(BranchError, match=f"initial-1/{fault}: (?s:.*)ValueError: nobody expects this"):
+    with pytest.raises(BranchError, match=f"initial-1/{fault}: (?s:.*)ValueError: an unexpected error"):
         list(grown(scenario("initial-1"), [fault]))
 
 
 def _raises(_: Driver, __: object) -> None:
-    raise ValueError("nobody expects this")
+    raise ValueError("an unexpected error")
 
 
 def test_a_process_that_says_nothing_is_no_result() -> None:
@@ -82,9 +82,9 @@ def test_an_exploration_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_another_question_finds_nothing_kept(tmp_path: Path) -> None:
     """The result for one seed is no answer for another one; a share that is not done differs from an empty one."""
     one, other = Kept(tmp_path, "seed 1"), Kept(tmp_path, "seed 2")
-    told = Tally(runs=3, faults=Counter(error=2), failures=["initial-1/call:3:error: rule 3"])
-    one.keep(0, told)
-    assert one.counted(0) == told
+    wanted = Tally(runs=3, faults=Counter(error=2), failures=["initial-1/call:3:error: rule 3"])
+    one.keep(0, wanted)
+    assert one.counted(0) == wanted
     assert one.counted(1) is None
     assert other.counted(0) is None
 

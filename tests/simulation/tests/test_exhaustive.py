@@ -6,10 +6,10 @@ replays it.
 """
 
 import itertools
-import sys
 from typing import get_args
 
 import pytest
+from tests.simulation.conftest import Shows
 from tests.simulation.runs.choose import driver_of
 from tests.simulation.runs.explore import explore, faults_of, replay, scenario
 from tests.simulation.runs.faults import Loss, Strike
@@ -37,9 +37,9 @@ _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 
 
 @pytest.fixture(scope="module")
-def tally(request: pytest.FixtureRequest) -> Tally:
+def tally() -> Tally:
     """Every run, counted once."""
-    found = explore(
+    return explore(
         [one.name for one in ALL],
         one_in=ONE_IN,
         storms=STORMS,
@@ -48,14 +48,11 @@ def tally(request: pytest.FixtureRequest) -> Tally:
         tails=TAILS,
         certificates=CERTIFICATES,
     )
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        sys.stdout.write(f"\n{found.report()}\n")
-    return found
 
 
-def test_no_rule_is_broken_and_every_end_is_honest(tally: Tally) -> None:
+def test_no_rule_is_broken_and_every_end_is_honest(tally: Tally, shows: Shows) -> None:
     """Every run ends Ready, or BootstrapFailed, or Degraded with the lost replica named, true by ground truth."""
+    shows(tally)
     first = "\n".join(f"{_REPLAY} '{text.split(': ', 1)[0]}'\n    {text}" for text in tally.failures[:10])
     assert not tally.failures, f"{len(tally.failures)} of {tally.runs} runs failed, the first ones:\n{first}"
 

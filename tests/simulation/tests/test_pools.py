@@ -3,38 +3,36 @@
 `python -m tests.simulation NAME` performs every fault of a scenario; `make soak` all of them.
 """
 
-import sys
-
 import pytest
+from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
-ONE_IN = 1200
+ONE_IN = 600
+FAULTS = 30
+"""At least so many single faults are in the share."""
 STORMS = 5
 """Storms in which pools and their quorum live for long."""
 RIVALS = 1
 """Storms in which two operators act at once."""
 
 
-def test_scenarios_and_single_faults(request: pytest.FixtureRequest) -> None:
+def test_scenarios_and_single_faults(shows: Shows) -> None:
     """Every scenario, and a share of all single faults.
 
     Crashes at call boundaries, late and lost answers, losses of brokers.
     """
     tally = explore([one.name for one in POOL_SCENARIOS], one_in=ONE_IN, every_kind=False)
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        sys.stdout.write(f"\n{tally.report()}\n")
+    shows(tally)
+    assert sum(tally.faults.values()) >= FAULTS
     assert not tally.failures, "\n".join(tally.failures[:10])
     assert tally.idle == 0
 
 
-def test_storms(request: pytest.FixtureRequest) -> None:
+def test_storms(shows: Shows) -> None:
     """In a storm brokers and quorum are struck at any call of the operator; then every pool becomes Ready."""
     tally = explore([], pools=STORMS, rivals=RIVALS)
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        sys.stdout.write(f"\n{tally.report()}\n")
+    shows(tally)
     assert not tally.failures, "\n".join(tally.failures[:10])
     assert tally.storms == STORMS + RIVALS

@@ -4,9 +4,8 @@ A person goes between releases and turns round, while pods, threads, machines, b
 soak` performs many more; a failure names the run that replays it.
 """
 
-import sys
-
 import pytest
+from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.tally import Tally
 
@@ -18,17 +17,14 @@ RIVALS = 3
 
 
 @pytest.fixture(scope="module")
-def tally(request: pytest.FixtureRequest) -> Tally:
+def tally() -> Tally:
     """Every storm, counted once."""
-    found = explore([], streams=STORMS, streams_rivals=RIVALS)
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        sys.stdout.write(f"\n{found.report()}\n")
-    return found
+    return explore([], streams=STORMS, streams_rivals=RIVALS)
 
 
-def test_no_rule_is_broken_and_every_end_is_ready(tally: Tally) -> None:
+def test_no_rule_is_broken_and_every_end_is_ready(tally: Tally, shows: Shows) -> None:
     """In the end the application runs what the spec says, and says so."""
+    shows(tally)
     assert not tally.failures, "\n".join(tally.failures[:10])
     assert tally.storms == STORMS + RIVALS
     assert set(tally.endings) == {"Ready"}

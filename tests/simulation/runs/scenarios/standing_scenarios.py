@@ -1,5 +1,6 @@
 """The tables about standing still: missing rights, a program that reverts a change, and config maps that are gone."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -15,7 +16,7 @@ from tests.simulation.runs.scenarios.scenes import Scenario, Turn, When, applies
 from kafka_quorum.model.names import LABEL_ROLE, is_config_name
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.status.cannot_look import REASON
-from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, SERVICES
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, SERVICES, Json
 
 _UNDOES_STEPS: Final = 120
 _WRITES_MAX: Final = 20
@@ -58,18 +59,22 @@ def _few_writes(world: World) -> str:
     return "" if writes <= _WRITES_MAX else f"the operator wrote the service {writes} times"
 
 
+def _formatters(world: World) -> Iterator[Json]:
+    pods = world.kube.all(PODS)
+    return (pod for pod in pods if pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value)
+
+
 def _has_formatter(world: World) -> bool:
-    """Once there is a formatter, which has not started yet."""
-    return any(pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value for pod in world.kube.all(PODS))
+    """Whether there is a formatter, which has not started yet."""
+    return any(_formatters(world))
 
 
 def _formats(node_id: int) -> When:
-    """Once the formatter of this controller has a place."""
+    """Whether the formatter of this controller has a Kubernetes node."""
 
     def when(world: World) -> bool:
-        pods = (pod for pod in world.kube.all(PODS) if f"-{node_id}-" in pod["metadata"]["name"])
-        formats = (pod for pod in pods if pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value)
-        return any(pod["spec"].get("nodeName") for pod in formats)
+        own = (pod for pod in _formatters(world) if f"-{node_id}-" in pod["metadata"]["name"])
+        return any(pod["spec"].get("nodeName") for pod in own)
 
     return when
 
