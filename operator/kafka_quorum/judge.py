@@ -4,7 +4,7 @@ An invalid spec blocks changes, never repair. Its fields for pausing, replacing 
 same.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_quorum.api.validation import accepted_before, validate
@@ -30,6 +30,8 @@ class Judged:
 
     desired: Desired | None
     faults: tuple[FieldFault, ...]
+    spec: Json = field(default_factory=dict)
+    """The spec that it came from, as a person wrote it."""
 
 
 def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
@@ -39,7 +41,7 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
     valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
     if isinstance(valid, Desired):
-        return Judged(desired=_as_it_began(valid, taken, record), faults=())
+        return Judged(desired=_as_it_began(valid, taken, record), faults=(), spec=taken.resource.get("spec") or {})
     applied = taken.spec_of(record.applied_revision if record else None)
     if applied is None:
         return Judged(desired=None, faults=valid)
@@ -50,7 +52,9 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     earlier = accepted_before({**taken.resource, "spec": _with_policies(last, present)})
     if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
         earlier = accepted_before({**taken.resource, "spec": _with_policies(last, _CAUTIOUS | _paused(present))})
-    return Judged(desired=None if earlier is None else _as_it_began(earlier, taken, record), faults=valid)
+    if earlier is None:
+        return Judged(desired=None, faults=valid)
+    return Judged(desired=_as_it_began(earlier, taken, record), faults=valid, spec=last)
 
 
 def _as_it_began(desired: Desired, taken: Snapshot, record: IdentityRecord | None) -> Desired:

@@ -259,6 +259,7 @@ class Reconciler:
             desired=desired,
             record=taken.record,
             resource=taken.resource,
+            spec=judged.spec,
             accepted=accepted,
             access=self._materials.access(key, observed),
             agent_image=self._settings.operator_image,
@@ -396,5 +397,4 @@ class Reconciler:
 
 
 def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:
-    planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
-    return unreadable.without(planned, observed)
+    return unreadable.without(plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults)), observed)

@@ -24,7 +24,7 @@ from kit.kube.protocol import PODS
 NEW = revision(runtime(heap="1Gi"), number=2)
 QUESTION = PodQuestion(node_id=IDS[1], revision=NEW.name)
 SEEN = speaking(running(), revisions=(revision(), NEW))
-CONTEXT = Context(desired=desired(), record=running(), resource=RESOURCE)
+CONTEXT = Context(desired=desired(), record=running(), resource=RESOURCE, spec={})
 NAMES = (revision().name, NEW.name)
 NO = KubeRefused("no such class")
 QUOTA = KubeRefused("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")

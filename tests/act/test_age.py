@@ -149,7 +149,7 @@ async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[C
     for action in todo:
         seed(kube, action)
     executor = Executor(kube, AnsweringControllers(), clock, CountingIds(), Settings())
-    context = Context(desired=desired(), record=running(), resource=RESOURCE)
+    context = Context(desired=desired(), record=running(), resource=RESOURCE, spec={})
     actions = tuple(stamped(action, 1000.0) for action in todo)
     outcomes = await executor.execute(Plan(actions=actions, waits=(), verdicts=(), requeue_s=1.0), context)
     return kube.writes(), outcomes

@@ -157,7 +157,13 @@ async def carried_out(
         CountingIds(),
         Settings(holder="operator-1", image_pull_policy="Never"),
     )
-    context = Context(desired=wanted or desired(), record=record or running(), resource=RESOURCE, accepted=accepted)
+    context = Context(
+        desired=wanted or desired(),
+        record=record or running(),
+        resource=RESOURCE,
+        spec=RESOURCE["spec"],
+        accepted=accepted,
+    )
     context = replace(context, access=access)
     outcomes = await executor.execute(Plan(actions=todo, waits=(), verdicts=(), requeue_s=1.0), context)
     return api.writes(), outcomes

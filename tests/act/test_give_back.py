@@ -89,7 +89,7 @@ async def carried_out(
         Settings(holder="operator-1"),
         zookeepers=keepers,
     )
-    context = Context(desired=wanted(roll_back=True), record=record_at(LEADS), resource=RESOURCE, accepted="")
+    context = Context(desired=wanted(roll_back=True), record=record_at(LEADS), resource=RESOURCE, spec={}, accepted="")
     plan = Plan(actions=(stamped(act(access), 1000.0),), waits=(), verdicts=(), requeue_s=1.0)
     (outcome,) = await executor.execute(plan, context)
     assert api.writes() == []

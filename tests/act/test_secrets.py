@@ -31,6 +31,7 @@ from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.resources.certmanager import CERTIFICATES, FILLED_FOR, certificate_object
 from kafka_quorum.resources.secrets import (
+    Logins,
     StoredAuthorities,
     authorities_from,
     authorities_object,
@@ -165,6 +166,18 @@ async def test_the_brokers_keep_earlier_files() -> None:
     (call,), _ = await done(compose(BROKERS, before=leaf_seen(BROKERS), generation=2), kube)
     assert call.name == name
     assert {"keystore-1.pem", "keystore-2.pem"} <= texts(call).keys()
+
+
+async def test_the_brokers_keep_their_user() -> None:
+    """Without users to read, the brokers' Secret keeps the user that it has; without a listener for one, it goes."""
+    had = Logins(listeners=("CONTROLLER",), lines="listener.name=x")
+    before = stored(leaf_object(wanted(), BROKERS, leaf(BROKERS), TRUST, 1, None, 0, had))
+    for keeps in (True, False):
+        kube = with_authority()
+        kube.put(SECRETS, before)
+        (call,), _ = await done(compose(BROKERS, before=leaf_seen(BROKERS), generation=2, keeps_login=keeps), kube)
+        assert texts(call).get("sasl.properties") == ("listener.name=x" if keeps else None)
+        assert texts(call).get("listeners") == ("CONTROLLER" if keeps else None)
 
 
 # Leafs of another issuer

@@ -17,7 +17,7 @@ from kit.errors import KubeConflict
 from kit.kube.secrets import SECRETS
 
 NAME = "alpha-ca"
-CONTEXT = Context(desired=wanted(), record=None, resource={})
+CONTEXT = Context(desired=wanted(), record=None, resource={}, spec={})
 
 
 def read(kube: RecordingKube) -> StoredAuthorities:

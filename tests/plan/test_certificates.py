@@ -132,6 +132,43 @@ def test_a_renewal() -> None:
     assert {one.before_ends_s for one in made} == {int(LATE_S)}
 
 
+def test_a_leaf_that_ends_with_its_authority_is_not_renewed() -> None:
+    """Near the end of the authority a new leaf ends no later, so that none is made; 2 minutes later are no gain."""
+    ends = authority_seen(1).not_after_s
+    for early_s in (0, 120):
+        seen = material(RECORD)
+        for holder, _ in seen.leafs:
+            last = leaf_seen(holder, files=everything())
+            last = replace(last, certificate=replace(last.certificate, not_after_s=ends - early_s))
+            seen = with_leaf(seen, holder, last)
+        due = planned(seen, now_s=ends - LEAF_S / 4)
+        assert not [one for one in due.actions if isinstance(one, ComposeLeaf)]
+
+
+def test_a_lost_leaf_begins_one_generation_only() -> None:
+    """While the API server refuses the Secret that is lost, the others stay as they are."""
+    seen = material(RECORD)
+    for holder, _ in seen.leafs:
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=2, files=everything() | {keystore_file(1)}))
+    part = planned(with_leaf(seen, SECOND, None))
+    assert [(one.holder, one.generation) for one in part.actions if isinstance(one, ComposeLeaf)] == [(SECOND, 2)]
+
+
+@pytest.mark.parametrize("users", [Known(value=None), Unknown(reason="Secret alpha-users was not read (500)")])
+def test_brokers_keep_their_user_while_the_users_are_not_known(users: Any) -> None:  # noqa: ANN401 - either of both
+    """Users that are lost, or were not read, are no reason to take the user of the brokers out of their Secret."""
+    sasl = replace(LISTENER, protocol=Protocol.SASL_SSL)
+    made = secured(listener=sasl, users=1)
+    record = replace(recorded(made), listener=sasl)
+    late_s = LATE_S - 60
+    known = Known(value=UsersSeen(listeners=frozenset({sasl.name}), version="1"))
+    for seen, keeps, listeners in ((users, True, ()), (known, False, (sasl.name,))):
+        look = looked(record, material(record, users=seen), made)
+        part = certificates(situation(wanted(runtime=runtime(listener=sasl)), look, record, now_s=late_s))
+        (compose,) = (one for one in part.actions if isinstance(one, ComposeLeaf) and one.holder == BROKERS)
+        assert (compose.keeps_login, compose.listeners) == (keeps, listeners)
+
+
 def test_an_interrupted_renewal_goes_on() -> None:
     """Leafs that the last pass did not renew follow, and those that it renewed stay."""
     part = planned(with_leaf(material(RECORD), SECOND, leaf_seen(SECOND, generation=2, before_ends_s=int(LATE_S))))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.model.certificates import (
     LEAF_S,
+    LISTENER,
     leaf_seen,
     looked,
     material,
@@ -15,8 +16,8 @@ from tests.model.certificates import (
     wanted,
     with_leaf,
 )
-from tests.model.values import IDS, NOW_S
-from tests.status.passes import done
+from tests.model.values import IDS, NOW_S, runtime
+from tests.status.passes import FAULT, done
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, NotServed
@@ -110,6 +111,20 @@ def test_an_end_that_is_not_known_is_no_end() -> None:
 def test_a_paused_quorum_is_warned() -> None:
     """Nothing is renewed while it is paused: an end within 30 days makes it False."""
     assert found(everything(), spec=replace(wanted(), paused=True))[:2] == (Truth.FALSE, "EndsSoon")
+
+
+def test_a_spec_that_is_not_valid_is_no_reason_for_a_warning() -> None:
+    """Certificates are renewed, and restarts bring them, unless they would bring other changes, too: then it warns."""
+    look = looked(recorded(), everything())
+    at = replace(done(look, wanted(), faults=(FAULT,)), now_s=NOW_S)
+    finding = certificates_valid(at)
+    assert finding is not None
+    assert finding.reason == "Valid"
+    other = wanted(runtime=runtime(listener=LISTENER, heap="2Gi"))
+    warned = certificates_valid(replace(done(look, other, faults=(FAULT,)), now_s=NOW_S))
+    assert warned is not None
+    assert (warned.truth, warned.reason) == (Truth.FALSE, "EndsSoon")
+    assert "Correct the spec" in warned.message
 
 
 @pytest.mark.parametrize("seen", [None, with_leaf(everything(), BROKERS, None)])

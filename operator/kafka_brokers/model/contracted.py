@@ -7,6 +7,7 @@ Files of the contract's Secret (`Match.FILE`) are paths in the properties file. 
 any other value does. What has a password is in no setting: the start script adds it.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.model.pool import BrokerRuntime, External
@@ -14,6 +15,7 @@ from kafka_quorum.model.contract import SASL_KEY, SASL_MECHANISM, SECRET_PATH, C
 from kafka_quorum.model.names import keystore_file, keystore_generation
 
 _IN_SECRET: Final = f"{SECRET_PATH}/"
+_KEYSTORE: Final = ".ssl.keystore.location"
 
 
 def running_settings(contract: Contract) -> tuple[tuple[str, str], ...]:
@@ -55,7 +57,7 @@ def truststore(runtime: BrokerRuntime) -> str:
 
 def keystore(runtime: BrokerRuntime) -> str:
     """The path of the key and the certificate that a broker's own listeners show; empty if there is none."""
-    named = next((value for key, value in runtime.contract if key.endswith(".ssl.keystore.location")), "")
+    named = next((value for key, value in runtime.contract if key.endswith(_KEYSTORE)), "")
     if named or not runtime.certificates:
         return named
     return f"{_IN_SECRET}{keystore_file(runtime.certificates)}"
@@ -64,6 +66,12 @@ def keystore(runtime: BrokerRuntime) -> str:
 def certificate_of(runtime: BrokerRuntime) -> int:
     """The generation of the certificate that a broker of this runtime shows; 0 if it shows none."""
     return keystore_generation(keystore(runtime).rpartition("/")[2])
+
+
+def but_for_the_certificate(runtime: BrokerRuntime) -> BrokerRuntime:
+    """The same runtime without the generation of its certificate: equal if nothing else differs."""
+    settings = tuple((key, "" if key.endswith(_KEYSTORE) else value) for key, value in runtime.contract)
+    return replace(runtime, contract=settings, certificates=min(runtime.certificates, 1))
 
 
 def gives_certificates(contract: Contract, secret: str) -> bool:
@@ -77,7 +85,7 @@ def gives_certificates(contract: Contract, secret: str) -> bool:
 
 
 def _names_keystore(contract: Contract) -> bool:
-    return any(each.match is Match.FILE and each.key.endswith(".ssl.keystore.location") for each in contract.settings)
+    return any(each.match is Match.FILE and each.key.endswith(_KEYSTORE) for each in contract.settings)
 
 
 def needs_late(runtime: BrokerRuntime) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_brokers.model import names
-from kafka_brokers.model.contracted import certificate_of, keystore, secret_keys
+from kafka_brokers.model.contracted import but_for_the_certificate, certificate_of, keystore, secret_keys
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod, Revision
 from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
@@ -32,7 +32,7 @@ class Situation:
     """What follows from the spec, the look and the record together; each is computed once for a pass.
 
     `image` is the resolved image of the release. `now_s` is wall-clock seconds since the epoch. `repair_only`: the
-    present spec is invalid, so that nothing new is begun.
+    present spec is invalid, so that nothing new is begun but the roll to a renewed certificate.
     """
 
     desired: PoolDesired
@@ -86,6 +86,18 @@ class Situation:
     def requested(self) -> tuple[NodeID, ...]:
         """The node ids that the pool shall have."""
         return requested_ids(self.desired, self.record, self.observed)
+
+    @property
+    def renews_only(self) -> bool:
+        """Whether a restart from the target brings a renewed certificate and nothing else: of every pod, and successor.
+
+        Only such a roll begins while the spec is invalid: without it, the certificates end that brokers show. What a
+        pod is made from is not known if its revision is gone.
+        """
+        names = {one.revision for one in self.record.brokers if one.revision is not None}
+        made = map(self.observed.revision, names | {pod.revision for pod in self.observed.pods})
+        wanted = but_for_the_certificate(self.desired.runtime)
+        return all(each is not None and but_for_the_certificate(each.runtime) == wanted for each in made)
 
     def revision_of(self, broker: BrokerIdentity) -> Revision | None:
         """The revision that this broker's pod is made from."""

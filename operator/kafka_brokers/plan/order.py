@@ -48,7 +48,7 @@ UPKEEP: Final = (
 )
 CHANGES: Final = (
     Concern(name="settings without a restart", part=settings, repairs=False),
-    Concern(name="rolls", part=rolls, repairs=False),
+    Concern(name="rolls", part=rolls),
     Concern(name="limits of drains", part=throttles),
     Concern(name="brokers that leave", part=leaving, repairs=False),
     Concern(name="the disruption token", part=given_back),

@@ -97,7 +97,10 @@ def given_back(situation: Situation) -> Part:
 
 
 def rolls(situation: Situation) -> Part:
-    """Choose the brokers that restart next, and begin their stop."""
+    """Choose the brokers that restart next, and begin their stop.
+
+    With an invalid spec they restart for a renewed certificate, and for nothing else.
+    """
     running = [
         (one, pod)
         for one in situation.record.brokers
@@ -107,7 +110,8 @@ def rolls(situation: Situation) -> Part:
         and not pod.deleting
     ]
     asked = tuple(one.node_id for one, pod in running if _outdated(situation, one, pod))
-    if situation.observed.revision(situation.target) is None:
+    held = situation.repair_only and not situation.renews_only
+    if held or situation.observed.revision(situation.target) is None:
         return Part()
     if idle := _without_secret(situation, asked) or _fenced(situation, running):
         return idle

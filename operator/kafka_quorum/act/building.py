@@ -28,6 +28,8 @@ class Context:
     desired: Desired
     record: IdentityRecord | None
     resource: Json
+    spec: Json
+    """The valid spec that `desired` came from: the last accepted one if the present one has faults."""
     accepted: str = ""
     """The last accepted spec, as it is stored beside the record; empty if none is."""
     access: Callable[[Endpoint], Endpoint] = field(default=lambda at: at, repr=False)

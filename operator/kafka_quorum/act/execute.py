@@ -348,7 +348,7 @@ class Executor:
             case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):
                 runtime = action.runtime
                 image = runtime.image or self._settings.image_template.format(version=runtime.release)
-                spec = context.resource["spec"]
+                spec = context.spec
                 build = partial(stored.revision_object, desired, name, number, runtime=runtime, image=image)
                 await self._kube.create(REVISIONS, namespace, built(partial(build, inputs_hash=hash_, spec=spec)))
             case actions.DeleteRevision(name=name, uid=uid, resource_version=version):

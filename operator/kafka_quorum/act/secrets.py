@@ -138,7 +138,7 @@ class Secrets:
         leaf = await self._leaf(action, desired, before)
         try:
             found = await self._logins(action.listeners, desired)
-            logins = replace(found, also=action.also, keeps=action.keeps, trusts=action.trusts)
+            logins = replace(found, also=action.also, keeps=action.keeps, trusts=action.trusts, kept=action.keeps_login)
             ends = action.before_ends_s
             body = leaf_object(desired, action.holder, leaf, action.trust, action.generation, before, ends, logins)
         except Malformed as error:

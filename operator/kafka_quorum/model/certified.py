@@ -97,6 +97,15 @@ def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iter
             yield controller(node.node_id)
 
 
+def due_for_lost(material: Material, observed: Observed, record: IdentityRecord) -> int:
+    """The generation of all leafs because one is lost: newer than what any controller is made for, so that all restart.
+
+    One that a Secret has already is such a generation: the Secret that is lost may be refused for long.
+    """
+    made = _made_for(observed, record, observed.revision(record.applied_revision))
+    return max(made + 1, newest(material, observed, record))
+
+
 def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due: int) -> int:
     """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
 

@@ -5,7 +5,7 @@ leader and in the status.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from kafka_quorum.model.desired import Desired, Runtime
@@ -15,6 +15,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import inputs_hash, revision_name
 from kafka_quorum.model.nodes import older_than, requested_node_ids, revision_of, target_runtime
 from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FinalizedFeature
 
 
@@ -71,6 +72,20 @@ class Situation:
     def target_revision(self) -> Revision | None:
         """The revision that every controller shall be made from, if it exists yet."""
         return self.observed.revision(self.target)
+
+    @property
+    def renews_only(self) -> bool:
+        """Whether a restart from the target brings renewed certificates and nothing else: of every pod, and successor.
+
+        Only such a roll goes on while the spec has faults: without it, the certificates end that controllers show. What
+        a pod is made from is not known if its revision is gone.
+        """
+        pods = (self.observed.revision(pod.revision) for pod in self.observed.pods if pod.role is PodRole.KAFKA)
+        made = [*map(self.revision_of, self.record.nodes), *pods]
+        return all(
+            each is not None and replace(each.runtime, certificates=self.runtime.certificates) == self.runtime
+            for each in made
+        )
 
     def disk(self, node: NodeIdentity) -> Disk:
         """The disk of this controller."""

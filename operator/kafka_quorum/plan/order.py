@@ -125,7 +125,7 @@ CONCERNS: Final = (
         feature_step=Runs.OFF,
         stopped=Runs.ACTS,
     ),
-    Concern(name="rolls", stage=_RELEASES, part=roll, repairing=Runs.OFF, feature_step=Runs.OFF),
+    Concern(name="rolls", stage=_RELEASES, part=roll, feature_step=Runs.OFF),
     Concern(
         name="registrations in the way",
         stage=_RELEASES,

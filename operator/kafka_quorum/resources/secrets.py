@@ -77,6 +77,8 @@ class Logins:
     also: int = 0
     keeps: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
+    kept: bool = False
+    """Without lines: whether those that the Secret has stay."""
 
 
 NO_LOGINS: Final = Logins()
@@ -192,6 +194,8 @@ def leaf_object(
         texts[_NAMED] = ",".join(each for each in _in_order(earlier, named) if each in texts)
         if logins.lines:
             texts |= {SASL_KEY: logins.lines, _LISTENERS: ",".join(logins.listeners)}
+        elif logins.kept:
+            texts |= {key: earlier[key] for key in (SASL_KEY, _LISTENERS) if key in earlier}
     else:
         texts = {KEYSTORE_KEY: keystore(leaf)}
     version = "" if before is None else str(before["metadata"]["resourceVersion"])

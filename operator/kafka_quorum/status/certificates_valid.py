@@ -93,6 +93,10 @@ def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
         what, end_s = min(soon, key=lambda each: each[1])
         text = f"the certificate of {what} ends {_day(end_s)}, and the operator does not renew it"
         return _finding(Truth.FALSE, "EndsSoon", text)
+    if soon and done.faults and not (done.situation is not None and done.situation.renews_only):
+        what, end_s = min(soon, key=lambda each: each[1])
+        text = f"the certificate of {what} ends {_day(end_s)}, and no controller restarts while the spec is not valid"
+        return _finding(Truth.FALSE, "EndsSoon", f"{text} and asks for other changes, too. Correct the spec")
     unknown = [str(node_id) for node_id, end_s in client_ends(done.observed, record) if not end_s]
     if unknown:
         shows = f"controller {unknown[0]} shows as a client until it restarts"

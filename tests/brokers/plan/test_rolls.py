@@ -24,6 +24,7 @@ from tests.brokers.secured import SECRET, TRUST, mutual
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import (
+    CreateRevision,
     DeletePod,
     ElectPreferred,
     EvictPod,
@@ -253,6 +254,22 @@ def test_an_invalid_spec_begins_no_roll_and_ends_one() -> None:
     """What was begun is ended with the last accepted spec; nothing new begins."""
     assert not any(isinstance(one, TakeToken) for one in planned(outdated(), NEW, repair_only=True).actions)
     assert any(isinstance(one, EvictPod) for one in planned(begun(0), NEW, repair_only=True).actions)
+
+
+def test_an_invalid_spec_brings_a_renewed_certificate_alone() -> None:
+    """Without it the certificates would end that brokers show; another change beside it still waits."""
+    renewed = replace(desired(), runtime=replace(desired().runtime, certificates=2))
+    before = replace(desired(), runtime=replace(desired().runtime, certificates=1))
+    other = replace(NEW, runtime=replace(NEW.runtime, certificates=2))
+    for wanted, begins in ((renewed, True), (other, False)):
+        old = revision_of(before)
+        seen = look(ran(record(), before), wanted, old=(old,), least=2)
+        seen = replace(seen, pods=tuple(replace(one, revision=old.name) for one in seen.pods))
+        plan = planned(seen, wanted, repair_only=True)
+        assert [isinstance(one, TakeToken) for one in plan.actions] == ([True] if begins else [])
+        made = replace(seen, revisions=(old,))
+        created = [one for one in planned(made, wanted, repair_only=True).actions if isinstance(one, CreateRevision)]
+        assert bool(created) == begins
 
 
 def test_preferred_leaders_come_after_restarts() -> None:

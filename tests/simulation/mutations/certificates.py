@@ -27,7 +27,7 @@ CERTIFICATE_MUTANTS: Final = (
         "listeners-are-never-asked",
         "13, late",
         _RENEWED,
-        ("certificates", "*_reloads(situation, material)", "*()"),
+        ("certificates", "*reloads(situation, material)", "*()"),
     ),
     mutant(
         "listeners-are-asked-once",
@@ -227,5 +227,23 @@ CERTIFICATE_MUTANTS: Final = (
         "13",
         ("authority-back-when-all-show-it",),
         ("_turned", "together(trust.before, trust.after)", "trust.before"),
+    ),
+    mutant(
+        "an-invalid-spec-stops-the-restarts-for-certificates",
+        "13, ended",
+        ("tls-renewed-while-invalid",),
+        ("revisions", "situation.repair_only and not _renews(situation)", "situation.repair_only"),
+    ),
+    mutant(
+        "leafs-are-renewed-again-and-again-at-the-end-of-their-authority",
+        "13, ended",
+        ("tls-authority-ends",),
+        ("_why_renewed", "longer_s >= policy.leaf_s * _LONGER", "True"),
+    ),
+    mutant(
+        "a-lost-secret-begins-a-generation-at-each-look",
+        "13, again",
+        ("tls-secret-refused-for-long",),
+        ("due_for_lost", "max(made + 1, newest(material, observed, record))", "newest(material, observed, record) + 1"),
     ),
 )

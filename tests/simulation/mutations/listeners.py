@@ -8,6 +8,12 @@ _CHANGED: Final = ("listeners-to-tls",)
 
 LISTENER_MUTANTS: Final = (
     mutant(
+        "a-listener-begins-on-the-port-of-the-present-one",
+        "7, migration",
+        ("listeners-of-the-same-port",),
+        ("may_begin_listeners", "not began.allowed", "False"),
+    ),
+    mutant(
         "brokers-get-a-listener-that-a-controller-lacks",
         "7, migration",
         _CHANGED,

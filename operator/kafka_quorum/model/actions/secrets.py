@@ -57,7 +57,8 @@ class ComposeLeaf:
     `authority` is the digest of the authority that signs it. With a `source` the leaf is that of this Secret, if its
     chain still has the digest `source_sha256`; with its own name as the source, the leaf stays and other files change.
     `trust` is the bundle beside it, in PEM. `before_ends_s` is as in `LeafSeen`.
-    `listeners` are those for which the brokers' Secret has a user. `also` is an earlier generation whose file has the
+    `listeners` are those for which the brokers' Secret has a user; with `keeps_login` and none of them it keeps the
+    user that it has. `also` is an earlier generation whose file has the
     same leaf: the one that the contract names, if this Secret lacks it; 0 for none. `keeps` are names of files that
     brokers may load, so they stay if they are there. `trusts` are other bundles that have a file, in PEM.
     """
@@ -71,6 +72,7 @@ class ComposeLeaf:
     trust: str
     before: LeafSeen | None
     listeners: tuple[str, ...] = ()
+    keeps_login: bool = False
     before_ends_s: int = 0
     source: str = ""
     source_sha256: str = ""

@@ -27,9 +27,10 @@ from kafka_quorum.plan.releases.refused import moved
 def revisions(situation: Situation) -> Part:
     """Bring the applied revision to the spec, if this stops no running controller.
 
-    With an invalid spec only a controller without a pod, whose pod is refused, moves to another revision.
+    With an invalid spec a controller without a pod, whose pod is refused, moves to another revision, and renewed
+    certificates get one. Nothing else does.
     """
-    if situation.repair_only:
+    if situation.repair_only and not _renews(situation):
         return moved(situation)
     if (held := _without_trust(situation)) is not None:
         return held
@@ -41,6 +42,12 @@ def revisions(situation: Situation) -> Part:
     if record.phase is BootstrapPhase.FORMATTING:
         return _correct_format(situation)
     return _correct_pods(situation)
+
+
+def _renews(situation: Situation) -> bool:
+    """Whether the target differs from the applied revision, in renewed certificates alone."""
+    started = situation.record.phase is BootstrapPhase.STARTED
+    return started and situation.renews_only and situation.record.applied_revision != situation.target
 
 
 def _without_trust(situation: Situation) -> Part | None:

@@ -33,10 +33,15 @@ ROLL_HELD = "RollHeld"
 
 
 def roll(situation: Situation) -> Part:
-    """The next restart of a roll, or what it waits for. `revisions` creates the revision itself."""
+    """The next restart of a roll, or what it waits for. `revisions` creates the revision itself.
+
+    With an invalid spec it brings renewed certificates, and nothing else.
+    """
     record = situation.record
     revision = situation.target_revision
     if record.phase is not BootstrapPhase.STARTED or revision is None:
+        return Part()
+    if situation.repair_only and not situation.renews_only:
         return Part()
     if not situation.older or not may_run_image(situation, revision.runtime.release).allowed:
         return Part()

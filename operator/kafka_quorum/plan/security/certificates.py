@@ -1,6 +1,7 @@
 """The quorum's own authority, the leafs that it signs, their renewal, and listeners that load them again."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import (
@@ -8,13 +9,13 @@ from kafka_quorum.model.actions import (
     MakeAuthority,
     MakeUsers,
     PromoteAuthority,
-    ReloadListener,
     WithdrawAuthority,
 )
 from kafka_quorum.model.bundles import has_authority, have_ended
 from kafka_quorum.model.certified import (
     FIRST,
     dns_names,
+    due_for_lost,
     holders,
     lost,
     needs_certificates,
@@ -32,21 +33,21 @@ from kafka_quorum.model.material import (
     LeafSeen,
     Material,
     OwnAuthorities,
-    controller,
 )
 from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.following import is_trusted_alone
-from kafka_quorum.plan.facts.leader import leader_endpoint
-from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_reload, may_show_leaf
+from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_show_leaf
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
 from kafka_quorum.plan.security.lost import locked_out, must_sign
+from kafka_quorum.plan.security.reloads import reloads
 from kafka_quorum.plan.security.shared import (
     changing_trusts,
     is_of_brokers,
+    keeps_login,
     lacks_named,
     logins,
     named_again,
@@ -59,6 +60,9 @@ from kafka_quorum.plan.security.shared import (
 )
 from kit.pki.certificate import NAMES_MAX
 
+_LONGER: Final = 0.1
+"""A leaf that would end later by less than this share of a life is not renewed."""
+
 
 def certificates(situation: Situation) -> Part:
     """Everything that certificates need now."""
@@ -69,7 +73,7 @@ def certificates(situation: Situation) -> Part:
         return waits("Waiting for the Secrets with certificates to be read", Severity.PROGRESS)
     leafs = _leafs(situation, material) if situation.desired.trust.issuer.own else given_leafs(situation, material)
     first = (_authority(situation, material), _users(situation, material), _pools(material))
-    return merged((*first, *leafs, *_reloads(situation, material)))
+    return merged((*first, *leafs, *reloads(situation, material)))
 
 
 def _pools(material: Material) -> Part:
@@ -275,9 +279,12 @@ def _generation(situation: Situation, material: Material) -> tuple[int, str]:
     """The generation that every leaf shall have, and why."""
     present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
     for holder in lost(material, situation.observed, situation.record):
-        return present + 1, f"that of {holder} is lost"
+        return due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
+    candidate = _candidate(situation, material)
     for holder, leaf in material.known_leafs():
-        if signer and leaf.generation == present and (why := _why_renewed(situation, leaf, signer)):
+        if not signer or candidate is None or leaf.generation != present:
+            continue
+        if why := _why_renewed(situation, leaf, candidate):
             return present + 1, f"{why} ({holder})"
     return present, "the others are renewed"
 
@@ -305,6 +312,7 @@ def _composed(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
+        keeps_login=is_of_brokers(holder) and keeps_login(situation, material),
         before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=_also(situation, holder, generation, before, wanted),
         keeps=named_files(situation) if is_of_brokers(holder) else (),
@@ -353,41 +361,15 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
     return ""
 
 
-def _reloads(situation: Situation, material: Material) -> Iterator[Part]:
-    """Listeners that serve another chain than their Secret has: asked again in each look that shows it."""
-    for shown in material.shown:
-        leaf, handshake = material.leaf(controller(shown.node_id)), shown.handshake
-        if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None or not isinstance(handshake, Served):
-            continue
-        if handshake.digest == leaf.value.digest:
-            continue
-        pods = [pod for pod in situation.observed.serving(shown.node_id) if pod.instance == shown.instance]
-        made = situation.observed.revision(pods[0].revision) if pods else None
-        if made is None:
-            continue
-        verdict = may_reload(situation, shown, leaf.value, made.runtime)
-        if isinstance(verdict, Refusal):
-            yield Part(verdicts=(verdict,))
-            continue
-        leader = leader_endpoint(situation)
-        if leader is None:
-            continue
-        text = f"listener {shown.listener} of controller {shown.node_id} loads its certificate again"
-        reload = ReloadListener(
-            leader=leader,
-            node_id=shown.node_id,
-            listener=shown.listener,
-            sha256=leaf.value.digest,
-            message=text,
-            permit=verdict,
-        )
-        yield Part(actions=(reload,), verdicts=(verdict,))
+def _why_renewed(situation: Situation, leaf: LeafSeen, signer: AuthoritySeen) -> str:
+    """Why this leaf is replaced; empty if it is not. One that would hardly end later is no reason.
 
-
-def _why_renewed(situation: Situation, leaf: LeafSeen, signer: str) -> str:
+    A leaf ends with its authority: near that end each new leaf is as short as the one before.
+    """
     policy, shown = situation.desired.trust, leaf.certificate
-    if leaf.authority != signer:
+    if leaf.authority != signer.sha256:
         return "another authority signs"
     life_s = shown.not_after_s - shown.not_before_s
     ends = situation.now_s >= shown.not_after_s - policy.renew_before(life_s)
-    return "the certificate ends soon" if ends else ""
+    longer_s = min(situation.now_s + policy.leaf_s, signer.not_after_s) - shown.not_after_s
+    return "the certificate ends soon" if ends and longer_s >= policy.leaf_s * _LONGER else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
-from kafka_quorum.model.certified import FIRST, given_hosts, holders, lost, newest, shown_until_s
+from kafka_quorum.model.certified import FIRST, due_for_lost, given_hosts, holders, lost, newest, shown_until_s
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
 from kafka_quorum.model.permit import Refusal
@@ -23,6 +23,7 @@ from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.shared import (
     changing_trusts,
     is_of_brokers,
+    keeps_login,
     lacks_named,
     logins,
     named_again,
@@ -119,7 +120,7 @@ def _given_generation(situation: Situation, material: Material, ready: dict[Hold
     present = newest(material, situation.observed, situation.record)
     for holder in lost(material, situation.observed, situation.record):
         if holder in ready:
-            return present + 1, f"that of {holder} is lost"
+            return due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
     for holder, leaf in material.known_leafs():
         source = ready.get(holder)
         if source is None or leaf.generation != present or leaf.digest == source.digest:
@@ -160,6 +161,7 @@ def _copied(
         trust=trust_of(situation, material),
         before=before,
         listeners=tuple(sorted(logins(situation, material))) if is_of_brokers(holder) else (),
+        keeps_login=is_of_brokers(holder) and keeps_login(situation, material),
         before_ends_s=shown_until_s(situation.observed, holder, before, situation.runtime.certificates),
         also=_also(situation, material, holder, generation, before) if is_of_brokers(holder) else 0,
         keeps=named_files(situation) if is_of_brokers(holder) else (),

@@ -95,6 +95,13 @@ def logins(situation: Situation, material: Material) -> frozenset[str]:
     return sasl(situation) & made
 
 
+def keeps_login(situation: Situation, material: Material) -> bool:
+    """Whether a Secret of the brokers keeps the user that it has: the users are lost, or could not be read."""
+    users = material.users
+    known = isinstance(users, Known) and users.value is not None
+    return bool(sasl(situation)) and not known
+
+
 def waits(message: str, severity: Severity) -> Part:
     """A part with one wait."""
     return Part(waits=(wait(message, severity),))

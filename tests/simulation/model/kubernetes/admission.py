@@ -12,6 +12,7 @@ from tests.simulation.model.clock import VirtualClock
 
 from kit.errors import KubeRefused
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
+from kit.kube.secrets import SECRETS
 
 Refuse: TypeAlias = Callable[[Json], str]
 """Why an object is refused; an empty text if it is not."""
@@ -19,12 +20,14 @@ Refuse: TypeAlias = Callable[[Json], str]
 
 @dataclass(slots=True)
 class PodAdmission:
-    """The admission plugins that refuse pods, with their refusals; and a quota that refuses claims."""
+    """The admission plugins that refuse pods, with their refusals; and quotas that refuse claims and Secrets."""
 
     clock: VirtualClock
     plugins: dict[str, Refuse] = field(default_factory=dict)
     quota: Refuse = lambda _: ""
     """Why a claim is refused."""
+    secret_quota: Refuse = lambda _: ""
+    """Why a Secret is refused."""
     keeper: Refuse = lambda _: ""
     """Why a claim may not be deleted."""
     changed_s: float = 0.0
@@ -38,10 +41,12 @@ class PodAdmission:
         self.changed_s = self.clock.elapsed_s
 
     def admit(self, resource: ResourceType, body: Json, *, dry_run: bool) -> None:
-        """KubeRefused if a plugin refuses this pod, or the quota refuses this claim."""
+        """KubeRefused if a plugin refuses this pod, or a quota refuses this claim or this Secret."""
         name = body["metadata"]["name"]
         if resource.plural == CLAIMS.plural and (words := self.quota(body)):
             raise KubeRefused(f"persistentvolumeclaims {name!r} is forbidden: {words}")
+        if resource.plural == SECRETS.plural and (words := self.secret_quota(body)):
+            raise KubeRefused(f"secrets {name!r} is forbidden: {words}")
         for plugin in self.plugins.values() if resource.plural == PODS.plural else ():
             if words := plugin(body):
                 for listener in () if dry_run else self.listeners:

@@ -69,22 +69,23 @@ def loses_secrets(*names: str) -> Act:
     return act
 
 
-def _generation(world: World) -> int:
+def generation(world: World) -> int:
+    """That of the certificate in the Secret of controller 3000."""
     item = _secret("3000-tls")(world) or {"data": {}}
     return int(base64.b64decode(item["data"].get("generation", "")) or 0)
 
 
-def renewing(generation: int) -> When:
+def renewing(least: int) -> When:
     """Once controller 3000 has a certificate of this generation."""
-    return lambda world: _generation(world) >= generation
+    return lambda world: generation(world) >= least
 
 
 def ends_renewed(least: int) -> Callable[[World], str]:
     """The quorum has certificates of this generation at least, and no controller shows one that has ended."""
 
     def why_not(world: World) -> str:
-        if _generation(world) < least:
-            return f"the certificates are of generation {_generation(world)}, and not {least}"
+        if generation(world) < least:
+            return f"the certificates are of generation {generation(world)}, and not {least}"
         ended = _with_ended(world)
         return f"controllers {ended} show certificates that have ended" if ended else ""
 
@@ -105,7 +106,7 @@ def _none_has_ended(world: World) -> bool:
     return not _with_ended(world)
 
 
-def _lives(name: str, seconds: float, *turns: Any, **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
+def lives(name: str, seconds: float, *turns: Any, **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
     """A quorum of three that lives for so long."""
     spec = more.pop("spec", secured())
     time_passes = turn("time passes", after(seconds), does_nothing)
@@ -289,7 +290,7 @@ _MIXES_UP, _RESTORES = _mixes_up_secrets("3001-tls")
 
 CERTIFICATES: Final = (
     Scenario(name="tls-3", spec=secured(), exhaustive=True),
-    _lives(
+    lives(
         "tls-renewed-once",
         700,
         turn("every pod has the renewed Secret", after(440), _every_listener_serves_it),
@@ -307,9 +308,9 @@ CERTIFICATES: Final = (
         long=True,
         spares=CLOCK_LOSSES,
     ),
-    _lives("tls-for-an-hour", 3600, holds=ends_renewed(8)),
-    _lives("tls-lost-leaf", 700, turn("a leaf is lost", is_ready, loses_secrets("3001-tls")), holds=ends_renewed(2)),
-    _lives(
+    lives("tls-for-an-hour", 3600, holds=ends_renewed(8)),
+    lives("tls-lost-leaf", 700, turn("a leaf is lost", is_ready, loses_secrets("3001-tls")), holds=ends_renewed(2)),
+    lives(
         "tls-lost-leafs",
         1500,
         turn(
@@ -319,7 +320,7 @@ CERTIFICATES: Final = (
         ),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-lost-leafs-late",
         2500,
         turn(
@@ -328,29 +329,27 @@ CERTIFICATES: Final = (
             loses_secrets(*_LEAFS),
         ),
     ),
-    _lives(
-        "tls-lost-disk-while-renewed", 900, turn("loses a disk", renewing(2), loses(Loss.CLAIM_DELETED, "follower"))
-    ),
-    _lives(
+    lives("tls-lost-disk-while-renewed", 900, turn("loses a disk", renewing(2), loses(Loss.CLAIM_DELETED, "follower"))),
+    lives(
         "tls-more-while-renewed",
         900,
         turn("wants five", renewing(2), applies({"controllers": {"replicas": 5}})),
     ),
-    _lives(
+    lives(
         "tls-mounted-late",
         1500,
         turn("pods mount Secrets of some seconds ago", always, _mounts_old_content),
         turn("a leaf is lost", after(280), loses_secrets("3001-tls")),
         holds=ends_renewed(3),
     ),
-    _lives(
+    lives(
         "tls-operator-away",
         1500,
         turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
         turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(_RECOVERS_S)),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-operator-away-and-leafs-lost",
         1600,
         turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
@@ -358,7 +357,7 @@ CERTIFICATES: Final = (
         turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(3 * _RECOVERS_S)),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-operator-away-before-the-roll",
         1000,
         turn("every listener has the renewed certificate", after(440), _every_listener_serves_it),
@@ -367,21 +366,21 @@ CERTIFICATES: Final = (
         turn("all have restarted before a listener's one ends", after(860), _nothing_has_ended),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-secrets-refused",
         1500,
         turn("the right to read Secrets is gone", is_ready, _refuses_secrets),
         turn("the right is back", after(200), _allows_secrets),
         holds=ends_renewed(3),
     ),
-    _lives(
+    lives(
         "tls-altered-secret",
         1500,
         turn("a person alters a Secret", is_ready, _alters_secret("3001-tls")),
         turn("the Secret is deleted", says_held, loses_secrets("3001-tls")),
         holds=ends_renewed(3),
     ),
-    _lives(
+    lives(
         "tls-altered-secret-in-a-roll",
         500,
         turn("a person alters a Secret", is_ready, _alters_secret("3000-tls")),
@@ -390,21 +389,21 @@ CERTIFICATES: Final = (
         turn("the Secret is deleted", after(10), loses_secrets("3000-tls")),
         spec=secured(leaf_s=36_000),
     ),
-    _lives(
+    lives(
         "tls-leaf-of-nobody",
         500,
         turn("a Secret has a leaf of an untrusted authority", is_ready, _MIXES_UP),
         turn("it has its own again", after(300), _RESTORES),
         spec=secured(leaf_s=36_000),
     ),
-    _lives(
+    lives(
         "tls-leafs-of-nobody-mounted",
         700,
         _TWO_PODS,
         spec=secured(leaf_s=36_000),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-leafs-of-nobody-lost",
         700,
         _TWO_PODS,
@@ -412,44 +411,44 @@ CERTIFICATES: Final = (
         spec=secured(leaf_s=36_000),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-foreign-secret",
         400,
         turn("a Secret of another quorum has the name", has_secret("ca"), foreign_secret("3001-tls")),
         turn("it is deleted", after(60), loses_secrets("3001-tls")),
     ),
-    _lives(
+    lives(
         "tls-clock-ahead",
         900,
         turn("a clock jumps ahead by four minutes", is_ready, _jumps(240_000)),
         turn("and is right again", after(300), _jumps(0)),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-clock-behind",
         900,
         turn("a clock is set back by four minutes", is_ready, _jumps(-240_000)),
         turn("and is right again", after(300), _jumps(0)),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-renewed-without-a-leader",
         900,
         turn("two controllers are frozen", renewing(2), _freezes_two),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-lost-authority",
         500,
         turn("the authority is lost", is_ready, loses_secrets("ca")),
     ),
-    _lives(
+    lives(
         "tls-roll-without-a-leader",
         900,
         turn("two controllers are frozen", after(449), _freezes_two),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-relabelled-secret",
         900,
         turn("a Secret becomes another quorum's", is_ready, _relabels("3001-tls")),

@@ -17,6 +17,7 @@ from tests.simulation.runs.scenarios.look_scenarios import LOOKS
 from tests.simulation.runs.scenarios.migration_scenarios import MIGRATIONS
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
 from tests.simulation.runs.scenarios.release_scenes import forgets_removed
+from tests.simulation.runs.scenarios.renewal_scenarios import RENEWALS
 from tests.simulation.runs.scenarios.scenes import (
     Scenario,
     after,
@@ -546,6 +547,7 @@ ALL: Final = (
     *EVIDENCE_SCENARIOS,
     *BESIDE,
     *CERTIFICATES,
+    *RENEWALS,
     *ISSUERS,
     *CHANGES_OF_TRUST,
     *SCRAM,
