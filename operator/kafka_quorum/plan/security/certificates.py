@@ -37,6 +37,7 @@ from kafka_quorum.model.material import (
 from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pools import have_room
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.following import is_trusted_alone
 from kafka_quorum.plan.facts.leader import leader_endpoint
@@ -57,7 +58,6 @@ from kafka_quorum.plan.security.shared import (
     wait,
     waits,
 )
-from kit.pki.certificate import NAMES_MAX
 
 
 def certificates(situation: Situation) -> Part:
@@ -323,7 +323,7 @@ def _names(
     if not holder.pool or before is None or before.generation != generation:
         return found
     both = tuple(sorted({*found, *before.certificate.dns_names}))
-    return both if len(both) <= NAMES_MAX else found
+    return both if have_room(both) else found
 
 
 def _also(
