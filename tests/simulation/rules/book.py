@@ -63,6 +63,7 @@ RULES: Final = {
     "13, brokers": "cuts a broker off from a server that it has reached, or requires of it what does not reach it",
     "13, ended": "lets a certificate end that a running server shows, while it could be renewed",
     "13, files": "requires a file that the Secret of the brokers does not have",
+    "13, refused": "asks the leader for what its release is known to refuse",
     "13, late": "leaves a listener with an earlier certificate than its Secret has",
     "13, others": "writes over a Secret of somebody else",
     "13, secret": "puts a key anywhere but into a Secret",
