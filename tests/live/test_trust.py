@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import pytest
 import pytest_asyncio
 from tests.live.broker_worlds import release, releases
-from tests.live.jars import OLDER_VERSIONS
+from tests.live.jars import OLDER_VERSIONS, ensure_kafka
 from tests.live.quorum import LiveNode
 from tests.live.trust import PROBES, UNIT, TrustedThree, name_of, serial
 from tests.live.waiting import wait_for
@@ -21,8 +22,8 @@ from kafka_quorum.wire.requests import api_versions
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 
-RELOADING: Final = ("4.4.0",)
-"""Releases whose controllers load a certificate while they run."""
+RELOADING: Final = ("4.4.0", "4.3.0")
+"""Releases whose controllers load a certificate while they run, also in a dynamic quorum."""
 NOT_LOADED_S: Final = 4.0
 """What is loaded at all was loaded in 2 s."""
 ASKED_TWICE: Final = 2
@@ -31,7 +32,7 @@ ASKED_TWICE: Final = 2
 @pytest_asyncio.fixture(
     scope="module",
     loop_scope="module",
-    params=releases(*OLDER_VERSIONS),
+    params=releases("4.3.0", *OLDER_VERSIONS),
 )
 async def three(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -76,7 +77,7 @@ async def served(world: TrustedThree, node: LiveNode) -> int:
 async def test_a_new_leaf_is_loaded_by_a_request_to_the_leader(three: TrustedThree) -> None:
     """A leader and a follower load the file again each time that the leader is asked for the same path.
 
-    Connections that are open stay. A leader of 4.1 or 3.9 refuses the setting for every controller.
+    Connections that are open stay. A leader of 4.1 or 3.9 refuses the setting for every controller of a dynamic quorum.
     """
     for node in await both(three):
         kept = Connection(endpoint=three.at(node))
@@ -95,6 +96,22 @@ async def test_a_new_leaf_is_loaded_by_a_request_to_the_leader(three: TrustedThr
         await kept.call(api_versions.API, lambda _: api_versions.message())
         assert kept._session is session
         kept.close()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("version", OLDER_VERSIONS)
+async def test_an_older_leader_of_a_static_quorum_takes_the_request(version: str, tmp_path: Path) -> None:
+    """It knows the controllers that its own configuration names, and they load their files: leader and follower."""
+    world = TrustedThree(ensure_kafka(version), tmp_path / "static", static=True)
+    try:
+        await world.open()
+        for node in await both(world):
+            leaf = world.leaf(node)
+            world.give(node, leaf)
+            await ask_again(world, node)
+            await world.serves(node, leaf)
+    finally:
+        await world.close()
 
 
 async def test_a_changed_file_alone_is_not_loaded(three: TrustedThree) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.live.jars import Kafka
+from tests.live.ports import HOST
 from tests.live.quorum import LISTENER, LiveNode, LiveQuorum
+from tests.live.storage import ModeMissing
 from tests.live.waiting import wait_for
 from tests.wire.authorities import Authority, Leaf
 
@@ -35,11 +37,15 @@ def name_of(node: LiveNode) -> str:
 
 @dataclass(slots=True)
 class TrustedThree:
-    """`ca` is trusted at the beginning, `other` is not. `config` is added to that of every controller."""
+    """`ca` is trusted at the beginning, `other` is not. `config` is added to that of every controller.
+
+    `static`: their voters are those of their configuration.
+    """
 
     kafka: Kafka
     home: Path
     config: dict[str, str] = field(default_factory=dict)
+    static: bool = False
     operator_name: str = "operator"
     ca: Authority = field(default_factory=lambda: Authority("ca"))
     other: Authority = field(default_factory=lambda: Authority("other"))
@@ -66,9 +72,15 @@ class TrustedThree:
             self.give(node, self.leaf(node))
             self.trust(node, self.ca)
             self.write(node)
-        self.quorum.must_format(nodes, self.quorum.initial_controllers(nodes))
+        self.quorum.must_format(nodes, ModeMissing() if self.static else self.quorum.initial_controllers(nodes))
         self.quorum.start(*nodes)
-        await self.leader()
+        leader = await self.leader()
+
+        async def registered() -> bool | None:
+            found = await self.controllers.describe_cluster(self.at(leader))
+            return True if set(found.controller_ids) == set(self.quorum.nodes) else None
+
+        await wait_for("every controller is registered", registered)
 
     async def close(self) -> None:
         """Ends every process."""
@@ -82,6 +94,9 @@ class TrustedThree:
             "ssl_keystore_location": str(self.keystore(node)),
             "ssl_truststore_location": str(self.truststore(node)),
         }
+        if self.static:
+            voters = ",".join(f"{each.node_id}@{HOST}:{each.port}" for each in self.quorum.nodes.values())
+            stores |= {"controller_quorum_voters": voters, "controller_quorum_bootstrap_servers": ""}
         self.quorum.write_config(node, **(stores | changed))
 
     def leaf(self, node: LiveNode, by: Authority | None = None, name: str = "controllers") -> Leaf:

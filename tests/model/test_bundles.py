@@ -1,11 +1,20 @@
-"""Trust as text: bundles that were read one by one stay readable when they are put together."""
+"""Trust as text: bundles stay readable when they are put together, and what is kept of them is bounded."""
 
+import gc
+import tracemalloc
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 
-from tests.kit.pki.made import authority
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from tests.kit.pki.made import DAY_S, NOW, TRUST, authority, private_key
 
-from kafka_quorum.model.bundles import has_authority, is_too_large, together
-from kit.pki.bundle import BUNDLE_MAX
+from kafka_quorum.model.bundles import HELD_BYTES, bundle_of, has_authority, held_bytes, is_too_large, together
+from kit.pki.bundle import BUNDLE_MAX, Bundle, read_stored
 
 _MANY: Final = [authority(f"authority-{number}").certificate for number in range(2 * BUNDLE_MAX + 1)]
 _OLD: Final = "".join(each.pem for each in _MANY[:BUNDLE_MAX])
@@ -19,3 +28,63 @@ def test_two_full_bundles_stay_readable_together() -> None:
     assert together(both, _NEW) == both
     assert not is_too_large(both)
     assert is_too_large(together(both, _MANY[-1].pem))
+
+
+def _wide(cn: str, extension: x509.ExtensionType) -> str:
+    """An authority with an extension that takes much room."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, cn)])
+    ends, key = NOW + timedelta(seconds=DAY_S), private_key()
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), NOW, ends)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    made = builder.add_extension(extension, critical=False).sign(key, hashes.SHA256())
+    return made.public_bytes(Encoding.PEM).decode()
+
+
+def _padded(cn: str) -> str:
+    return _wide(cn, x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4.5"), b"x" * 200_000))
+
+
+def _named(cn: str) -> str:
+    return _wide(cn, x509.SubjectAlternativeName([x509.DNSName(f"{number:x}") for number in range(5000)]))
+
+
+def _held_after(texts: list[str]) -> int:
+    """How many bytes more are held when these texts were read, and the caller has no copy of them any more."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        while texts:
+            text = texts.pop()
+            assert bundle_of(f"{text} ").authorities, "a copy: it is not the caller's text that is held"
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_kept_is_bounded() -> None:
+    """A person who changes a trust Secret again and again does not fill the memory."""
+    assert _held_after([_padded(f"padded-{number}") for number in range(HELD_BYTES // 200_000)]) <= HELD_BYTES
+
+
+@pytest.mark.parametrize("made", [_padded, _named, lambda cn: authority(cn).certificate.pem])
+def test_a_bundle_holds_no_more_than_it_counts_for(made: Callable[[str], str]) -> None:
+    """Nor do many short names, each of which holds much more than its characters."""
+    text = made("counted")
+    read_stored(text, TRUST)  # what the first reading alone makes is not counted
+    gc.collect()
+    tracemalloc.start()
+    try:
+        copy = f"{text} "
+        found = read_stored(copy, TRUST)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(found, Bundle)
+    assert 0 < held <= held_bytes(copy, found)
+
+
+def test_the_same_text_is_read_once() -> None:
+    """One pass asks for the same few texts very often."""
+    assert bundle_of(_OLD) is bundle_of(f"{_OLD[:9]}{_OLD[9:]}")

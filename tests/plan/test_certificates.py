@@ -44,7 +44,7 @@ from kafka_quorum.model.actions import (
 )
 from kafka_quorum.model.certified import BROUGHT_AFTER_S
 from kafka_quorum.model.contract import Match, Setting, StoredContract
-from kafka_quorum.model.desired import Protocol
+from kafka_quorum.model.desired import Protocol, Runtime
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -317,6 +317,34 @@ def test_when_a_listener_may_load() -> None:
     refused(may_reload(situation(wanted(), silent, RECORD), shown, leaf, secured()), "3001")
     refused(may_reload(judged(), shown, leaf_seen(SECOND, of=2), secured()), "3001")
     refused(may_reload(judged(), shown, leaf, runtime()), "3001")
+
+
+@pytest.mark.parametrize(
+    ("leader", "listener", "allowed"),
+    [
+        ("3.9.2", "3.9.2", False),
+        ("4.1.2", "4.1.2", False),
+        ("4.2.0", "4.4.0", False),
+        ("4.3.0", "4.3.0", True),
+        ("4.4.0", "4.1.2", True),
+        ("not known", "4.1.2", True),
+    ],
+)
+def test_a_leader_that_refuses_is_not_asked(leader: str, listener: str, *, allowed: bool) -> None:
+    """The release of the leader decides, not that of the listener. In a static quorum every release takes it."""
+    leaf, shown = leaf_seen(SECOND, before_ends_s=int(LATE_S)), served(3001)
+
+    def verdict_of(leads: Runtime) -> Verdict:
+        record = recorded(leads)
+        now = situation(wanted(), looked(record, material(record), leads), record)
+        return may_reload(now, shown, leaf, secured(release=listener))
+
+    verdict = verdict_of(secured(release=leader))
+    assert verdict.allowed is allowed
+    if not allowed:
+        refused(verdict, "3001", leader)
+        assert "The restart of the controller brings the certificate" in verdict.reason
+    assert verdict_of(secured(release=leader, static_voters=RECORD.node_ids)).allowed
 
 
 @pytest.mark.parametrize("before_ends_s", [0, int(NOW_S) - 1], ids=["not known", "ended"])

@@ -15,7 +15,7 @@ from kafka_quorum.plan.guards.rule13_trust import may_end_authority
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import HELD
-from kit.pki.certificate import NAMES_MAX
+from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 RECORD = recorded()
 SEEN = PoolSeen(name="events", uid="u1", names=certified_names("kafka", "events", (), ()))
@@ -74,6 +74,15 @@ def test_more_names_replace_the_leaf_within_its_generation() -> None:
     assert "b-4.example.org" in one.message
 
 
+def test_names_that_have_no_room_in_one_certificate_are_not_added() -> None:
+    """Together they could not be read again: then the names that are needed now are those of the next certificate."""
+    more = replace(SEEN, names=certified_names("kafka", "events", ("b-{id}.example.org",), (4,)))
+    long = tuple(f"{number}.{'a' * 63}.{'b' * 63}.example.org" for number in range(NAMES_MAX_CHARS // 141))
+    old = pool_leaf(names=(*SEEN.names, *long))
+    (one,) = composed(certificates(judged(with_pool(old, more))))
+    assert one.dns_names == more.names
+
+
 def test_a_pool_that_is_made_during_a_renewal_has_the_file_of_the_contract() -> None:
     """The others have generation 2 already, and brokers use files of 1: the new Secret has both names."""
     seen = with_pool(None)
@@ -114,6 +123,8 @@ def test_names_of_a_pool() -> None:
     outside = {each for each in found if ".svc" not in each}
     assert outside == {"kafka-7.example.org", "kafka-9.example.org", "all.example.org"}
     assert len(certified_names("kafka", "events", ("b-{id}.example.org",), range(1000))) == NAMES_MAX
+    long = certified_names("kafka", "events", (f"b-{{id}}.{'a' * 60}.{'b' * 60}.example.org",), range(1000))
+    assert NAMES_MAX_CHARS - 150 < sum(map(len, long)) <= NAMES_MAX_CHARS
     assert "inside the cluster" in why_no_name("x.y.svc.cluster.local")
     assert "with a domain" in why_no_name("{id}")
     assert why_no_name("broker-{id}.example.org") == ""

@@ -2,16 +2,18 @@
 
 import base64
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from tests.model.certificates import authority, leaf, wanted
-from tests.model.values import IDS, NAME, NAMESPACE
+from tests.model.certificates import LEAF_S, authority, leaf, wanted
+from tests.model.values import IDS, NAME, NAMESPACE, NOW_S
 
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.desired import VolumeFate
-from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller, pool
 from kafka_quorum.model.names import keystore_file, trust_file
+from kafka_quorum.model.pools import PoolSeen, certified_names, why_no_name
 from kafka_quorum.resources.secrets import (
     Logins,
     StoredAuthorities,
@@ -23,7 +25,10 @@ from kafka_quorum.resources.secrets import (
 )
 from kit.kube.protocol import Json
 from kit.parsing import Malformed
+from kit.pki.authority import Request, issue
 from kit.pki.bundle import Bundle
+from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
+from kit.pki.names import DistinguishedName
 
 FIRST = controller(IDS[0])
 KNOWN = Bundle((authority(1).certificate,))
@@ -49,6 +54,21 @@ def test_a_leaf_is_read_as_it_was_written(holder: Holder) -> None:
     assert seen.authority == KNOWN.fingerprints[0]
     assert seen.certificate.sha256 == leaf(holder).certificate.fingerprint
     assert read.key.pem not in repr(seen)
+
+
+@pytest.mark.parametrize("labels", [("a" * 60, "a" * 60, "a" * 59, "a" * 59), ("a" * 46,)], ids=["longest", "most"])
+def test_the_largest_certificate_of_a_pool_is_read_as_it_was_written(labels: tuple[str, ...]) -> None:
+    """Whatever hosts a pool has: the names are bounded, so that Java accepts the certificate, too (32 KiB)."""
+    hosts = [".".join((f"b{{id}}{each}", *labels, "org")) for each in "pqrstuvw"]
+    assert not any(map(why_no_name, hosts))
+    seen = PoolSeen(name="events", uid="u1", names=certified_names(NAMESPACE, "events", hosts, range(1000, 1100)))
+    assert NAMES_MAX_CHARS - 253 < sum(map(len, seen.names)) <= NAMES_MAX_CHARS or len(seen.names) == NAMES_MAX
+    subject = DistinguishedName(cn="brokers", ou="n" * 63, o="n" * 63)
+    request = Request(subject=subject, names=seen.names, life_s=LEAF_S, server=True, client=True)
+    made = issue(authority(), request, datetime.fromtimestamp(NOW_S, UTC))
+    assert len(made.certificate.der) < 32_000
+    body = leaf_object(wanted(), pool(seen), made, KNOWN.pem, 3, None, 17)
+    assert leaf_from(stored(body), wanted(), pool(seen), KNOWN)[0].certificate.dns_names == seen.names
 
 
 def test_an_unknown_authority_has_no_digest() -> None:

@@ -12,8 +12,8 @@ from kafka_brokers.model.contracted import gives_certificates
 from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.pools import RENAMING, certified_names, reader, why_no_name
-from kit.pki.certificate import NAMES_MAX
+from kafka_quorum.model.pools import RENAMING, reader, wanted_names, why_no_name
+from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 _ENCRYPTED: Final = ("SSL", "SASL_SSL")
 _SECRET: Final = "spec.certificateSecretName"  # noqa: S105 - a field
@@ -73,8 +73,15 @@ def _host_faults(place: str, listener: BrokerListenerSpec) -> Iterator[FieldFaul
 def _count_faults(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, hosts: list[str]) -> Iterator[FieldFault]:
     """One certificate has the hosts of every broker."""
     namespace, name = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
-    if len(certified_names(namespace, name, hosts, node_ids(spec))) >= NAMES_MAX:
+    names = wanted_names(namespace, name, hosts, node_ids(spec))
+    if len(names) >= NAMES_MAX:
         said = f"the certificate of this pool would have {NAMES_MAX} or more names: use fewer listeners with {{id}}"
+        yield FieldFault(field="spec.listeners", message=said)
+    elif (chars := sum(map(len, names))) > NAMES_MAX_CHARS:
+        said = (
+            f"the names in the certificate of this pool would have {chars} characters, and {NAMES_MAX_CHARS} have room "
+            "in one: use shorter hosts, or fewer listeners with {id}"
+        )
         yield FieldFault(field="spec.listeners", message=said)
 
 

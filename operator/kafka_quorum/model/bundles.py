@@ -1,17 +1,41 @@
 """Trust as text: which authorities a bundle in PEM has, and the authorities of several together."""
 
-from functools import lru_cache
+import sys
 from typing import Final
 
+from kit.kept import Kept
 from kit.pki.bundle import BUNDLE_MAX, BUNDLE_MAX_CHARS, Bundle, read_stored
 from kit.pki.faults import Place
 
 _PLACE: Final = Place(owner="a revision", key="trust")
+_CERTIFICATE_BYTES, _NAME_BYTES, _CHARACTER_BYTES = 2048, 256, 4
+"""What a certificate and one of its names hold at most, besides what is encoded; and what a character does."""
+HELD_BYTES: Final = 32 * 1024 * 1024
 
 
-@lru_cache(maxsize=512)
+def held_bytes(pem: str, found: Bundle) -> int:
+    """What a text and its authorities hold in memory, at most. Many short names hold more than the text itself."""
+    held = sys.getsizeof(pem)
+    for each in found.authorities:
+        characters = len(each.subject) + len(each.issuer) + sum(map(len, each.names))
+        encoded = len(each.der) + len(each.public_key)
+        held += _CERTIFICATE_BYTES + encoded + _NAME_BYTES * len(each.names) + _CHARACTER_BYTES * characters
+    return held
+
+
+_READ: Final = Kept[str, Bundle](most=HELD_BYTES, weight=held_bytes)
+
+
 def bundle_of(pem: str) -> Bundle:
-    """The authorities in this text; none for one that cannot be read. Their ends are not judged."""
+    """The authorities in this text; none for one that cannot be read. Their ends are not judged.
+
+    What was read is kept, because one pass asks for the same few texts very often: `HELD_BYTES` in all, or one text
+    alone that holds more (at most about 40 MiB). Whoever may write a trust Secret can change it as often as they like.
+    """
+    return _READ.of(pem, lambda: _read(pem))
+
+
+def _read(pem: str) -> Bundle:
     found = read_stored(pem, _PLACE) if pem else Bundle()
     return found if isinstance(found, Bundle) else Bundle()
 

@@ -7,10 +7,11 @@ begin at, and at the hosts of its external listeners.
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from kafka_quorum.model.names import GROUP, brokers_tls_name, request_name
-from kit.pki.certificate import NAMES_MAX
+from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 LABEL_POOL: Final = f"{GROUP}/pool"
 REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
@@ -77,10 +78,10 @@ def broker_host(namespace: str, pool: str, node_id: int) -> str:
     return f"{pool}-{node_id}.{headless_name(pool)}.{namespace}.svc"
 
 
-def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
-    """The names of a pool's certificate, sorted: inside the cluster, and the `hosts` of its listeners, by node id.
+def wanted_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The names that a pool's certificate should have, sorted: inside the cluster, and the `hosts` by node id.
 
-    Hosts that can be in no certificate of a pool are left out (`why_no_name` says why).
+    Hosts that can be in no certificate of a pool are left out (`why_no_name` says why). They may be too many.
     """
     inside = (f"*.{headless_name(pool)}.{namespace}.svc", f"{bootstrap_name(pool)}.{namespace}.svc")
     listed = tuple(ids)
@@ -88,7 +89,22 @@ def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterab
     for host in hosts:
         each = [host.replace(_ID, str(node_id)) for node_id in listed] if _ID in host else [host]
         found |= {name.lower() for name in each if not why_no_name(name)}
-    return tuple(sorted(found))[:NAMES_MAX]
+    return tuple(sorted(found))
+
+
+def have_room(names: Collection[str]) -> bool:
+    """Whether one certificate of ours may have all of these names: what is issued can be read, and Java accepts it."""
+    return len(names) <= NAMES_MAX and sum(map(len, names)) <= NAMES_MAX_CHARS
+
+
+def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The names of a pool's certificate, sorted: of those that it should have, the first ones that have room in one.
+
+    A spec that asks for more is refused. Still, its pool is looked at.
+    """
+    wanted = wanted_names(namespace, pool, hosts, ids)[:NAMES_MAX]
+    most = sum(1 for chars in accumulate(map(len, wanted)) if chars <= NAMES_MAX_CHARS)
+    return wanted[:most]
 
 
 def reached_hosts(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:

@@ -84,8 +84,8 @@ class KafkaControllers(Sending):
         """Ask the leader to let this controller load the certificate of this listener again.
 
         Success does not mean that it did: it may refuse what it finds there, and says so in its own log only. Each of
-        its network threads loads by itself, within two seconds: the file must not change meanwhile. Leaders of 4.1.2
-        and before refuse the setting (BROKER_ID_NOT_REGISTERED), because no controller is a broker.
+        its network threads loads by itself, within two seconds: the file must not change meanwhile. In a dynamic quorum
+        leaders before 4.3 refuse the setting (BROKER_ID_NOT_REGISTERED), because no controller is a broker.
         """
         key = f"listener.name.{listener.lower()}.ssl.keystore.location"
         await self._send(endpoint, alter_configs.of_broker(node_id, (ConfigChange(name=key, value=path),)))

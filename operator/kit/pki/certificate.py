@@ -25,6 +25,9 @@ Extension = TypeVar("Extension", bound=x509.ExtensionType)
 LABEL: Final = "CERTIFICATE"
 NAMES_MAX: Final = 400
 """The limit of the names in one certificate; one of ours has about five. Its Secret has room for two of this size."""
+NAMES_MAX_CHARS: Final = 24 * 1024
+"""The limit of all names together in a certificate of ours. With `NAMES_MAX` of them it takes less than the 32 KiB that
+Java reads of one message of a handshake, and in PEM less than `CHAIN_MAX_CHARS`."""
 OURS: Final = (
     ValueError,
     TypeError,

@@ -14,7 +14,7 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
-from kit.pki.certificate import NAMES_MAX
+from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 TLS: dict[str, Any] = {"name": "TLS", "port": 9093, "protocol": "SSL"}
 USERS: dict[str, Any] = {"name": "USERS", "port": 9095, "protocol": "SASL_SSL"}
@@ -67,6 +67,18 @@ def test_too_many_names() -> None:
     found = faults(spec(*rows, replicas=100))
     assert [field for field, _ in found] == ["spec.listeners"]
     assert str(NAMES_MAX) in found[0][1]
+
+
+def test_names_that_are_too_long_together() -> None:
+    """A certificate with them could not be read again: the sentence says how much has room, and what to do."""
+    outside = {**TLS, "external": "LoadBalancer"}
+    host = ".".join(("b-{id}", "a" * 60, "b" * 60, "c" * 60, "l{n}", "org"))
+    rows = [{**outside, "name": f"L{n}", "port": 9100 + n, "host": host.replace("{n}", str(n))} for n in range(3)]
+    ((field, message),) = faults(spec(*rows, replicas=50))
+    assert field == "spec.listeners"
+    assert f"{NAMES_MAX_CHARS} have room" in message
+    assert "use shorter hosts" in message
+    assert isinstance(validate(resource(spec(*rows, replicas=3)), mutual(), present=Present()), PoolDesired)
 
 
 def test_a_pool_without_tls_stays_as_it_is() -> None:

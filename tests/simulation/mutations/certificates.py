@@ -210,6 +210,12 @@ CERTIFICATE_MUTANTS: Final = (
         ("may_reload", "bool(blind)", "False"),
     ),
     mutant(
+        "an-older-leader-is-asked-for-what-it-refuses",
+        "13, refused",
+        ("tls-renewed-by-an-older-release",),
+        ("may_reload", "bool(old)", "False"),
+    ),
+    mutant(
         "a-listener-loads-what-its-pod-still-has",
         "13",
         ("tls-leafs-of-nobody-mounted", "tls-leafs-of-nobody-lost"),

@@ -64,6 +64,7 @@ RULES: Final = {
     "13, ended": "lets a certificate end that a running server shows, while it could be renewed",
     "13, files": "requires a file that the Secret of the brokers does not have",
     "13, again": "makes generation after generation of certificates for one Secret that is refused",
+    "13, refused": "asks the leader for what its release is known to refuse",
     "13, late": "leaves a listener with an earlier certificate than its Secret has",
     "13, others": "writes over a Secret of somebody else",
     "13, secret": "puts a key anywhere but into a Secret",

@@ -1,5 +1,8 @@
 """Rule 13: no trust is cut that a running server needs."""
 
+from typing import Final
+
+from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.bundles import has_authority, have_ended
 from kafka_quorum.model.certified import may_lack
 from kafka_quorum.model.cutoff import accept_nobody
@@ -9,8 +12,16 @@ from kafka_quorum.model.material import Holder, LeafSeen, Shown, UsersSeen
 from kafka_quorum.model.permit import EndAuthority, GiveUsers, Reload, ShowLeaf
 from kafka_quorum.model.pods import Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.leader import leader_runtime
 from kafka_quorum.plan.facts.trusting import trusting_runtimes
 from kafka_quorum.plan.guards.registry import Answer, guard, unless
+
+RELOADS_SINCE: Final = (4, 3)
+"""The first release whose leader takes a setting of a controller of a dynamic quorum.
+
+In a static quorum every release does, and what the listener itself runs does not matter: measured on 3.9.2, 4.1.2,
+4.3.0 and 4.4.0. 4.2 has the condition of 4.1.
+"""
 
 
 @guard(ShowLeaf)
@@ -74,14 +85,17 @@ def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runt
 
     The listener loads what its pod has, and Kafka does not ask who signed that. A renewal may come late to the pod: it
     then has the leaf before, which is good. It may also be one that a person put there, or that has ended.
+    A leader that is too old refuses every request: then the listener loads its leaf when its controller restarts.
     """
     first = f"Did not let controller {shown.node_id} load its certificate again"
     blind, unknown = _blind(situation, leaf.authority), _unknown(situation)
     led = isinstance(situation.observed.quorum, Known)
+    old, restart = _too_old(situation), "The restart of the controller brings the certificate"
     late = "its pod may still have what was in its Secret before, and that is not known, or has ended"
     return unless(
         (
             (not led, f"{first}: the quorum has no leader, and Kafka stores the request in the metadata log"),
+            (bool(old), f"{first}: the leader runs Kafka {old}, which refuses that. {restart}"),
             (not runtime.encrypted, f"{first}: its listener has no certificate"),
             (bool(unknown), f"{first}: {unknown}"),
             (bool(blind), f"{first}: {blind} does not trust its authority yet"),
@@ -89,6 +103,15 @@ def may_reload(situation: Situation, shown: Shown, leaf: LeafSeen, runtime: Runt
         ),
         "its Secret has a renewed one",
     )
+
+
+def _too_old(situation: Situation) -> str:
+    """The release of the leader, if it is known to refuse settings of controllers; else empty."""
+    leader = leader_runtime(situation)
+    release = None if leader is None else parse_release(leader.release)
+    if leader is None or release is None or leader.static_voters or release[:2] >= RELOADS_SINCE:
+        return ""
+    return leader.release
 
 
 def _has_users(situation: Situation, pod: Pod) -> bool:

@@ -37,6 +37,7 @@ from kafka_quorum.model.material import (
 from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pools import have_room
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.following import is_trusted_alone
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority, may_give_users, may_show_leaf
@@ -58,7 +59,6 @@ from kafka_quorum.plan.security.shared import (
     wait,
     waits,
 )
-from kit.pki.certificate import NAMES_MAX
 
 _LONGER: Final = 0.1
 """A leaf that would end later by less than this share of a life is not renewed."""
@@ -331,7 +331,7 @@ def _names(
     if not holder.pool or before is None or before.generation != generation:
         return found
     both = tuple(sorted({*found, *before.certificate.dns_names}))
-    return both if len(both) <= NAMES_MAX else found
+    return both if have_room(both) else found
 
 
 def _also(

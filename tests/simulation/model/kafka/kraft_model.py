@@ -51,6 +51,8 @@ class KraftModel:
         self.jumped_ms: dict[NodeID, int] = {}
         """The offset of the clock of a controller's machine, in addition to its steady difference."""
         self.connections = Connections(clock)
+        self.refused_settings = 0
+        """How many settings of controllers leaders have refused."""
         self.broken: list[str] = []
         self.voter_listeners: dict[tuple[ClusterID, NodeID], tuple[tuple[str, int], ...]] = {}
         """The listeners of voters as the metadata has them: those with which they fetched last."""

@@ -35,6 +35,7 @@ _RANGES: Final = {
 _OFF_AT_FIRST: Final = {((4, 0), _ELIGIBLE), ((4, 1), _SHARE)}
 """What a release supports, and does not enable in a new cluster."""
 _UPGRADES_KRAFT_SINCE: Final = (4, 1)
+_SETS_CONTROLLERS_SINCE: Final = (4, 3)
 
 
 @cache
@@ -92,6 +93,11 @@ def why_not(release: str, levels: Levels) -> str:
 def upgrades_kraft(release: str) -> bool:
     """Whether kraft.version 1 makes a static quorum dynamic: 3.9 answers with a success, and changes nothing."""
     return _minor(release) >= _UPGRADES_KRAFT_SINCE
+
+
+def sets_controllers(release: str) -> bool:
+    """Whether a leader of this release takes settings of controllers that its own configuration does not name."""
+    return _minor(release) >= _SETS_CONTROLLERS_SINCE
 
 
 def _minor(release: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from kio.schema.errors import ErrorCode
 from tests.simulation.model.kafka.kraft_api import process_at, why_unsecured
 from tests.simulation.model.kafka.kraft_model import KraftModel
+from tests.simulation.model.kafka.releases import sets_controllers
 from tests.simulation.model.kafka.tls import ENDED, NO_TLS, NOT_TRUSTED, OTHER_NAME, trust_in, why_refused
 
 from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
@@ -38,10 +39,18 @@ def shaken(kraft: KraftModel, endpoint: Endpoint) -> Handshake:
 
 
 def set_keystore(kraft: KraftModel, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
-    """IncrementalAlterConfigs of one controller: it loads the file if the path is another text than before."""
+    """IncrementalAlterConfigs of one controller: it loads the file if the path is another text than before.
+
+    Leaders before 4.3 know brokers, and the controllers that their own configuration names.
+    """
     leader = process_at(kraft, endpoint, alter_configs.API)
     if not leader.leads:
         raise refused(endpoint, alter_configs.API, ErrorCode.not_controller, "")
+    named = node_id in {each.node_id for each in leader.static}
+    if not named and not sets_controllers(leader.release):
+        kraft.refused_settings += 1
+        words = f"No node with id {node_id} found."
+        raise refused(endpoint, alter_configs.API, ErrorCode.broker_id_not_registered, words)
     for process in kraft.processes:
         same = process.cluster_id == leader.cluster_id and process.meta.node_id == node_id and not process.broker
         follows = process is leader or process.leader is leader

@@ -272,6 +272,12 @@ def _every_listener_serves_it(world: World, checker: Checker) -> None:
             checker.fail("13, late", f"the listener of controller {process.meta.node_id} serves an earlier certificate")
 
 
+def _nothing_was_refused(world: World, checker: Checker) -> None:
+    """No leader was asked to let a listener load a certificate, if its release refuses that."""
+    if number := world.kraft.refused_settings:
+        checker.fail("13, refused", f"leaders refused {number} settings of controllers")
+
+
 def _nothing_has_ended(world: World, checker: Checker) -> None:
     """No controller shows a certificate that has ended, as a server or as a client."""
     if ended := _with_ended(world):
@@ -294,6 +300,14 @@ CERTIFICATES: Final = (
         "tls-renewed-once",
         700,
         turn("every pod has the renewed Secret", after(440), _every_listener_serves_it),
+        holds=ends_renewed(2),
+    ),
+    _lives(
+        "tls-renewed-by-an-older-release",
+        700,
+        turn("every controller has restarted with the renewed Secret", after(580), _every_listener_serves_it),
+        turn("the leader was not asked", always, _nothing_was_refused),
+        spec={**secured(), "kafka": {"version": "4.1.2"}},
         holds=ends_renewed(2),
     ),
     Scenario(
