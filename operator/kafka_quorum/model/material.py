@@ -162,8 +162,8 @@ class UsersSeen:
 class Source:
     """A leaf that another issuer put into a Secret, after its checks.
 
-    `authority` is as in `LeafSeen`. `authorities` are all known ones that signed it: one that is renewed with the same
-    key has signed what the earlier one has.
+    `authority` is one of `authorities`, the first. These are all known ones that signed it, and with which a handshake
+    accepts it: one that is renewed with the same key has signed what the earlier one has, and may allow less or more.
     """
 
     secret: str
