@@ -139,6 +139,9 @@ class LeafSeen:
     anchors: frozenset[str] = frozenset()
     """The digests of those trusted: one, or several with the same key. Empty: `authority` alone."""
 
+    sizes: tuple[tuple[str, int], ...] = ()
+    """Of each of its keys: how many bytes the value has."""
+
     @property
     def digest(self) -> str:
         """What differs if the certificate, or an authority in its chain, is another one."""
