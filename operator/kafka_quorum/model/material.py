@@ -139,6 +139,9 @@ class LeafSeen:
     anchors: frozenset[str] = frozenset()
     """The digests of those trusted: one, or several with the same key. Empty: `authority` alone."""
 
+    sizes: tuple[tuple[str, int], ...] = ()
+    """Of each of its keys: how many bytes the value has."""
+
     @property
     def digest(self) -> str:
         """What differs if the certificate, or an authority in its chain, is another one."""
@@ -162,8 +165,8 @@ class UsersSeen:
 class Source:
     """A leaf that another issuer put into a Secret, after its checks.
 
-    `authority` is as in `LeafSeen`. `authorities` are all known ones that signed it: one that is renewed with the same
-    key has signed what the earlier one has.
+    `authority` is one of `authorities`, the first. These are all known ones that signed it, and with which a handshake
+    accepts it: one that is renewed with the same key has signed what the earlier one has, and may allow less or more.
     """
 
     secret: str

@@ -6,9 +6,10 @@ cert-manager fills must prove that it was filled for a Certificate of this quoru
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Final, TypeAlias
 
 from kafka_quorum.model.certified import given_hosts, subject
@@ -22,13 +23,13 @@ from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.observe.judging import judged
 from kafka_quorum.observe.requested import Asked, filled
 from kafka_quorum.observe.unread import unread
-from kafka_quorum.resources.secrets import ISSUER_WHERE, sentence, source_of, use_of
+from kafka_quorum.resources.secrets import ISSUER_WHERE, sentence, signers, source_of, use_of
 from kafka_quorum.wire.trial import why_refused
 from kit.errors import KubeError
 from kit.kube.protocol import KubeApi
 from kit.kube.secrets import read_secret
 from kit.parsing import Malformed
-from kit.pki.bundle import Bundle, read_trust
+from kit.pki.bundle import Bundle, bundle, read_trust
 from kit.pki.faults import Place
 from kit.pki.leaf import Expected, Leaf, LeafFiles, read_leaf
 from kit.pki.names import NoPrincipal
@@ -123,6 +124,7 @@ _Place: TypeAlias = tuple[str, str]
 class _Looked:
     """What one round of requests is judged by. `known` are the authorities that servers trust, now and next.
 
+    `ours` are all that the operator trusts, also of earlier revisions: it reaches each server with them together.
     `brokers` is the subject of all brokers, with which those of a pool replicate; None while it is not known.
     """
 
@@ -131,6 +133,7 @@ class _Looked:
     known: tuple[Bundle, ...]
     pools: tuple[PoolSeen, ...]
     now: datetime
+    ours: Bundle = field(default_factory=Bundle)
     brokers: str | None = None
 
 
@@ -157,9 +160,13 @@ async def read_leafs(
     known: tuple[Bundle, ...],
     pools: tuple[PoolSeen, ...],
     now: datetime,
+    ours: Bundle,
 ) -> Given:
-    """The leafs of the issuer's Secrets, judged. The bundle is read before, because it is part of `known`."""
-    looked = _Looked(desired=desired, before=in_use, known=known, pools=pools, now=now)
+    """The leafs of the issuer's Secrets, judged. The bundle is read before, because it is part of `known`.
+
+    `ours` are all authorities that the operator trusts.
+    """
+    looked = _Looked(desired=desired, before=in_use, known=known, pools=pools, now=now, ours=ours)
     if desired.trust.issuer.kind is IssuerKind.CERT_MANAGER:
         return await _requested(kube, looked, listed)
     served: dict[_Place, list[Holder]] = {}
@@ -295,20 +302,64 @@ def _judged(texts: _Texts, looked: _Looked, listed: tuple[Holder, ...], name: st
         trust = looked.desired.trust.issuer.trust_secret
         words = f"is of an authority that ca.crt of Secret {trust} does not have: put that authority there first"
         return _Refused(f"tls.crt of Secret {name} {words}")
-    if words := _why_not_in_tls(leaf, looked.known, server=_serves(listed[0])):
+    return _tried(source, leaf, looked, server=_serves(listed[0]))
+
+
+def _tried(source: Source, leaf: Leaf, looked: _Looked, *, server: bool) -> _Judged:
+    """What handshakes in memory say of a leaf whose authority is known."""
+    name = source.secret
+
+    @cache
+    def refuses(trusted: Bundle) -> str:
+        return why_refused(leaf, trusted, server=server, client=True)
+
+    if words := _why_not_in_tls(leaf, looked.known, refuses):
         way = "issue it by authorities that allow it (path length, name constraints, usages, critical extensions)"
         return _Refused(f"tls.crt of Secret {name} is refused in a TLS handshake by OpenSSL ({words}): {way}")
-    return source, leaf
+    if server and (words := _why_not_by_us(looked, refuses)):
+        what = f"is refused by OpenSSL ({words}) with all authorities together that the operator trusts"
+        way = "issue it so that each authority of its issuer's name allows it, or give the new authority another key"
+        return _Refused(f"tls.crt of Secret {name} {what}: {way}")
+    return _accepted(source, leaf, looked.known, refuses), leaf
 
 
-def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], *, server: bool) -> str:
+_Refuses: TypeAlias = Callable[[Bundle], str]
+"""Why a peer that trusts this bundle refuses one leaf; empty if it does not."""
+
+
+def _why_not_in_tls(leaf: Leaf, known: tuple[Bundle, ...], refuses: _Refuses) -> str:
     """Why nobody accepts the leaf in a handshake; empty if a known bundle makes it acceptable."""
     words = ""
     for trusted in dict.fromkeys(each for each in known if each.trusts(leaf.chain)):
-        words = why_refused(leaf, trusted, server=server, client=True)
+        words = refuses(trusted)
         if not words:
             return ""
     return words
+
+
+def _why_not_by_us(looked: _Looked, refuses: _Refuses) -> str:
+    """Why the operator would not reach a server that shows the leaf; empty if it would.
+
+    Of authorities with the issuer's name, and its key identifier if the leaf has one, OpenSSL takes the first that has
+    not ended, and tries no other: in a bundle that is the one with the lowest digest. So a bundle may refuse what one
+    of its authorities allows. Servers are written in Java, which tries all of them.
+    """
+    alive = bundle(each for each in looked.ours.authorities if each.not_after >= looked.now)
+    return refuses(alive) if alive.authorities else ""
+
+
+def _accepted(source: Source, leaf: Leaf, known: tuple[Bundle, ...], refuses: _Refuses) -> Source:
+    """The same source with those authorities only that accept the leaf, each one alone.
+
+    One that is renewed with the same key verifies the same signature, and may have other constraints. If only one
+    verifies it, that is the one with which a known bundle has accepted the leaf.
+    """
+    if len(source.authorities) <= 1:
+        return source
+    every = {one.fingerprint: one for trusted in known for one in trusted.authorities}
+    signed = dict.fromkeys(signers(leaf, *known))
+    found = [each for each in signed if not refuses(bundle((every[each],)))]
+    return replace(source, authority=found[0] if found else "", authorities=frozenset(found))
 
 
 def _serves(holder: Holder) -> bool:

@@ -177,7 +177,8 @@ class MaterialReads:
             return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
         kept = before(material.known_leafs()) if in_use else NOTHING
         trusted = await judged(lambda: (*used, bundle_of(given_trust)))
-        given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now)
+        ours = await judged(lambda: bundle_of(access.trust))
+        given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now, ours)
         refused = tuple(filter(None, (wrong, *given.refused)))
         material = replace(
             material,

@@ -159,6 +159,7 @@ def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) ->
         generation=_number(texts, _GENERATION),
         before_ends_s=_number(texts, _BEFORE_ENDS),
         files=frozenset(texts),
+        sizes=tuple((key, len(text.encode())) for key, text in sorted(texts.items())),
         logs_in_at=frozenset(filter(None, texts.get(_LISTENERS, "").split(","))),
         version=str(item["metadata"]["resourceVersion"]),
         issuer=_issuer(texts),

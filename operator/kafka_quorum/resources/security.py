@@ -10,14 +10,16 @@ CA_KEYS: Final = ("ca.crt",)
 CERTIFICATE_KEYS: Final = ("tls.crt", "tls.key")
 SASL_KEYS: Final = ("username", "password")
 MAX_CHARS: Final = 256 * 1024
-"""The longest PEM."""
+"""The longest PEM of a certificate or a key."""
+CA_MAX_CHARS: Final = 2 * MAX_CHARS
+"""The longest PEM of authorities: two bundles are trusted together while authorities are changed."""
 WORD_MAX_CHARS: Final = 1024
 """The longest user name or password."""
 
 
 def tls_from(ca: Mapping[str, str], certificate: Mapping[str, str] | None) -> Tls:
     """Trust, and the client's own certificate if there is a Secret with one (`Malformed`)."""
-    trusted = _value(ca, "ca.crt", MAX_CHARS)
+    trusted = _value(ca, "ca.crt", CA_MAX_CHARS)
     if certificate is None:
         return Tls(ca=trusted)
     own, key = (_value(certificate, name, MAX_CHARS) for name in CERTIFICATE_KEYS)

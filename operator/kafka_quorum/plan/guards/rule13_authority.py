@@ -15,6 +15,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.trust import IssuerKind
 from kafka_quorum.plan.facts.contract import everywhere, why_not_published
+from kafka_quorum.plan.facts.room import why_no_room
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 
 
@@ -85,10 +86,15 @@ def may_turn_trust(situation: Situation) -> Answer:
     if isinstance(wanted, Unknown):
         return no(f"{first}: {wanted.reason or 'the wanted authority is not known'}")
     change = _change(situation)
-    large = change is not None and is_too_large(together(change.before, change.after, wanted.value))
+    every = "" if change is None else together(change.before, change.after)
+    large = change is not None and is_too_large(together(every, wanted.value))
+    room = "" if change is None else why_no_room(situation, TrustChange(before=every, after=wanted.value), change)
     way_out = "Wait until this change is complete, or take authorities out of the bundle"
     return unless(
-        ((large, f"{first}: all authorities together are too many. {way_out}"),),
+        (
+            (large, f"{first}: all authorities together are too many. {way_out}"),
+            (bool(room), f"{first}: {room}, or wait until this change is complete"),
+        ),
         "another authority is wanted, and every server goes on to trust the others until it is complete",
     )
 

@@ -12,6 +12,7 @@ from kafka_quorum.model.identity import IdentityRecord, with_migration
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.migration import AUTHORITY, Reached, TrustChange
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.room import why_no_room
 from kafka_quorum.plan.guards.rule7_migrations import may_begin_migration
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old, may_end_change, may_trust_new, may_turn_trust
 from kafka_quorum.plan.migrations.way import Answered, Entry, Gate, Way
@@ -35,7 +36,13 @@ def _same(one: str, other: str) -> bool:
 
 
 def _begin(situation: Situation) -> Answered:
-    return may_begin_migration(situation, AUTHORITY.title, "")
+    return may_begin_migration(situation, AUTHORITY.title, _lacks(situation))
+
+
+def _lacks(situation: Situation) -> str:
+    """What has no room; empty if everything has."""
+    change = TrustChange(before=_applied(situation), after=_wanted(situation))
+    return why_no_room(situation, change) if change.before and change.after else ""
 
 
 def _begun(situation: Situation, reached: Reached | None) -> IdentityRecord:
@@ -70,7 +77,7 @@ def _asked(situation: Situation) -> bool:
     return trust is None or not wanted or _same(wanted, trust.after)
 
 
-_INTO: Final = Gate(judge=_begin, change=RecordChange.MIGRATION_BEGUN, makes=_begun)
+_INTO: Final = Gate(judge=_begin, change=RecordChange.MIGRATION_BEGUN, lacks=_lacks, makes=_begun)
 _TURN: Final = Gate(judge=may_turn_trust, change=RecordChange.AUTHORITY_TURNED, makes=_turned)
 
 WAY: Final = Way(

@@ -302,7 +302,7 @@ CERTIFICATES: Final = (
         turn("every pod has the renewed Secret", after(440), _every_listener_serves_it),
         holds=ends_renewed(2),
     ),
-    _lives(
+    lives(
         "tls-renewed-by-an-older-release",
         700,
         turn("every controller has restarted with the renewed Secret", after(580), _every_listener_serves_it),
