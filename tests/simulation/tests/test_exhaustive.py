@@ -9,12 +9,12 @@ import itertools
 from typing import get_args
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.choose import driver_of
 from tests.simulation.runs.explore import explore, faults_of, replay, scenario
 from tests.simulation.runs.faults import Loss, Strike
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.tally import Tally, kind_of
+from tests.simulation.tests.conftest import Shows
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.guards.registry import GUARDS

@@ -4,9 +4,9 @@ Migrations of a quorum alone are among the scenarios of `test_exhaustive`.
 """
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
+from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 150

@@ -4,9 +4,9 @@
 """
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
+from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 600

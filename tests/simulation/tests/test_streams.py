@@ -5,9 +5,9 @@ soak` performs many more; a failure names the run that replays it.
 """
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.tally import Tally
+from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 STORMS = 12

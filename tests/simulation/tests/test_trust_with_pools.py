@@ -1,9 +1,9 @@
 """Changes of trust with a pool beside the quorum: scenarios without a fault, and a share of single faults."""
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POOLS
+from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 600

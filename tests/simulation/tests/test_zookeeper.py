@@ -7,11 +7,11 @@ import random
 from typing import Final
 
 import pytest
-from tests.simulation.conftest import Shows
 from tests.simulation.runs.explore import explore
 from tests.simulation.runs.keeper_driver import KeeperDriver
 from tests.simulation.runs.keeper_edge import DriverEdge
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES, EXHAUSTIVE
+from tests.simulation.tests.conftest import Shows
 
 from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
