@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_brokers.model.actions import EvictPod, GiveToken, NextPod, RecordChange, TakeToken, WriteRecord
+from kafka_brokers.model.contracted import certificate_of
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
 from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
@@ -112,7 +113,7 @@ def rolls(situation: Situation) -> Part:
     asked = tuple(one.node_id for one, pod in running if _outdated(situation, one, pod))
     held = situation.repair_only and not situation.renews_only
     if held or situation.observed.revision(situation.target) is None:
-        return Part()
+        return _without_renewal(situation, running) if held else Part()
     if idle := _without_secret(situation, asked) or _fenced(situation, running):
         return idle
     if not asked:
@@ -126,6 +127,20 @@ def rolls(situation: Situation) -> Part:
     if not owns_token(situation.desired, situation.observed):
         return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
+
+
+def _without_renewal(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> Part:
+    """What an invalid spec keeps from a renewed certificate, because restarts would bring other changes, too."""
+    due = certificate_of(situation.desired.runtime)
+    shown = ((one, situation.observed.revision(pod.revision)) for one, pod in running)
+    lack = [one.node_id for one, made in shown if made is None or certificate_of(made.runtime) < due]
+    if not lack:
+        return Part()
+    text = (
+        f"Did not restart brokers {_ids(lack)} for renewed certificates: the spec is not valid, and restarts would "
+        "bring other changes, too. Correct the spec"
+    )
+    return Part(waits=(Wait(severity=Severity.HELD, reason="RollHeld", message=text),))
 
 
 def _without_secret(situation: Situation, asked: tuple[NodeID, ...]) -> Part | None:

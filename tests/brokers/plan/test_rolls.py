@@ -267,6 +267,9 @@ def test_an_invalid_spec_brings_a_renewed_certificate_alone() -> None:
         seen = replace(seen, pods=tuple(replace(one, revision=old.name) for one in seen.pods))
         plan = planned(seen, wanted, repair_only=True)
         assert [isinstance(one, TakeToken) for one in plan.actions] == ([True] if begins else [])
+        assert [wait.reason for wait in plan.waits if "Correct the spec" in wait.message] == (
+            [] if begins else ["RollHeld"]
+        )
         made = replace(seen, revisions=(old,))
         created = [one for one in planned(made, wanted, repair_only=True).actions if isinstance(one, CreateRevision)]
         assert bool(created) == begins
