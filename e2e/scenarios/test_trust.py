@@ -14,6 +14,7 @@ from harness.authority import Authority
 from harness.controllers import ControllerAccess
 from harness.everywhere import Remembering, everything
 from harness.quorum import Quorum
+from harness.refused import POD_SPECS
 from harness.shell import Json, get, items, kubectl, wait_until
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.handshakes import Handshake, NotServed, Served, refuses_client
@@ -105,20 +106,20 @@ def test_a_new_quorum_has_mutual_tls(quorum: Quorum, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("setting", ["", "node.id"], ids=["a valid spec", "an invalid spec"])
+@pytest.mark.parametrize("template", [{}, POD_SPECS["root"]], ids=["a valid spec", "an invalid spec"])
 def test_a_certificate_is_renewed_and_the_controllers_restart_before_the_earlier_one_ends(
-    quorum: Quorum, setting: str
+    quorum: Quorum, template: Json
 ) -> None:
     """Certificates that live ten minutes are served anew before half of it, and no controller is away meanwhile.
 
-    This also holds while the spec is not valid: with a setting that belongs to the operator.
+    This also holds while the spec is not valid: with a pod template that only the operator refuses.
     """
     quorum.apply(SSL | {"security": {"controllers": {"leafSeconds": 300, "renewBeforeSeconds": 200}}})
     quorum.wait_ready()
     first, pods, began_s = served(quorum), quorum.pods(), time.monotonic()
     assert len(first) == 3
-    if setting:
-        quorum.patch({"controllers": {"config": {setting: "7"}}})
+    if template:
+        quorum.patch({"controllers": {"template": {"spec": template}}})
         quorum.wait_condition("SpecAccepted", "False", timeout_s=60)
 
     def renewed() -> bool:
@@ -134,10 +135,10 @@ def test_a_certificate_is_renewed_and_the_controllers_restart_before_the_earlier
 
     wait_until("every controller restarted", restarted, _RENEWED_TIMEOUT_S, poll_s=2.0)
     assert time.monotonic() - began_s < 300, "the earlier certificates had ended by then"
-    if setting:
+    if template:
         assert quorum.condition("SpecAccepted")["status"] == "False"
         assert quorum.condition("Available")["status"] == "True"
-        quorum.patch({"controllers": {"config": {setting: None}}})
+        quorum.patch({"controllers": {"template": {"spec": None}}})
     quorum.wait_ready()
 
 
