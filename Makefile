@@ -186,13 +186,13 @@ sentences: setup ## write every sentence that users read into tests/golden/sente
 	PYTHONPATH=operator:. $(VENV)/python -m tests.golden.sentences
 
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
-# good run is the last part's own.
+# good run is the last part's own. The test-bed is built beside the history's tests, which use one core.
 .PHONY: test
 test: ## everything but the full end-to-end run, soak and bench; under an hour from nothing
 	@$(MAKE) test-fast
 	@$(MAKE) test-simulation
 	@$(MAKE) test-live
-	@$(MAKE) test-history
+	@$(MAKE) -j2 test-history testbed
 	@$(MAKE) test-e2e
 
 .PHONY: e2e

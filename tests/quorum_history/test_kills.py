@@ -356,7 +356,7 @@ def test_a_run_that_is_killed_lets_go_of_the_tables(
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kills", _SHARES)
 @pytest.mark.parametrize("form", ["parquet", pytest.param("delta", marks=pytest.mark.full)])
-@pytest.mark.parametrize("name", ["timeline", "observe", "downgrade"])
+@pytest.mark.parametrize("name", ["timeline", pytest.param("observe", marks=pytest.mark.full), "downgrade"])
 @pytest.mark.usefixtures("spark")
 def test_a_command_on_spark(base: Path, tmp_path: Path, rng: random.Random, name: str, form: str, kills: int) -> None:
     """The computed tables and `quality`, which exist already for fewer records and looks."""
