@@ -99,6 +99,11 @@ class Situation:
         wanted = but_for_the_certificate(self.desired.runtime)
         return all(each is not None and but_for_the_certificate(each.runtime) == wanted for each in made)
 
+    @property
+    def held_by_faults(self) -> bool:
+        """Whether faults in the spec keep every broker from a new restart."""
+        return self.repair_only and not self.renews_only
+
     def revision_of(self, broker: BrokerIdentity) -> Revision | None:
         """The revision that this broker's pod is made from."""
         return self.observed.revision(broker.revision)

@@ -23,7 +23,7 @@ def revisions(situation: Situation) -> Part:
         if any(one.name == target for one in observed.unreadable):
             text = f"Did not make any pod: ControllerRevision {target} cannot be read"
             return waits(Severity.DEGRADED, "RevisionUnreadable", text)
-        if situation.repair_only and not situation.renews_only:
+        if situation.held_by_faults:
             return Part()
         number = max((one.number for one in observed.revisions), default=0) + 1
         runtime = situation.desired.runtime

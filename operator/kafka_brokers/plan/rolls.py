@@ -111,13 +111,10 @@ def rolls(situation: Situation) -> Part:
         and not pod.deleting
     ]
     asked = tuple(one.node_id for one, pod in running if _outdated(situation, one, pod))
-    held = situation.repair_only and not situation.renews_only
-    if held or situation.observed.revision(situation.target) is None:
-        return _without_renewal(situation, running) if held else Part()
-    if idle := _without_secret(situation, asked) or _fenced(situation, running):
-        return idle
-    if not asked:
-        return Part()
+    if situation.held_by_faults:
+        return _without_renewal(situation, running)
+    if (first := _before_stops(situation, running, asked)) is not None:
+        return first
     batch, permit, verdicts = chosen(situation, asked)
     if permit is None:
         text = f"Did not restart broker {_by_rack(situation.view, asked)[0]} yet: {verdicts[0].reason}"
@@ -127,6 +124,15 @@ def rolls(situation: Situation) -> Part:
     if not owns_token(situation.desired, situation.observed):
         return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
+
+
+def _before_stops(
+    situation: Situation, running: list[tuple[BrokerIdentity, Pod]], asked: tuple[NodeID, ...]
+) -> Part | None:
+    """What comes before the stop of a broker that serves; None if one of those asked for can be chosen."""
+    if situation.observed.revision(situation.target) is None:
+        return Part()
+    return _without_secret(situation, asked) or _fenced(situation, running) or (None if asked else Part())
 
 
 def _without_renewal(situation: Situation, running: list[tuple[BrokerIdentity, Pod]]) -> Part:

@@ -87,6 +87,11 @@ class Situation:
             for each in made
         )
 
+    @property
+    def held_by_faults(self) -> bool:
+        """Whether faults in the spec keep every controller from a restart."""
+        return self.repair_only and not self.renews_only
+
     def disk(self, node: NodeIdentity) -> Disk:
         """The disk of this controller."""
         return self.disks[node.node_id]

@@ -89,14 +89,9 @@ def _unread(record: IdentityRecord, material: Material) -> Finding | None:
 def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
     """Until when all of it is valid, if every listener shows that it serves something."""
     soon = list(_ends(done, record, material, done.now_s + SOON_S))
-    if soon and (done.desired.paused or not done.desired.trust.issuer.own):
+    if soon and (why := _why_not_in_time(done)):
         what, end_s = min(soon, key=lambda each: each[1])
-        text = f"the certificate of {what} ends {_day(end_s)}, and the operator does not renew it"
-        return _finding(Truth.FALSE, "EndsSoon", text)
-    if soon and done.faults and not (done.situation is not None and done.situation.renews_only):
-        what, end_s = min(soon, key=lambda each: each[1])
-        text = f"the certificate of {what} ends {_day(end_s)}, and no controller restarts while the spec is not valid"
-        return _finding(Truth.FALSE, "EndsSoon", f"{text} and asks for other changes, too. Correct the spec")
+        return _finding(Truth.FALSE, "EndsSoon", f"the certificate of {what} ends {_day(end_s)}, and {why}")
     unknown = [str(node_id) for node_id, end_s in client_ends(done.observed, record) if not end_s]
     if unknown:
         shows = f"controller {unknown[0]} shows as a client until it restarts"
@@ -107,6 +102,16 @@ def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
         return _finding(Truth.UNKNOWN, "NoHandshake", f"{silent} has not shown its certificate to the operator yet")
     until_s = min(end_s for _, end_s in _all_ends(done, record, material))
     return _finding(Truth.TRUE, "Valid", f"every certificate is valid until {_day(until_s)} at least")
+
+
+def _why_not_in_time(done: Pass) -> str:
+    """Why what ends is not replaced in time, as a clause; empty if it is."""
+    if done.desired.paused or not done.desired.trust.issuer.own:
+        return "the operator does not renew it"
+    if done.faults and not (done.situation is not None and done.situation.renews_only):
+        said = "no controller restarts while the spec is not valid and asks for other changes, too"
+        return f"{said}. Correct the spec"
+    return ""
 
 
 def _silent(done: Pass, material: Material) -> str:

@@ -1,6 +1,8 @@
 """Whether the Secrets that brokers mount have room for the authorities of a change. The API server takes 1 MiB."""
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
 
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import holders
@@ -24,30 +26,47 @@ def why_no_room(situation: Situation, change: TrustChange, present: TrustChange 
     material = situation.observed.material
     if material is None:
         return ""
+    due, under_way = _Files.of(change), None if present is None else _Files.of(present)
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
         if holder.role != BROKERS.role:
             continue
-        needed = _needed(seen, change)
-        if needed > ROOM and (present is None or needed > _needed(seen, present)):
+        needed = due.needed(seen)
+        if needed > ROOM and (under_way is None or needed > under_way.needed(seen)):
             name, kib = holder.secret(situation.desired.name), -(-needed // 1024)
             what = f"with the authorities of before and after Secret {name} would need {kib} KiB"
             return f"{what}, and {ROOM // 1024} KiB is the most. Give fewer or smaller authorities"
     return ""
 
 
-def _needed(seen: Knowable[LeafSeen | None], change: TrustChange) -> int:
-    """The most bytes that this Secret would have during the change, and at the begin of a small one that follows.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """What a change needs in each Secret, in bytes: the files of its trusts, and `ca.crt` with what follows.
 
-    It has a file for each trust of the change, and `ca.crt`. The one that follows needs another file as large as the
-    authorities of the end. All that is in the Secret now counts: brokers may still load it. A Secret that was not read
-    may have some earlier files, each as large as all authorities of this change.
+    The largest trust has the authorities of before and after: `both`.
     """
-    both = together(change.before, change.after)
-    files = {trust_file(each): len(each) for each in (change.before, change.after, both)}
-    if isinstance(seen, Unknown):
-        others = _EARLIER * len(both)
-    else:
-        sizes = () if seen.value is None else seen.value.sizes
-        others = sum(size for key, size in sizes if key not in files and key != "ca.crt")
-    return others + sum(files.values()) + max(len(both), 2 * len(change.after))
+
+    trusts: Mapping[str, int]
+    both: int
+    ca: int
+
+    @classmethod
+    def of(cls, change: TrustChange) -> Self:
+        """Worked out once for all Secrets, because the texts may be long."""
+        both = together(change.before, change.after)
+        trusts = {trust_file(each): len(each) for each in (change.before, change.after, both)}
+        return cls(trusts=trusts, both=len(both), ca=max(len(both), 2 * len(change.after)))
+
+    def needed(self, seen: Knowable[LeafSeen | None]) -> int:
+        """The most bytes that this Secret would have during the change, and at the begin of a small one that follows.
+
+        It has a file for each trust of the change, and `ca.crt`. The one that follows needs another file as large as
+        the authorities of the end. All that is in the Secret now counts: brokers may still load it. A Secret that was
+        not read may have some earlier files, each as large as all authorities of this change.
+        """
+        if isinstance(seen, Unknown):
+            others = _EARLIER * self.both
+        else:
+            sizes = () if seen.value is None else seen.value.sizes
+            others = sum(size for key, size in sizes if key not in self.trusts and key != "ca.crt")
+        return others + sum(self.trusts.values()) + self.ca

@@ -41,7 +41,7 @@ def roll(situation: Situation) -> Part:
     revision = situation.target_revision
     if record.phase is not BootstrapPhase.STARTED or revision is None:
         return Part()
-    if situation.repair_only and not situation.renews_only:
+    if situation.held_by_faults:
         return Part()
     if not situation.older or not may_run_image(situation, revision.runtime.release).allowed:
         return Part()

@@ -251,28 +251,30 @@ def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None
     return follows if promoted or is_trusted_alone(situation, own.value) else own.value.present
 
 
-def _signer(situation: Situation, material: Material) -> str:
-    """The digest of the authority that signs all leafs now; empty if none does.
+def _signer(situation: Situation, material: Material) -> AuthoritySeen | None:
+    """The authority that signs all leafs now, if there is one.
 
     One that the servers did not trust before, because the earlier one was lost, signs when every server trusts it.
     """
     found = _candidate(situation, material)
     if found is None:
-        return ""
+        return None
     change = None if situation.record.migration is None else situation.record.migration.trust
     before = situation.runtime.trust if change is None else change.before
     known = not before or situation.record.overlay.signed_by_new or has_authority(before, found.sha256)
-    return found.sha256 if known or must_sign(situation, material, found.sha256) else ""
+    return found if known or must_sign(situation, material, found.sha256) else None
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
-    """The same for one holder: a client may show a leaf as soon as every controller trusts its authority.
+    """The digest of the same for one holder; empty if none signs.
 
+    A client may show a leaf as soon as every controller trusts its authority.
     A pool shows its leaf to other brokers and to applications, and the guard asks controllers only.
     """
-    found = _candidate(situation, material)
-    own = found.sha256 if found is not None and holder in {OPERATOR, BROKERS} else ""
-    return _signer(situation, material) or own
+    found = _signer(situation, material)
+    if found is None and holder in {OPERATOR, BROKERS}:
+        found = _candidate(situation, material)
+    return "" if found is None else found.sha256
 
 
 def _generation(situation: Situation, material: Material) -> tuple[int, str]:
@@ -280,11 +282,8 @@ def _generation(situation: Situation, material: Material) -> tuple[int, str]:
     present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
     for holder in lost(material, situation.observed, situation.record):
         return due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
-    candidate = _candidate(situation, material)
     for holder, leaf in material.known_leafs():
-        if not signer or candidate is None or leaf.generation != present:
-            continue
-        if why := _why_renewed(situation, leaf, candidate):
+        if signer is not None and leaf.generation == present and (why := _why_renewed(situation, leaf, signer)):
             return present + 1, f"{why} ({holder})"
     return present, "the others are renewed"
 
