@@ -73,16 +73,16 @@ def trust_of(at: Endpoint) -> str:
 
 
 def stranger(home: Path, at: Endpoint) -> Endpoint:
-    """The same controller, with the trust of the operator and a certificate of somebody else's authority."""
+    """The same controller, with the trust of the operator and a certificate of an authority that is not trusted."""
     home.mkdir()
-    other = Authority(home=home, name="somebody").make().leaf("operator")
+    other = Authority(home=home, name="stranger").make().leaf("operator")
     return replace(at, security=Secured(tls=Tls(ca=trust_of(at), certificate=other.certificate, key=other.key)))
 
 
 def test_a_new_quorum_has_mutual_tls(quorum: Quorum, tmp_path: Path) -> None:
     """With nothing prepared, controllers serve certificates for their names and answer only those of their authority.
 
-    No key is anywhere but in Secrets, which nobody may list.
+    No key is anywhere but in Secrets, which no account may list.
     """
     with Remembering(quorum.namespace) as remembering:
         quorum.apply(SSL)
@@ -157,7 +157,7 @@ def test_a_lost_certificate_is_made_again(quorum: Quorum) -> None:
 
 
 def test_a_person_without_rights_on_secrets_sees_no_key(quorum: Quorum) -> None:
-    """Whoever may see quorums and pods, and no Secrets, finds no key in anything that they see."""
+    """A person who may see quorums and pods, and no Secrets, finds no key in anything that they see."""
     with Remembering(quorum.namespace) as remembering:
         quorum.apply(SSL)
         quorum.wait_ready()

@@ -46,7 +46,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.asyncio(lo
 BROKER: Final = NodeID(1)
 DAY_S: Final = 24 * 3600
 WORD: Final = "correct-horse-battery"
-NOBODY: Final = "ada"
+NO_SUPER_USER: Final = "ada"
 """A user of the controller's listener who has no rights."""
 ANONYMOUS: Final = "User:ANONYMOUS"
 AT_BROKER, AT_QUORUM = "of-the-pool", "of-the-quorum"
@@ -178,7 +178,7 @@ async def begun(cluster: LiveBrokers, home: Path) -> int:
     (node,) = cluster.quorum.nodes.values()
     line = texts(composed(home, Protocol.SASL_SSL)[f"{QUORUM}-users"])[USERS_KEY].rstrip("\n")
     assert line.endswith(";")
-    key, value = f'{line[:-1]} user_{NOBODY}="{WORD}";'.split("=", 1)
+    key, value = f'{line[:-1]} user_{NO_SUPER_USER}="{WORD}";'.split("=", 1)
     cluster.quorum.config |= {
         key: value,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -204,7 +204,7 @@ async def settled(world: World) -> None:
 
     async def refusing() -> bool | None:
         await world.value()
-        for at in (world.as_user(NOBODY), world.as_subject(AT_QUORUM)):
+        for at in (world.as_user(NO_SUPER_USER), world.as_subject(AT_QUORUM)):
             try:
                 await world.settings.describe_broker_config(at, at.node_id)
             except KafkaRefused as error:
@@ -212,7 +212,7 @@ async def settled(world: World) -> None:
                     return None
         return True
 
-    await wait_for("a broker and a controller that know rights", refusing, deadline_s=120.0)
+    await wait_for("a broker and a controller that apply rights", refusing, deadline_s=120.0)
 
 
 async def test_who_they_are(world: World) -> None:
@@ -229,7 +229,7 @@ async def test_a_user_with_a_password_at_a_controller(world: World, name: str) -
     before = len(denied(world.controller))
     try:
         with pytest.raises(KafkaRefused, match="AUTHORIZATION_FAILED"):
-            await send(world, world.as_user(NOBODY))
+            await send(world, world.as_user(NO_SUPER_USER))
     except KafkaVersionUnsupported:
         assert world.kafka.version < DEFAULT_VERSION
         pytest.skip("this release does not have the request")
@@ -239,7 +239,7 @@ async def test_a_user_with_a_password_at_a_controller(world: World, name: str) -
 
     rows = await wait_for("the refusal in the log", logged)
     request = name.split(maxsplit=1)[0]
-    assert set(rows) == {(f"User:{NOBODY}", operation, resource, request)}
+    assert set(rows) == {(f"User:{NO_SUPER_USER}", operation, resource, request)}
     try:
         await send(world, world.as_user(OPERATOR))
     except KafkaError as error:
@@ -249,7 +249,7 @@ async def test_a_user_with_a_password_at_a_controller(world: World, name: str) -
 
 
 async def test_what_a_broker_passes_on_for_the_operator(world: World) -> None:
-    """A change of a broker's dynamic settings, asked of that broker, is done: both know the certificate's subject."""
+    """A change of a broker's dynamic settings, asked of that broker, is done: both read the certificate's subject."""
     before = len(denied(world.controller)), len(denied(world.broker))
     for number in ("1000001", "1000002"):
         at = world.as_subject("operator")

@@ -138,13 +138,13 @@ def test_certificates_that_went_away() -> None:
 
 
 def test_super_users_of_brokers_with_an_authorizer() -> None:
-    """With TLS, the operator and the brokers are users by their certificates, and nobody is anonymous."""
+    """With TLS, the operator and the brokers are users by their certificates, and no client is anonymous."""
     both = f"User:CN=brokers,OU={QUORUM},O={NAMESPACE};User:CN=operator,OU={QUORUM},O={NAMESPACE}"
     good = spec(PLAIN, config=AUTHORIZER | {"super.users": both})
     assert isinstance(validate(resource(good), mutual(), present=BETWEEN), PoolDesired)
-    nobody = spec(PLAIN, config=AUTHORIZER | {"super.users": "User:ANONYMOUS"})
-    assert isinstance(validate(resource(nobody), mutual()), PoolDesired)
-    ((field, message),) = faults(nobody, mutual(), BETWEEN)
+    anonymous = spec(PLAIN, config=AUTHORIZER | {"super.users": "User:ANONYMOUS"})
+    assert isinstance(validate(resource(anonymous), mutual()), PoolDesired)
+    ((field, message),) = faults(anonymous, mutual(), BETWEEN)
     assert field == "spec.config.super.users"
     assert f"User:CN=operator,OU={QUORUM}" in message
 

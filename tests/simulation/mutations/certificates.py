@@ -204,9 +204,9 @@ CERTIFICATE_MUTANTS: Final = (
         ("may_end_change", "_after_handshakes(situation, first, '...', _refuses)", "unless((), first)"),
     ),
     mutant(
-        "a-listener-loads-a-leaf-that-nobody-trusts",
+        "a-listener-loads-a-leaf-that-is-not-trusted",
         "13",
-        ("tls-leaf-of-nobody",),
+        ("tls-untrusted-leaf",),
         ("may_reload", "bool(blind)", "False"),
     ),
     mutant(
@@ -218,13 +218,13 @@ CERTIFICATE_MUTANTS: Final = (
     mutant(
         "a-listener-loads-what-its-pod-still-has",
         "13",
-        ("tls-leafs-of-nobody-mounted", "tls-leafs-of-nobody-lost"),
+        ("tls-untrusted-leafs-mounted", "tls-untrusted-leafs-lost"),
         ("may_reload", "may_lack(leaf, situation.now_s)", "False"),
     ),
     mutant(
         "a-foreign-leaf-says-when-the-one-before-ends",
         "13",
-        ("tls-leafs-of-nobody-mounted",),
+        ("tls-untrusted-leafs-mounted",),
         ("shown_until_s", "not seen.authority", "False"),
         ("_is_foreign", "not has_authority(made.trust, leaf.authority)", "False"),
     ),

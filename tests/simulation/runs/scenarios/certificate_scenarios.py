@@ -76,7 +76,7 @@ def generation(world: World) -> int:
 
 
 def renewing(least: int) -> When:
-    """Once controller 3000 has a certificate of this generation."""
+    """Whether controller 3000 has a certificate of this generation."""
     return lambda world: generation(world) >= least
 
 
@@ -162,7 +162,7 @@ def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
     def mix_up(world: World, _: Checker) -> None:
         for each in (name, "ca"):
             kept[each] = (_secret(each)(world) or {})["data"]
-        _puts_leaf_of_nobody(world, name)
+        _puts_untrusted_leaf(world, name)
         world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-ca", {"data": _encoded("ca.crt", "no certificate")})
 
     def restore(world: World, _: Checker) -> None:
@@ -172,7 +172,7 @@ def _mixes_up_secrets(name: str) -> tuple[Act, Act]:
     return mix_up, restore
 
 
-def _puts_leaf_of_nobody(world: World, name: str) -> None:
+def _puts_untrusted_leaf(world: World, name: str) -> None:
     """The keystore of a Secret becomes one with the same subject and names, which an untrusted authority has signed."""
     data = (_secret(name)(world) or {})["data"]
     found = leaf_in(base64.b64decode(data["keystore.pem"]).decode())
@@ -185,7 +185,7 @@ def _puts_leaf_of_nobody(world: World, name: str) -> None:
         server=True,
         client=True,
     )
-    other = make_authority(DistinguishedName(cn="nobody", ou=NAME, o=NAMESPACE), now, 360_000, dice)
+    other = make_authority(DistinguishedName(cn="untrusted", ou=NAME, o=NAMESPACE), now, 360_000, dice)
     text = keystore(issue(other, request, now, dice))
     world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}", {"data": _encoded("keystore.pem", text)})
 
@@ -198,7 +198,7 @@ def _mounted_at_once_and_the_next_late(*names: str) -> Act:
         usual_s, mounts.longest_s = mounts.longest_s, 0.0
         world.later(2, lambda: setattr(mounts, "longest_s", usual_s))
         for name in names:
-            _puts_leaf_of_nobody(world, name)
+            _puts_untrusted_leaf(world, name)
 
     return act
 
@@ -222,7 +222,7 @@ def _all_run(world: World, checker: Checker) -> None:
 
 
 def foreign_secret(name: str) -> Act:
-    """Somebody else has a Secret of this name."""
+    """A Secret of another owner has this name."""
 
     def act(world: World, _: Checker) -> None:
         if _secret(name)(world) is None:
@@ -233,12 +233,12 @@ def foreign_secret(name: str) -> Act:
 
 
 def has_secret(name: str) -> When:
-    """Once there is a Secret of this name."""
+    """Whether there is a Secret of this name."""
     return lambda world: _secret(name)(world) is not None
 
 
 def says_held(world: World) -> bool:
-    """Once the status says which Secret cannot be used."""
+    """Whether the status says which Secret cannot be used."""
     rows = ((resource(world) or {}).get("status") or {}).get("conditions") or []
     return any("-tls" in row.get("message", "") for row in rows)
 
@@ -347,7 +347,7 @@ CERTIFICATES: Final = (
     lives(
         "tls-more-while-renewed",
         900,
-        turn("wants five", renewing(2), applies({"controllers": {"replicas": 5}})),
+        turn("asks for five", renewing(2), applies({"controllers": {"replicas": 5}})),
     ),
     lives(
         "tls-mounted-late",
@@ -404,21 +404,21 @@ CERTIFICATES: Final = (
         spec=secured(leaf_s=36_000),
     ),
     lives(
-        "tls-leaf-of-nobody",
+        "tls-untrusted-leaf",
         500,
         turn("a Secret has a leaf of an untrusted authority", is_ready, _MIXES_UP),
         turn("it has its own again", after(300), _RESTORES),
         spec=secured(leaf_s=36_000),
     ),
     lives(
-        "tls-leafs-of-nobody-mounted",
+        "tls-untrusted-leafs-mounted",
         700,
         _TWO_PODS,
         spec=secured(leaf_s=36_000),
         holds=ends_renewed(2),
     ),
     lives(
-        "tls-leafs-of-nobody-lost",
+        "tls-untrusted-leafs-lost",
         700,
         _TWO_PODS,
         turn("both Secrets are deleted", always, loses_secrets("3001-tls", "3002-tls")),

@@ -26,8 +26,8 @@ _MOST: Final = 3
 
 def _short(*, leaf_s: int, authority_s: int, before_s: int) -> Json:
     """A spec with mutual TLS, and lives of these lengths."""
-    lives_ = {"leafSeconds": leaf_s, "caSeconds": authority_s, "renewBeforeSeconds": before_s}
-    return {**secured(), "security": {"controllers": lives_}}
+    durations = {"leafSeconds": leaf_s, "caSeconds": authority_s, "renewBeforeSeconds": before_s}
+    return {**secured(), "security": {"controllers": durations}}
 
 
 def _loses_for_long(world: World, checker: Checker) -> None:
