@@ -3,15 +3,11 @@
 import gc
 import tracemalloc
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Final
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
-from tests.kit.pki.made import DAY_S, NOW, TRUST, authority, private_key
+from tests.kit.pki.made import TRUST, authority, certificate
 
 from kafka_quorum.model.bundles import HELD_BYTES, bundle_of, has_authority, held_bytes, is_too_large, together
 from kit.pki.bundle import BUNDLE_MAX, Bundle, read_stored
@@ -32,12 +28,7 @@ def test_two_full_bundles_stay_readable_together() -> None:
 
 def _wide(cn: str, extension: x509.ExtensionType) -> str:
     """An authority with an extension that takes much room."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, cn)])
-    ends, key = NOW + timedelta(seconds=DAY_S), private_key()
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), NOW, ends)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    made = builder.add_extension(extension, critical=False).sign(key, hashes.SHA256())
-    return made.public_bytes(Encoding.PEM).decode()
+    return certificate(cn, ca=True, names=(), extensions=(extension,)).pem
 
 
 def _padded(cn: str) -> str:
