@@ -83,6 +83,10 @@ class World:
         assert isinstance(found, Known), found
         return found.value
 
+    async def coordinated(self) -> bool | None:
+        """True once the coordinator of every group answers; after its election it loads the offsets topic first."""
+        return isinstance(await look(self.groups, self.endpoints, "any"), Known) or None
+
     async def until(self, what: str, group: str, holds: Callable[[GroupSeen], bool]) -> GroupSeen:
         """Looks until this holds."""
 
@@ -114,7 +118,7 @@ async def shared(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         await made.cluster.open()
         await made.cluster.topic("in", [[1], [2]] * (PARTITIONS // 2))
         assert await made.cluster.produce("in", RECORDS) == RECORDS
-        await wait_for("a coordinator", lambda: made.groups.coordinator(made.endpoints[0], "any"))
+        await wait_for("a coordinator that has read its offsets", made.coordinated)
         yield made
     finally:
         made.end()
