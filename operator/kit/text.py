@@ -72,10 +72,14 @@ def within_bytes(line: str, *, max_bytes: int) -> str:
 def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
     """JSON of an object's status, with every text in it, keys included, cleaned by `clean`."""
     if isinstance(value, str):
-        return clean(value, max_chars=max_chars)
+        # Nearly all text is one word of ASCII, which stays as it is.
+        plain = value.isascii() and value.isprintable() and " " not in value and len(value) <= max_chars
+        return value if plain else clean(value, max_chars=max_chars)
     if isinstance(value, dict):
-        keys = {key: clean(str(key), max_chars=NAME_MAX_CHARS) for key in value}
-        return {keys[key]: cleaned(inner, max_chars=max_chars) for key, inner in value.items()}
+        return {
+            cleaned(str(key), max_chars=NAME_MAX_CHARS): cleaned(inner, max_chars=max_chars)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
         return [cleaned(inner, max_chars=max_chars) for inner in value]
     return value

@@ -52,23 +52,21 @@ def check(found: object, newest: int, where: str) -> int:
     return number
 
 
-def unknown_field(stored: object, understood: object, at: str = "") -> str:
+def unknown_field(stored: object, understood: object) -> str:
     """The path of the first field in `stored` that is not in `understood`; empty if there is none.
 
     A later version may add a field and keep the number. Writing the object again without that field would lose it.
     """
     if isinstance(stored, dict) and isinstance(understood, dict):
         for name, value in stored.items():
-            path = f"{at}.{name}" if at else str(name)
             if name not in understood:
-                return path
-            if found := unknown_field(value, understood[name], path):
-                return found
+                return str(name)
+            if found := unknown_field(value, understood[name]):
+                return f"{name}{found}" if found[0] == "[" else f"{name}.{found}"
     if isinstance(stored, list) and isinstance(understood, list):
-        pairs = enumerate(zip(stored, understood, strict=False))
-        return next(
-            (path for index, (one, other) in pairs if (path := unknown_field(one, other, f"{at}[{index}]"))), ""
-        )
+        for index, (one, other) in enumerate(zip(stored, understood, strict=False)):
+            if found := unknown_field(one, other):
+                return f"[{index}]{found}" if found[0] == "[" else f"[{index}].{found}"
     return ""
 
 

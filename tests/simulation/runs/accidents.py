@@ -22,6 +22,10 @@ _FLAP_STEPS = 6
 _HOUR_MS = 3_600_000
 _FIRST_CONTROLLER = 3000
 
+_POD_LOSSES = frozenset({Loss.POD_DELETED, Loss.POD_FORGOTTEN})
+_SANDBOX_LOSSES = frozenset({Loss.POD_EVICTED, Loss.SANDBOX})
+_PROCESS_LOSSES = frozenset(Loss) - DISK_LOSSES - MACHINE_LOSSES - _POD_LOSSES - _SANDBOX_LOSSES
+
 
 def owner_of(world: World, node_id: int) -> str:
     """The quorum of a controller, or the pool of a broker; of an unknown broker an empty text."""
@@ -35,19 +39,23 @@ def owner_of(world: World, node_id: int) -> str:
     return ""
 
 
+def losable(world: World, node_id: int) -> frozenset[Loss]:
+    """What this controller or broker has that could be lost now."""
+    owner = owner_of(world, node_id)
+    machine, sandbox = world.machine_of(NAMESPACE, owner, node_id), sandbox_of(world, node_id)
+    parts: list[tuple[frozenset[Loss], bool]] = [
+        (DISK_LOSSES, any(True for _ in world.claims(NAMESPACE, owner, node_id))),
+        (_POD_LOSSES, world.has_pods(NAMESPACE, owner, node_id)),
+        (MACHINE_LOSSES, bool(machine) and world.machines.by_name[machine].heard),
+        (_SANDBOX_LOSSES, sandbox is not None),
+        (_PROCESS_LOSSES, sandbox is not None and sandbox.process is not None),
+    ]
+    return frozenset(loss for losses, there in parts if there for loss in losses)
+
+
 def can_lose(world: World, loss: Loss, node_id: int) -> bool:
-    """Whether this controller has something that could be lost now."""
-    if loss in DISK_LOSSES:
-        return any(True for _ in world.claims(NAMESPACE, owner_of(world, node_id), node_id))
-    if loss in (Loss.POD_DELETED, Loss.POD_FORGOTTEN):
-        return world.has_pods(NAMESPACE, owner_of(world, node_id), node_id)
-    if loss in MACHINE_LOSSES:
-        name = world.machine_of(NAMESPACE, owner_of(world, node_id), node_id)
-        return bool(name) and world.machines.by_name[name].heard
-    sandbox = sandbox_of(world, node_id)
-    if loss not in (Loss.POD_EVICTED, Loss.SANDBOX):
-        return sandbox is not None and sandbox.process is not None
-    return sandbox is not None
+    """Whether this controller or broker has something that could be lost now."""
+    return loss in losable(world, node_id)
 
 
 def happen(world: World, accident: Accident) -> bool:

@@ -16,7 +16,7 @@ from tests.simulation.model.kubernetes.kube_model import Written
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import STEP_S, Witness, World
 from tests.simulation.rules.invariants import Checker, Violation
-from tests.simulation.runs.accidents import can_lose, happen
+from tests.simulation.runs.accidents import happen, losable
 from tests.simulation.runs.edges import CrashedError, Life, Wire
 from tests.simulation.runs.endings import Ending, judge
 from tests.simulation.runs.faults import Accident, Call, Fault, Injection, Loss, Strike
@@ -260,7 +260,7 @@ class Driver:
 
     def _losses(self) -> frozenset[tuple[Loss, int]]:
         """What could be lost now, of which node."""
-        return frozenset((loss, node) for loss in Loss for node in NODE_IDS if can_lose(self.world, loss, node))
+        return frozenset((loss, node) for node in NODE_IDS for loss in losable(self.world, node))
 
     def _begin(self) -> tuple[Life, list[Served]]:
         """A new incarnation of the operator, and what it serves."""

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from tests.simulation.model.kubernetes.kube_model import Written
 from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL
 from tests.simulation.model.place import NAME, NAMESPACE
-from tests.simulation.runs.accidents import can_lose
+from tests.simulation.runs.accidents import losable
 from tests.simulation.runs.broker_edge import BrokerEdge, RunningEdge
 from tests.simulation.runs.driver import BOUND_STEPS, KEY, Driver, Served, real
 from tests.simulation.runs.edges import Life
@@ -74,7 +74,7 @@ class PoolDriver(Driver):
             return frozenset()
         labels = (pod["metadata"].get("labels") or {} for pod in self.world.kube.all(PODS))
         nodes = {int(one[LABEL_NODE]) for one in labels if LABEL_POOL in one}
-        return frozenset((loss, node) for loss in Loss for node in nodes if can_lose(self.world, loss, node))
+        return frozenset((loss, node) for node in nodes for loss in losable(self.world, node))
 
     def _begin(self) -> tuple[Life, list[Served]]:
         life = Life()

@@ -65,6 +65,8 @@ class KubeModel:
         self._objects: dict[Key, bytes] = {}
         self._views: dict[Key, Json] = {}
         """The same objects for reading: the cluster's components share them, and change nothing in them."""
+        self._listed: dict[str, tuple[Key, ...]] = {}
+        """The keys of a type in order, of types whose keys have not changed since they were asked."""
         self._version = 1000
         self._uids = 0
         self.operator_writes = False
@@ -195,6 +197,7 @@ class KubeModel:
         key = (resource.plural, namespace, name)
         before = self._objects.pop(key)
         del self._views[key]
+        self._listed.pop(key[0], None)
         self._version += 1
         self._wrote(key, before, None)
 
@@ -218,10 +221,12 @@ class KubeModel:
             metadata.setdefault("namespace", key[1])
         raw = marshal.dumps(body)
         self._objects[key], self._views[key] = raw, _must(raw)
+        self._listed.pop(key[0], None)
 
     def forget(self, key: Key) -> None:
         """Remove an object, for a test that begins without it."""
         del self._objects[key], self._views[key]
+        self._listed.pop(key[0], None)
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -246,7 +251,9 @@ class KubeModel:
     def all(self, resource: ResourceType) -> Iterator[Json]:
         """All objects of a type in any namespace, for reading only."""
         plural = resource.plural
-        for key in sorted(key for key in self._views if key[0] == plural):
+        if plural not in self._listed:
+            self._listed[plural] = tuple(sorted(key for key in self._views if key[0] == plural))
+        for key in self._listed[plural]:
             if key in self._views:
                 yield self._views[key]
 
@@ -323,6 +330,8 @@ class KubeModel:
         body["metadata"]["resourceVersion"] = str(self._version)
         after = marshal.dumps(body)
         self._objects[key], self._views[key] = after, _must(after)
+        if before is None:
+            self._listed.pop(key[0], None)
         self._wrote(key, before, after)
         return _must(after)
 
