@@ -153,7 +153,7 @@ HISTORY := tests/kraftlog tests/quorum_history
 .PHONY: test-history
 test-history: setup ## metadata logs and observations: samples, fuzzing, one Spark job of each kind
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
-	$(PYTEST) $(HISTORY) -m "not full and not browser and not bench"
+	$(PYTEST) $(HISTORY) $(PARALLEL) -m "not full and not browser and not bench"
 
 .PHONY: test-history-full
 test-history-full: setup ## the same with Kafka's own tools, all of the fuzzing, a Spark cluster, an S3 server, a browser
