@@ -7,22 +7,11 @@ from tests.model import certificates as made
 from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
 from tests.model.values import IDS, NOW_S, desired, revision, running, runtime, with_pod, without_pod
 
-from kafka_quorum.model.certified import (
-    MOUNTED_AFTER_S,
-    complete,
-    dns_names,
-    generation_due,
-    holders,
-    lost,
-    needs_certificates,
-    newest,
-    shown_until_s,
-    why_no_trust,
-    with_trust,
-)
+from kafka_quorum.model.certified import dns_names, holders, needs_certificates, shown_until_s, why_no_trust, with_trust
 from kafka_quorum.model.desired import Desired, OtherListener, Runtime
+from kafka_quorum.model.generations import generation_due
 from kafka_quorum.model.identity import IdentityRecord
-from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, OwnAuthorities, controller, pool
 from kafka_quorum.model.pools import PoolSeen
 
@@ -68,67 +57,6 @@ def test_names_of_a_controller_are_its_own() -> None:
     host = "alpha-3002.alpha-controllers.kafka.svc"
     assert dns_names(desired(), THIRD) == (host, f"{host}.cluster.local")
     assert dns_names(desired(), OPERATOR) == dns_names(desired(), BROKERS) == ()
-
-
-def test_a_generation_is_complete_when_every_secret_has_it() -> None:
-    """One Secret that is missing, older, or was not read holds a generation back."""
-    assert complete(renewed(), RECORD) == 2
-    assert complete(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), RECORD) == 1
-    assert complete(with_leaf(renewed(), THIRD, None), RECORD) == 0
-    unread = tuple((one, Unknown(reason="no right") if one == OPERATOR else seen) for one, seen in renewed().leafs)
-    assert complete(replace(renewed(), leafs=unread), RECORD) == 0
-
-
-def test_the_first_generation_is_shown_at_once() -> None:
-    """Controllers that were never made for a generation start with the complete one."""
-    bare = replace(RECORD, applied_revision=None)
-    look = looked(bare, renewed(3))
-    assert generation_due(wanted(), look, bare, None, NOW_S) == 3
-
-
-def test_restarts_begin_in_the_middle() -> None:
-    """The generation goes up when half of the time between the renewal and the end of the earlier leaf is over."""
-    assert due(renewed(), MIDDLE_S - 1) == 1
-    assert due(renewed(), MIDDLE_S) == 2
-
-
-def test_an_incomplete_generation_restarts_nothing() -> None:
-    """While one Secret has the earlier leaf, or nothing was read, the generation stays."""
-    assert due(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), ENDS_S) == 1
-    assert due(None, ENDS_S) == 1
-
-
-def test_a_generation_that_was_begun_stays() -> None:
-    """What a restarted controller has is not taken back, also before its time."""
-    second = secured(certificates=2)
-    record = replace(RECORD, nodes=(replace(RECORD.nodes[0], revision=revision(second).name), *RECORD.nodes[1:]))
-    look = looked(record, renewed(), secured(), second)
-    assert generation_due(wanted(), look, record, look.revision(record.applied_revision), NOW_S) == 2
-
-
-def test_an_unknown_end_restarts_soon() -> None:
-    """If the earlier end is not known, the restarts begin as soon as every pod mounts the new content."""
-    unknown = renewed(before_ends_s=0)
-    assert due(unknown, NOW_S + MOUNTED_AFTER_S - 1) == 1
-    assert due(unknown, NOW_S + MOUNTED_AFTER_S) == 2
-
-
-def test_the_newest_generation_survives_lost_secrets() -> None:
-    """Without any Secret the newest generation is the one that controllers were made for."""
-    bare = replace(material(RECORD), leafs=tuple((one, Known(value=None)) for one in holders(RECORD)))
-    look = looked(RECORD, bare, secured(certificates=4))
-    record = replace(RECORD, applied_revision=look.revisions[0].name)
-    assert newest(bare, look, record) == 4
-    assert newest(renewed(7), look, record) == 7
-
-
-def test_a_lost_leaf_is_one_that_a_pod_may_show() -> None:
-    """A Secret is lost if it is gone and its controller has a pod; a newcomer lacks one, and unread is not gone."""
-    gone = with_leaf(material(RECORD), THIRD, None)
-    assert list(lost(gone, looked(RECORD, gone), RECORD)) == [THIRD]
-    assert list(lost(gone, without_pod(looked(RECORD, gone), 3002), RECORD)) == []
-    unread = tuple((one, Unknown(reason="no right")) for one in holders(RECORD))
-    assert list(lost(replace(gone, leafs=unread), looked(RECORD, gone), RECORD)) == []
 
 
 def test_until_when_a_client_shows_a_leaf() -> None:

@@ -42,9 +42,9 @@ from kafka_quorum.model.actions import (
     PromoteAuthority,
     ReloadListener,
 )
-from kafka_quorum.model.certified import BROUGHT_AFTER_S
 from kafka_quorum.model.contract import Match, Setting, StoredContract
 from kafka_quorum.model.desired import Protocol, Runtime
+from kafka_quorum.model.generations import BROUGHT_AFTER_S
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -132,17 +132,48 @@ def test_a_renewal() -> None:
     assert {one.before_ends_s for one in made} == {int(LATE_S)}
 
 
+def ending(at_s: float) -> Material:
+    """Every leaf ends at this time."""
+    seen = material(RECORD)
+    for holder, _ in seen.leafs:
+        last = leaf_seen(holder, files=everything())
+        seen = with_leaf(seen, holder, replace(last, certificate=replace(last.certificate, not_after_s=int(at_s))))
+    return seen
+
+
+def renews(seen: Material, now_s: float, policy: TrustPolicy | None = None) -> bool:
+    """Whether leafs are made, with these lives in the spec."""
+    spec = wanted() if policy is None else wanted(trust=policy)
+    part = certificates(situation(spec, looked(RECORD, seen, secured()), RECORD, now_s=now_s))
+    return any(isinstance(one, ComposeLeaf) for one in part.actions)
+
+
 def test_a_leaf_that_ends_with_its_authority_is_not_renewed() -> None:
-    """Near the end of the authority a new leaf ends no later, so that none is made; 2 minutes later are no gain."""
+    """Near the end of the authority a new leaf ends no later, so that none is made; a minute is no gain yet."""
     ends = authority_seen(1).not_after_s
-    for early_s in (0, 120):
-        seen = material(RECORD)
-        for holder, _ in seen.leafs:
-            last = leaf_seen(holder, files=everything())
-            last = replace(last, certificate=replace(last.certificate, not_after_s=ends - early_s))
-            seen = with_leaf(seen, holder, last)
-        due = planned(seen, now_s=ends - LEAF_S / 4)
-        assert not [one for one in due.actions if isinstance(one, ComposeLeaf)]
+    for early_s in (0, 60):
+        assert not renews(ending(ends - early_s), ends - LEAF_S / 4)
+    assert not renews(ending(ends), ends - 1)
+
+
+def test_any_gain_counts_before_a_leaf_ends() -> None:
+    """A leaf that could end later is replaced before its end, whatever lives the spec names by now."""
+    ends = authority_seen(1).not_after_s
+    assert renews(ending(ends - 120), ends - 240)
+    assert renews(ending(ends - 120), ends - 60)
+    century_s = 100 * 365 * 24 * 3600
+    assert renews(material(RECORD), LATE_S - LEAF_S / 10, TrustPolicy(leaf_s=century_s, authority_s=century_s))
+    assert renews(ending(ends - 120), ends - 180, TrustPolicy(leaf_s=LEAF_S, renew_before_s=180))
+
+
+def test_a_lost_secret_that_is_refused_holds_up_no_renewal() -> None:
+    """When the others end soon they get the next generation, although one controller's Secret cannot be made."""
+    seen = material(RECORD)
+    for holder, _ in seen.leafs:
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=2, files=everything() | {keystore_file(1)}))
+    part = planned(with_leaf(seen, SECOND, None), now_s=LATE_S - 100)
+    made = {(one.holder, one.generation) for one in part.actions if isinstance(one, ComposeLeaf)}
+    assert made == {(holder, 3) for holder, _ in seen.leafs}
 
 
 def test_a_lost_leaf_begins_one_generation_only() -> None:

@@ -28,8 +28,9 @@ from tests.model.values import IDS, NOW_S, bound, pod, revision, runtime, situat
 
 from kafka_quorum.model.actions import ComposeLeaf, CreateRevision, DecideRecord, RecordChange, RequestLeaf
 from kafka_quorum.model.bundles import together
-from kafka_quorum.model.certified import MOUNTED_AFTER_S, generation_due, holders, with_trust
+from kafka_quorum.model.certified import holders, with_trust
 from kafka_quorum.model.desired import Desired, Protocol, Runtime
+from kafka_quorum.model.generations import MOUNTED_AFTER_S, generation_due
 from kafka_quorum.model.handshakes import Handshake, Served
 from kafka_quorum.model.identity import with_migration
 from kafka_quorum.model.known import Known, Unknown

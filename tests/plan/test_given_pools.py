@@ -24,8 +24,9 @@ from tests.model.values import IDS, NOW_S, runtime
 from tests.plan.test_given import LATER_S, LEAFS, NEW, judged, made, renewed, stands
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
-from kafka_quorum.model.certified import complete, generation_due, holders, with_trust
+from kafka_quorum.model.certified import holders, with_trust
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.generations import complete, generation_due
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import (
     BROKERS,

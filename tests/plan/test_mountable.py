@@ -18,11 +18,12 @@ from tests.model.values import IDS, NAME, NOW_S, runtime, situation
 
 from kafka_quorum.model.desired import Protocol
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.material import LeafSeen, Material, UsersSeen, controller
+from kafka_quorum.model.material import Holder, LeafSeen, Material, UsersSeen, controller
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.mountable import why_no_secret
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kit.pki.authority import SKEW
 
 SECOND = IDS[1]
 SASL = replace(LISTENER, protocol=Protocol.SASL_SSL)
@@ -75,6 +76,50 @@ def test_a_running_controller_without_a_good_secret_is_not_stopped(seen: Knowabl
     assert not verdict.allowed
     assert mentions(verdict.reason, f"{NAME}-{SECOND}-tls", SECOND)
     assert restarts(now, 2).allowed
+
+
+def written(holder: Holder, generation: int, at_s: float) -> LeafSeen:
+    """A leaf that was put into its Secret at this time."""
+    leaf = leaf_seen(holder, generation=generation, before_ends_s=int(NOW_S) + 60)
+    return replace(leaf, certificate=replace(leaf.certificate, not_before_s=int(at_s - SKEW.total_seconds())))
+
+
+def renewing(generation: int, at_s: float) -> Situation:
+    """Controllers restart for certificate 2, and the Secret of the second one was written at this time."""
+    made, next_ = secured(), secured(certificates=2)
+    record = recorded(made)
+    found = material(record)
+    for holder, _ in found.leafs:
+        found = with_leaf(found, holder, written(holder, 2, NOW_S - 3600))
+    found = with_leaf(found, controller(SECOND), written(controller(SECOND), generation, at_s))
+    return situation(wanted(), looked(record, found, made, next_), record, now_s=NOW_S)
+
+
+@pytest.mark.parametrize(
+    ("generation", "at_s", "said"),
+    [(1, NOW_S - 3600, "certificate 1 yet"), (2, NOW_S - 59, "just now"), (2, NOW_S - 60, "")],
+    ids=["an earlier leaf", "a leaf of just now", "a leaf that is mounted"],
+)
+def test_a_controller_restarts_only_for_the_leaf_of_its_revision(generation: int, at_s: float, said: str) -> None:
+    """A pod with an earlier leaf would count as one with the later leaf, and would not restart before its end."""
+    now = renewing(generation, at_s)
+    assert now.runtime.certificates == 2
+    verdict = restarts(now, 1)
+    assert verdict.allowed is not bool(said)
+    assert said in verdict.reason
+    assert restarts(now, 2).allowed
+
+
+def test_the_active_controller_does_not_wait_for_one_that_its_secret_holds() -> None:
+    """It shows a certificate of its own that ends, and comes after the others only as far as they can restart."""
+    now = renewing(1, NOW_S - 3600)
+    assert mentions(restarts(now, 0).reason, "it restarts after controllers 3002")
+    third = replace(now.record.nodes[2], revision=now.target)
+    record = replace(now.record, nodes=(*now.record.nodes[:2], third))
+    moved = {third.node_id: now.target}
+    pods = tuple(replace(pod, revision=moved.get(pod.node_id, pod.revision)) for pod in now.observed.pods)
+    done = situation(now.desired, replace(now.observed, pods=pods, record=record), record, now_s=NOW_S)
+    assert restarts(done, 0).allowed
 
 
 def test_secrets_that_were_not_read_stop_every_restart() -> None:

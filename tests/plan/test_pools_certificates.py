@@ -6,7 +6,8 @@ from tests.model.certificates import LEAF_S, judged, leaf_seen, material, record
 from tests.model.values import NOW_S, bound
 
 from kafka_quorum.model.actions import ComposeLeaf
-from kafka_quorum.model.certified import complete, holders
+from kafka_quorum.model.certified import holders
+from kafka_quorum.model.generations import complete
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, controller, pool
 from kafka_quorum.model.names import trust_file

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 from tests.model.certificates import (
+    AUTHORITY_S,
     LEAF_S,
     LISTENER,
+    authority_seen,
     leaf_seen,
     looked,
     material,
@@ -21,8 +23,8 @@ from tests.status.passes import FAULT, done
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, NotServed
-from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, Material
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, AuthoritySeen, Material, OwnAuthorities, controller
 from kafka_quorum.status.certificates_valid import certificates, certificates_valid
 from kit.conditions.finding import Truth
 from kit.stamps import seconds_of
@@ -55,7 +57,7 @@ def test_valid_until_the_first_end() -> None:
 
 def test_an_ended_certificate_is_named() -> None:
     """A certificate that has ended makes it False at that second, with its holder."""
-    assert found(everything(), LEAF_S - 60)[0] is Truth.TRUE
+    assert found(everything(), LEAF_S - 1)[1] == "EndsSoon"
     truth, reason, message = found(everything(), LEAF_S + 1)
     assert (truth, reason) == (Truth.FALSE, "Ended")
     assert "controller 3000" in message
@@ -125,6 +127,78 @@ def test_a_spec_that_is_not_valid_is_no_reason_for_a_warning() -> None:
     assert warned is not None
     assert (warned.truth, warned.reason) == (Truth.FALSE, "EndsSoon")
     assert "Correct the spec" in warned.message
+
+
+def lasting(begins_s: int, ends_s: int) -> AuthoritySeen:
+    """The authority with another life, from and until these seconds after now."""
+    return replace(authority_seen(), not_before_s=int(NOW_S) + begins_s, not_after_s=int(NOW_S) + ends_s)
+
+
+def faulty(seen: Material, *, valid: bool = False, after_s: float = 0.0) -> tuple[str, str]:
+    """Reason and message while the spec has faults, or has none, and would restart controllers for leafs alone."""
+    at = done(looked(recorded(), seen), wanted(), faults=() if valid else (FAULT,))
+    finding = certificates_valid(replace(at, now_s=NOW_S + after_s))
+    assert finding is not None
+    return finding.reason, finding.message
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param(OwnAuthorities(present=authority_seen(2), version="41"), id="it was lost and made again"),
+        pytest.param(OwnAuthorities(present=authority_seen(), following=authority_seen(2)), id="another one follows"),
+        pytest.param(OwnAuthorities(present=lasting(-AUTHORITY_S, AUTHORITY_S // 3)), id="it ends"),
+        pytest.param(OwnAuthorities(), id="it is gone"),
+    ],
+)
+def test_an_authority_that_faults_keep_from_its_change(own: OwnAuthorities) -> None:
+    """No migration goes on while the spec is not valid: what ends with the authority is reported before."""
+    seen = replace(everything(), own=Known(value=own))
+    reason, message = faulty(seen)
+    assert reason == "EndsSoon"
+    assert "no authority is replaced while the spec is not valid. Correct the spec" in message
+    assert faulty(seen, valid=True)[0] == "Valid"
+
+
+def test_an_authority_that_cannot_be_read_is_a_warning() -> None:
+    """Nothing is signed without it: an end within 30 days is reported, with the reason."""
+    seen = replace(everything(), own=Unknown(reason="Secret alpha-ca: ca.crt has no certificate"))
+    reason, message = faulty(seen, valid=True)
+    assert reason == "EndsSoon"
+    assert "the operator signs no other one: Secret alpha-ca: ca.crt has no certificate" in message
+
+
+def test_what_should_have_been_replaced_is_a_warning() -> None:
+    """Whatever holds it up: once a quarter of the time for a renewal is left, an end is reported."""
+    seen = everything()
+    last_s = LEAF_S - (LEAF_S + 300) / 12
+    assert faulty(seen, valid=True, after_s=last_s - 1)[0] == "Valid"
+    reason, message = faulty(seen, valid=True, after_s=last_s)
+    assert reason == "EndsSoon"
+    assert "it should have been replaced by now" in message
+    unread = tuple((one, Unknown(reason="no right") if one == BROKERS else each) for one, each in seen.leafs)
+    assert faulty(replace(seen, leafs=unread), valid=True, after_s=last_s)[0] == "EndsSoon"
+    assert faulty(replace(seen, leafs=unread), valid=True)[0] == "NotRead"
+
+
+def test_a_client_side_that_should_have_been_replaced_is_a_warning() -> None:
+    """A controller that did not restart for its renewed leaf is reported before the earlier one ends."""
+    seen, holder = everything(), controller(IDS[0])
+    ends_s = int(NOW_S) + LEAF_S // 2
+    renewed = with_leaf(seen, holder, leaf_seen(holder, generation=2, before_ends_s=ends_s))
+    last_s = ends_s - NOW_S - (LEAF_S + 300) / 12
+    assert faulty(renewed, valid=True, after_s=last_s - 1)[0] == "Valid"
+    reason, message = faulty(renewed, valid=True, after_s=last_s)
+    assert reason == "EndsSoon"
+    assert "controller 3000 as a client" in message
+
+
+def test_an_own_authority_that_should_have_been_replaced_is_a_warning() -> None:
+    """Its change begins long before its end."""
+    seen = replace(everything(), own=Known(value=OwnAuthorities(present=lasting(-AUTHORITY_S, AUTHORITY_S // 12))))
+    reason, message = faulty(seen, valid=True)
+    assert reason == "EndsSoon"
+    assert "certificate of the authority ends" in message
 
 
 @pytest.mark.parametrize("seen", [None, with_leaf(everything(), BROKERS, None)])

@@ -1,7 +1,6 @@
-"""Questions about certificates: who needs one, for which names, of which generation, and when a client's one ends.
+"""Questions about certificates: who needs one, for which names, what servers trust, and when a client's one ends.
 
-Leafs are renewed together, as one generation. A listener loads a renewed one without a restart. What a controller shows
-as a client it loads only when it starts: so each controller restarts once, before the earlier leaf ends.
+Of which generation they are, `generations` answers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,27 +10,21 @@ from typing import Final
 from kafka_quorum.model.bundles import has_authority, have_ended, together
 from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Desired, Protocol, Runtime
+from kafka_quorum.model.generations import FIRST, generation_due
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, Role, controller, pool
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Role, controller, pool
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.pools import PoolSeen
-from kit.pki.authority import SKEW
 from kit.pki.names import DistinguishedName
 
 USERS: Final = ("quorum-controllers", "quorum-brokers", "quorum-operator")
 """The users of a listener with SASL_SSL."""
 _LOGINS: Final = frozenset(f"User:{user}" for user in USERS)
 _ANONYMOUS: Final = "User:ANONYMOUS"
-FIRST: Final = 1
-"""The generation of the first leafs."""
-MOUNTED_AFTER_S: Final = 60.0
-"""When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
-BROUGHT_AFTER_S: Final = 180.0
-"""When a pod that runs has this content of a Secret: twice what a kubelet takes, which looks at a pod every 90 s."""
 _DOMAIN: Final = "cluster.local"
 
 
@@ -80,32 +73,6 @@ def given_hosts(desired: Desired, holder: Holder, pools: Iterable[PoolSeen] = ()
     return dns_names(desired, holder)
 
 
-def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
-    """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
-
-    Secrets may be lost, and a controller shows the lost leaf until it starts again.
-    """
-    made = _made_for(observed, record, observed.revision(record.applied_revision))
-    return max((made, *(leaf.generation for _, leaf in material.known_leafs())))
-
-
-def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
-    """Controllers with a pod whose Secret is gone: nothing has the end of the leaf that they may show."""
-    for node in record.nodes:
-        seen = material.leaf(controller(node.node_id))
-        if isinstance(seen, Known) and seen.value is None and _has_pod(observed, node.node_id):
-            yield controller(node.node_id)
-
-
-def due_for_lost(material: Material, observed: Observed, record: IdentityRecord) -> int:
-    """The generation of all leafs because one is lost: newer than what any controller is made for, so that all restart.
-
-    One that a Secret has already is such a generation: the Secret that is lost may be refused for long.
-    """
-    made = _made_for(observed, record, observed.revision(record.applied_revision))
-    return max(made + 1, newest(material, observed, record))
-
-
 def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due: int) -> int:
     """When the leaf ends that this holder may show as a client, if the one in its Secret is replaced now; 0: not known.
 
@@ -128,27 +95,6 @@ def shown_until_s(observed: Observed, holder: Holder, seen: LeafSeen | None, due
 def _is_foreign(made: Runtime, leaf: LeafSeen) -> bool:
     """Whether this leaf is of an authority that a controller does not trust: then it was not made for it."""
     return made.encrypted and not has_authority(made.trust, leaf.authority)
-
-
-def _has_pod(observed: Observed, node_id: NodeID) -> bool:
-    """Whether a pod may have loaded its leaf already."""
-    return any(pod.node_id == node_id and pod.role is PodRole.KAFKA for pod in observed.pods)
-
-
-def _made_for(observed: Observed, record: IdentityRecord, applied: Revision | None) -> int:
-    """The newest generation that a controller is made for."""
-    begun = [observed.revision(node.revision) for node in record.nodes]
-    return max((each.runtime.certificates for each in (applied, *begun) if each is not None), default=0)
-
-
-def complete(material: Material, record: IdentityRecord) -> int:
-    """The generation that every Secret has, at least; 0 if one is missing or could not be read.
-
-    Those of pools do not count: a pool waits for its own, and must not keep the controllers from their renewal.
-    """
-    found = [material.leaf(holder) for holder in holders(record)]
-    leafs = [seen.value for seen in found if isinstance(seen, Known) and seen.value is not None]
-    return min((leaf.generation for leaf in leafs), default=0) if len(leafs) == len(found) else 0
 
 
 def with_trust(runtime: Runtime, desired: Desired, observed: Observed, record: IdentityRecord, now_s: float) -> Runtime:
@@ -319,58 +265,6 @@ def why_no_trust(runtime: Runtime) -> str:
         return ""
     missing = "the certificates of every controller" if runtime.trust else "the authority that everybody trusts"
     return f"Waiting for {missing}"
-
-
-def generation_due(
-    desired: Desired, observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float
-) -> int:
-    """The generation that every controller shall show as a client: it goes up when the earlier leafs end soon.
-
-    Then a roll follows. It has half of the time between a renewal and the end of the earlier leaf. Leafs of a new
-    authority are shown at once, so that the earlier one can end.
-    """
-    material = observed.material
-    present = _made_for(observed, record, applied)
-    if material is None:
-        return present
-    everywhere = complete(material, record)
-    if present == 0 or everywhere <= present:
-        return everywhere if present == 0 else present
-    if _all_signed_by_new(material, record):
-        return everywhere
-    later = [leaf for _, leaf in material.known_leafs() if leaf.generation > present]
-    return everywhere if any(now_s >= _roll_at_s(desired, leaf) for leaf in later) else present
-
-
-def _all_signed_by_new(material: Material, record: IdentityRecord) -> bool:
-    """Whether the new authority has signed every leaf, while the authorities are changed."""
-    change = None if record.migration is None else record.migration.trust
-    if change is None or not record.overlay.signed_by_new:
-        return False
-    return all(has_authority(change.after, leaf.authority) for _, leaf in material.known_leafs())
-
-
-def _roll_at_s(desired: Desired, leaf: LeafSeen) -> float:
-    """When the restarts begin that bring this leaf to the clients' side, in the middle of the time that is left.
-
-    If it is not known when the earlier one ends, they begin when no pod can mount an earlier content any more.
-    """
-    shown = leaf.certificate
-    middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
-    return max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)
-
-
-def _written_s(leaf: LeafSeen) -> float:
-    """When this leaf was put into its Secret."""
-    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
-
-
-def may_lack(leaf: LeafSeen, now_s: float) -> bool:
-    """Whether the pod may still have what was in the Secret before this leaf, and that may be of no use.
-
-    A leaf that was put over a foreign one, or into a Secret that was gone, says of none when it ends.
-    """
-    return leaf.before_ends_s <= now_s < _written_s(leaf) + BROUGHT_AFTER_S
 
 
 def client_ends(observed: Observed, record: IdentityRecord) -> Iterator[tuple[NodeID, int]]:

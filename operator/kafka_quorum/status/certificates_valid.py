@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from kafka_quorum.model.bundles import bundle_of
+from kafka_quorum.model.bundles import bundle_of, has_authority
 from kafka_quorum.model.certified import client_ends, holders, needs_certificates
 from kafka_quorum.model.handshakes import Failure, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import Holder, LeafSeen, Material
+from kafka_quorum.model.material import Holder, LeafSeen, Material, OwnAuthorities, controller
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
@@ -24,6 +24,8 @@ TYPE: Final = "CertificatesValid"
 _AUTHORITY: Final = "the authority"
 SOON_S: Final = 30 * 24 * 3600
 """How long before its end a certificate is reported that nobody renews."""
+_LATE: Final = 0.25
+"""What is left of the time for a renewal when one that should be over is reported: half of it is for restarts."""
 
 
 def certificates_valid(done: Pass) -> Finding | None:
@@ -35,7 +37,12 @@ def certificates_valid(done: Pass) -> Finding | None:
         return _finding(Truth.UNKNOWN, "NotRead", "the Secrets with certificates were not read")
     if (ended := _ended(done, record, material)) is not None:
         return ended
-    return _refused(material) or _unread(record, material) or _valid(done, record, material)
+    return (
+        _refused(material)
+        or _soon(done, record, material)
+        or _unread(record, material)
+        or _valid(done, record, material)
+    )
 
 
 def certificates(done: Pass, old: Json) -> Json:
@@ -86,12 +93,18 @@ def _unread(record: IdentityRecord, material: Material) -> Finding | None:
     return None
 
 
+def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
+    """What ends and is not replaced in time, of what is known. A Secret that could not be read does not hide it."""
+    soon = list(_ends(done, record, material, done.now_s + SOON_S))
+    if soon and (why := _why_not_in_time(done, record, material)):
+        return _ends_soon(soon, why)
+    if late := list(_late(done, record, material)):
+        return _ends_soon(late, "it should have been replaced by now: the other conditions say what that waits for")
+    return None
+
+
 def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
     """Until when all of it is valid, if every listener shows that it serves something."""
-    soon = list(_ends(done, record, material, done.now_s + SOON_S))
-    if soon and (why := _why_not_in_time(done)):
-        what, end_s = min(soon, key=lambda each: each[1])
-        return _finding(Truth.FALSE, "EndsSoon", f"the certificate of {what} ends {_day(end_s)}, and {why}")
     unknown = [str(node_id) for node_id, end_s in client_ends(done.observed, record) if not end_s]
     if unknown:
         shows = f"controller {unknown[0]} shows as a client until it restarts"
@@ -104,14 +117,55 @@ def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
     return _finding(Truth.TRUE, "Valid", f"every certificate is valid until {_day(until_s)} at least")
 
 
-def _why_not_in_time(done: Pass) -> str:
+def _ends_soon(ends: Sequence[tuple[str, float]], why: str) -> Finding:
+    what, end_s = min(ends, key=lambda each: each[1])
+    return _finding(Truth.FALSE, "EndsSoon", f"the certificate of {what} ends {_day(end_s)}, and {why}")
+
+
+def _why_not_in_time(done: Pass, record: IdentityRecord, material: Material) -> str:
     """Why what ends is not replaced in time, as a clause; empty if it is."""
     if done.desired.paused or not done.desired.trust.issuer.own:
         return "the operator does not renew it"
+    if isinstance(material.own, Unknown):
+        return f"the operator signs no other one: {material.own.reason or 'its authority was not read'}"
     if done.faults and not (done.situation is not None and done.situation.renews_only):
         said = "no controller restarts while the spec is not valid and asks for other changes, too"
         return f"{said}. Correct the spec"
+    if done.faults and _is_authority_due(done, record, material.own.value):
+        return "no authority is replaced while the spec is not valid. Correct the spec"
     return ""
+
+
+def _is_authority_due(done: Pass, record: IdentityRecord, own: OwnAuthorities) -> bool:
+    """Whether servers must trust another authority than they do, or will have to soon."""
+    present, applied = own.present, done.observed.revision(record.applied_revision)
+    if present is None or own.following is not None or applied is None:
+        return True
+    ends = _is_due(done, present.not_before_s, present.not_after_s, 1)
+    return ends or not has_authority(applied.runtime.trust, present.sha256)
+
+
+def _is_due(done: Pass, not_before_s: float, not_after_s: float, part: float) -> bool:
+    """Whether the last time before this end has begun: a `part` of what the spec leaves for a renewal."""
+    return done.now_s >= not_after_s - done.desired.trust.renew_before(not_after_s - not_before_s) * part
+
+
+def _late(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+    """What the operator itself renews, and should have renewed: that begins long before; restarts follow halfway."""
+    if done.desired.paused or not done.desired.trust.issuer.own:
+        return
+    leafs = tuple(material.known_leafs())
+    for holder, leaf in leafs:
+        life = leaf.certificate
+        if _is_due(done, life.not_before_s, life.not_after_s, _LATE):
+            yield str(holder), life.not_after_s
+    for node_id, end_s in client_ends(done.observed, record):
+        life = next(leaf.certificate for holder, leaf in leafs if holder == controller(node_id))
+        if end_s and _is_due(done, end_s - (life.not_after_s - life.not_before_s), end_s, _LATE):
+            yield f"controller {node_id} as a client", end_s
+    own = None if isinstance(material.own, Unknown) else material.own.value.present
+    if own is not None and _is_due(done, own.not_before_s, own.not_after_s, _LATE):
+        yield _AUTHORITY, own.not_after_s
 
 
 def _silent(done: Pass, material: Material) -> str:

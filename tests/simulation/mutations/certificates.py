@@ -13,7 +13,7 @@ CERTIFICATE_MUTANTS: Final = (
         ("tls-altered-secret-in-a-roll",),
         (
             "_but_for_the_token",
-            "bool(secret := why_no_secret(situation, node.node_id, situation.runtime))",
+            "bool(secret := _why_secret(situation, node))",
             "bool(secret := '')",
         ),
     ),
@@ -21,7 +21,7 @@ CERTIFICATE_MUTANTS: Final = (
         "certificates-are-never-renewed",
         "13, ended",
         _RENEWED,
-        ("_why_renewed", "situation.now_s >= shown.not_after_s - policy.renew_before(life_s)", "False"),
+        ("_why_renewed", "ends and gains", "False"),
     ),
     mutant(
         "listeners-are-never-asked",
@@ -41,7 +41,7 @@ CERTIFICATE_MUTANTS: Final = (
         _RENEWED,
         (
             "generation_due",
-            "everywhere if any(now_s >= _roll_at_s(desired, leaf) for leaf in later) else present",
+            "reached if due else present",
             "present",
         ),
     ),
@@ -59,7 +59,11 @@ CERTIFICATE_MUTANTS: Final = (
         "a-lost-certificate-is-of-the-present-generation",
         "13, ended",
         ("tls-lost-leafs-late", "tls-lost-leaf"),
-        ("_generation", "for holder in lost(material, situation.observed, situation.record):\n    return ...", ""),
+        (
+            "_generation",
+            "for holder in lost(material, situation.observed, situation.record):\n    due, why = ...\n    break",
+            "",
+        ),
     ),
     mutant(
         "generations-begin-again",
@@ -70,7 +74,11 @@ CERTIFICATE_MUTANTS: Final = (
             "(made, *(leaf.generation for _, leaf in material.known_leafs()))",
             "(0, *(leaf.generation for _, leaf in material.known_leafs()))",
         ),
-        ("_generation", "for holder in lost(material, situation.observed, situation.record):\n    return ...", ""),
+        (
+            "_generation",
+            "for holder in lost(material, situation.observed, situation.record):\n    due, why = ...\n    break",
+            "",
+        ),
     ),
     mutant(
         "restarts-at-once-after-a-loss",
@@ -244,12 +252,36 @@ CERTIFICATE_MUTANTS: Final = (
         "leafs-are-renewed-again-and-again-at-the-end-of-their-authority",
         "13, ended",
         ("tls-authority-ends",),
-        ("_why_renewed", "longer_s >= policy.leaf_s * _LONGER", "True"),
+        ("_why_renewed", "longer_s > 0 and longer_s >= (shown.not_after_s - now_s) * _LONGER", "True"),
     ),
     mutant(
         "a-lost-secret-begins-a-generation-at-each-look",
         "13, again",
         ("tls-secret-refused-for-long",),
-        ("due_for_lost", "max(made + 1, newest(material, observed, record))", "newest(material, observed, record) + 1"),
+        (
+            "due_for_lost",
+            "max(max(known, default=0) + 1, newest(material, observed, record))",
+            "newest(material, observed, record) + 1",
+        ),
+    ),
+    mutant(
+        "one-secret-holds-every-restart",
+        "13, ended",
+        ("tls-secret-of-brokers-relabelled", "tls-secret-refused-in-a-renewal"),
+        (
+            "generation_due",
+            "max((leaf.generation for leaf in _leafs(material, controllers)), default=0)",
+            "_complete(material, [*controllers, OPERATOR, BROKERS])",
+        ),
+    ),
+    mutant(
+        "a-renewal-is-weighed-against-the-lives-of-the-spec",
+        "13, ended",
+        ("tls-lives-made-longer", "tls-renewed-shortly-before-the-authority-ends"),
+        (
+            "_why_renewed",
+            "longer_s > 0 and longer_s >= (shown.not_after_s - now_s) * _LONGER",
+            "longer_s >= policy.leaf_s * _LONGER",
+        ),
     ),
 )

@@ -2,10 +2,12 @@
 
 from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.desired import Protocol, Runtime
+from kafka_quorum.model.generations import is_mounted
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import Material, controller
 from kafka_quorum.model.names import users_name
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 
 
@@ -21,6 +23,26 @@ def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> st
     if material is None:
         return "the Secrets with certificates were not read"
     return _leaf(situation, material, node_id, runtime) or _users(situation, material, runtime)
+
+
+def why_earlier_leaf(situation: Situation, node_id: NodeID) -> str:
+    """Why the next pod of this controller would show an earlier leaf than its revision says; empty if it would not.
+
+    The operator would take the end of the later leaf for its own, and would not restart it in time. When a new
+    authority signs, every restart waits for listeners that show its leafs, and none for this.
+    """
+    material, wanted = situation.observed.material, situation.runtime.certificates
+    seen = None if material is None else material.leaf(controller(node_id))
+    if not situation.runtime.encrypted or not isinstance(seen, Known) or seen.value is None:
+        return ""
+    leaf, name = seen.value, controller(node_id).secret(situation.desired.name)
+    if leaf.generation < wanted:
+        return f"Secret {name} has certificate {leaf.generation} yet, and the next revision shows certificate {wanted}"
+    made = [situation.observed.revision(pod.revision) for pod in situation.observed.pods_of(node_id, PodRole.KAFKA)]
+    earlier = any(each is not None and 0 < each.runtime.certificates < wanted for each in made)
+    if earlier and not situation.record.overlay.signed_by_new and not is_mounted(leaf, situation.now_s):
+        return f"Secret {name} was written just now, and its next pod may mount what it had before"
+    return ""
 
 
 def _leaf(situation: Situation, material: Material, node_id: NodeID, runtime: Runtime) -> str:

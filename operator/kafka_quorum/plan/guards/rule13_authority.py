@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from kafka_quorum.model.bundles import bundle_of, has_authority, is_too_large, together
-from kafka_quorum.model.certified import complete, holders
+from kafka_quorum.model.certified import holders
 from kafka_quorum.model.conformance import why_brokers_hold
 from kafka_quorum.model.desired import ControllerListener, Protocol
+from kafka_quorum.model.generations import complete
 from kafka_quorum.model.handshakes import Handshake, Served, refuses_client
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import OPERATOR, Holder, Material, controller

@@ -4,9 +4,9 @@ from typing import Final
 
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.bundles import has_authority, have_ended
-from kafka_quorum.model.certified import may_lack
 from kafka_quorum.model.cutoff import accept_nobody
 from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.generations import may_lack
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Shown, UsersSeen
 from kafka_quorum.model.permit import EndAuthority, GiveUsers, Reload, ShowLeaf

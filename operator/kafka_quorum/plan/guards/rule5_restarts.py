@@ -18,7 +18,7 @@ from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.facts.kept import is_going, why_kept
-from kafka_quorum.plan.facts.mountable import why_no_secret
+from kafka_quorum.plan.facts.mountable import why_earlier_leaf, why_no_secret
 from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
@@ -93,7 +93,11 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = view.votes.majority, key.node_id == view.answer.leader_id
     then = f"before restarting controller {node.node_id}"
-    older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
+    older = _names(
+        other.key
+        for other in situation.record.nodes
+        if other is not node and other.key not in moved and not _why_secret(situation, other)
+    )
     interrupts = key in view.voters and len(view.voters) <= PAIR
     no_place = why_no_place(observed, pod, keeps_up=key in view.shown) if key in view.voters else ""
     interrupted = "its restart interrupts a quorum of one or two voters. Set spec.controllers.allowInterruption to true"
@@ -119,12 +123,21 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
                 f"{first}: too few other voters are caught up ({len(steady)} of the {majority} needed)",
             ),
             (bool(no_place), f"{first}: {no_place}"),
-            (bool(secret := why_no_secret(situation, node.node_id, situation.runtime)), f"{first}: {secret}"),
+            (bool(secret := _why_secret(situation, node)), f"{first}: {secret}"),
             (bool(newer := _newer_brokers(situation, pod)), f"{first}: {newer}"),
             (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),
         f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",
     )
+
+
+def _why_secret(situation: Situation, node: NodeIdentity) -> str:
+    """Why this controller would not come back from a restart with the certificate of its revision; empty if it would.
+
+    The active controller does not wait for such a one: the certificate that it shows itself may end meanwhile.
+    """
+    secret = why_no_secret(situation, node.node_id, situation.runtime)
+    return secret or why_earlier_leaf(situation, node.node_id)
 
 
 def _newer_brokers(situation: Situation, pod: Pod) -> str:

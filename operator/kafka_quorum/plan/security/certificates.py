@@ -12,16 +12,8 @@ from kafka_quorum.model.actions import (
     WithdrawAuthority,
 )
 from kafka_quorum.model.bundles import has_authority, have_ended
-from kafka_quorum.model.certified import (
-    FIRST,
-    dns_names,
-    due_for_lost,
-    holders,
-    lost,
-    needs_certificates,
-    newest,
-    shown_until_s,
-)
+from kafka_quorum.model.certified import dns_names, holders, needs_certificates, shown_until_s
+from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest
 from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.known import Known, Unknown
@@ -61,7 +53,7 @@ from kafka_quorum.plan.security.shared import (
 )
 
 _LONGER: Final = 0.1
-"""A leaf that would end later by less than this share of a life is not renewed."""
+"""A leaf is not renewed while its life would become longer by less than this share of what is left of it."""
 
 
 def certificates(situation: Situation) -> Part:
@@ -221,7 +213,8 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
         return
     if not _signer(situation, material) and situation.record.migration is None:
         text = "Waiting to sign certificates with the new authority: the controllers do not trust it yet"
-        yield waits(text, Severity.PROGRESS)
+        way_out = ". Correct the spec: no authority is replaced before that" if situation.repair_only else ""
+        yield waits(f"{text}{way_out}", Severity.PROGRESS)
         if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
             yield waits(locked_out(situation.desired.name), Severity.HELD)
     wanted, why = _generation(situation, material)
@@ -278,14 +271,16 @@ def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
 
 
 def _generation(situation: Situation, material: Material) -> tuple[int, str]:
-    """The generation that every leaf shall have, and why."""
+    """The generation that every leaf shall have, and why. One that is lost, and refused, holds no renewal up."""
     present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
+    due, why = present, "the others are renewed"
     for holder in lost(material, situation.observed, situation.record):
-        return due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
+        due, why = due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
+        break
     for holder, leaf in material.known_leafs():
-        if signer is not None and leaf.generation == present and (why := _why_renewed(situation, leaf, signer)):
-            return present + 1, f"{why} ({holder})"
-    return present, "the others are renewed"
+        if signer is not None and leaf.generation == present and (ends := _why_renewed(situation, leaf, signer)):
+            return max(due, present + 1), f"{ends} ({holder})"
+    return due, why
 
 
 def _composed(
@@ -363,12 +358,13 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
 def _why_renewed(situation: Situation, leaf: LeafSeen, signer: AuthoritySeen) -> str:
     """Why this leaf is replaced; empty if it is not. One that would hardly end later is no reason.
 
-    A leaf ends with its authority: near that end each new leaf is as short as the one before.
+    A leaf ends with its authority: near that end each new leaf is as short as the one before. What is compared is the
+    time that is left to the present one, whatever the spec says by now: so a gain always counts before that one ends.
     """
-    policy, shown = situation.desired.trust, leaf.certificate
+    policy, shown, now_s = situation.desired.trust, leaf.certificate, situation.now_s
     if leaf.authority != signer.sha256:
         return "another authority signs"
-    life_s = shown.not_after_s - shown.not_before_s
-    ends = situation.now_s >= shown.not_after_s - policy.renew_before(life_s)
-    longer_s = min(situation.now_s + policy.leaf_s, signer.not_after_s) - shown.not_after_s
-    return "the certificate ends soon" if ends and longer_s >= policy.leaf_s * _LONGER else ""
+    ends = now_s >= shown.not_after_s - policy.renew_before(shown.not_after_s - shown.not_before_s)
+    longer_s = min(now_s + policy.leaf_s, signer.not_after_s) - shown.not_after_s
+    gains = longer_s > 0 and longer_s >= (shown.not_after_s - now_s) * _LONGER
+    return "the certificate ends soon" if ends and gains else ""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
-from kafka_quorum.model.certified import FIRST, due_for_lost, given_hosts, holders, lost, newest, shown_until_s
+from kafka_quorum.model.certified import given_hosts, holders, shown_until_s
+from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
 from kafka_quorum.model.permit import Refusal
@@ -118,17 +119,19 @@ def _trusted(situation: Situation, source: Source) -> bool:
 def _given_generation(situation: Situation, material: Material, ready: dict[Holder, Source]) -> tuple[int, str]:
     """The generation that every leaf shall have, and why."""
     present = newest(material, situation.observed, situation.record)
+    due, why = present, "the others are renewed"
     for holder in lost(material, situation.observed, situation.record):
         if holder in ready:
-            return due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
+            due, why = due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
+            break
     for holder, leaf in material.known_leafs():
         source = ready.get(holder)
         if source is None or leaf.generation != present or leaf.digest == source.digest:
             continue
         same = leaf.certificate.sha256 == source.certificate.sha256
         what = "other intermediate authorities" if same else "another certificate"
-        return present + 1, f"Secret {source.secret} has {what}"
-    return present, "the others are renewed"
+        return max(due, present + 1), f"Secret {source.secret} has {what}"
+    return due, why
 
 
 def _copied(

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final
 
 from tests.simulation.model.kafka.tls import leaf_in
@@ -90,6 +91,12 @@ def ends_renewed(least: int) -> Callable[[World], str]:
         return f"controllers {ended} show certificates that have ended" if ended else ""
 
     return why_not
+
+
+def shows_until(world: World) -> dict[NodeID, datetime]:
+    """When the certificate ends that each running controller shows as a client."""
+    running = ((one.meta.node_id, one.tls) for one in world.kraft.processes if not one.broker)
+    return {node_id: tls.shown.not_after for node_id, tls in running if tls is not None}
 
 
 def _with_ended(world: World) -> list[NodeID]:

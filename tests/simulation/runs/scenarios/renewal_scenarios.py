@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.simulation.model.place import NAME
+from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import Loss
@@ -12,14 +12,20 @@ from tests.simulation.runs.scenarios.certificate_scenarios import (
     lives,
     loses_secrets,
     secured,
+    shows_until,
 )
-from tests.simulation.runs.scenarios.scenes import after, applies, is_ready, loses, turn
+from tests.simulation.runs.scenarios.scenes import Act, after, applies, is_ready, loses, turn
 
+from kafka_quorum.model.names import LABEL_QUORUM
 from kit.kube.protocol import Json
+from kit.kube.secrets import SECRETS
 
 _INVALID: Final[Json] = {"controllers": {"config": {"node.id": "7"}}}
 _CORRECTED: Final[Json] = {"controllers": {"config": {"node.id": None}}}
 _LOST: Final = "3001-tls"
+_REFUSED: Final = 3001
+_RESTARTED_BEFORE_S: Final = 150
+_LONGER: Final[Json] = {"security": {"controllers": {"leafSeconds": 60_000, "caSeconds": 60_000}}}
 _MOST: Final = 3
 """One generation for the Secret that is lost, and one for the disk that is lost beside it."""
 
@@ -44,6 +50,28 @@ def _made_again(world: World, checker: Checker) -> None:
         checker.fail("13, again", f"{made} generations of certificates, while one Secret is refused")
 
 
+def _others_restarted(world: World, checker: Checker) -> None:
+    """Whatever holds up one of them, the other controllers show renewed certificates before the earlier ones end."""
+    late = [
+        node_id
+        for node_id, ends in shows_until(world).items()
+        if node_id != _REFUSED and (ends - world.clock.now()).total_seconds() < _RESTARTED_BEFORE_S
+    ]
+    if late:
+        checker.fail("13, ended", f"controllers {late} still show the earlier certificates: one Secret is refused")
+    world.kube.admission.secret_quota = lambda _: ""
+
+
+def _relabels(quorum: str) -> Act:
+    """A person changes whose Secret the brokers' one is."""
+
+    def act(world: World, _: Checker) -> None:
+        labels = {"metadata": {"labels": {LABEL_QUORUM: quorum}}}
+        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-brokers-tls", labels)
+
+    return act
+
+
 RENEWALS: Final = (
     lives(
         "tls-renewed-while-invalid",
@@ -65,6 +93,34 @@ RENEWALS: Final = (
         turn("a disk is lost", after(30), loses(Loss.EMPTIED_AND_KILLED, "follower")),
         turn("the quota has room", after(300), _made_again),
         spec=secured(leaf_s=36_000),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-lives-made-longer",
+        1000,
+        turn("ten times longer lives are asked for", is_ready, applies(_LONGER)),
+        spec=_short(leaf_s=600, authority_s=6000, before_s=0),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-renewed-shortly-before-the-authority-ends",
+        1800,
+        spec=_short(leaf_s=1600, authority_s=1758, before_s=150),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-secret-of-brokers-relabelled",
+        900,
+        turn("the Secret of the brokers is another quorum's", is_ready, _relabels("other")),
+        turn("it is given back", after(680), _relabels(NAME)),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-secret-refused-in-a-renewal",
+        1300,
+        turn("a Secret is lost, and refused", after(820), _loses_for_long),
+        turn("the others have restarted", after(1080), _others_restarted),
+        spec=_short(leaf_s=1200, authority_s=12_000, before_s=400),
         holds=ends_renewed(2),
     ),
 )

@@ -1,0 +1,149 @@
+"""Generations of certificates: which one each Secret has, and which one every controller shall show as a client.
+
+Leafs are renewed together, as one generation. A listener loads a renewed one without a restart. What a controller shows
+as a client it loads only when it starts: so each controller restarts once, before the earlier leaf ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kafka_quorum.model.bundles import has_authority
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, controller
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.pods import PodRole
+from kit.pki.authority import SKEW
+
+FIRST: Final = 1
+"""The generation of the first leafs."""
+MOUNTED_AFTER_S: Final = 60.0
+"""When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
+BROUGHT_AFTER_S: Final = 180.0
+"""When a pod that runs has this content of a Secret: twice what a kubelet takes, which looks at a pod every 90 s."""
+
+
+def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
+    """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
+
+    Secrets may be lost, and a controller shows the lost leaf until it starts again.
+    """
+    made = _made_for(observed, record, observed.revision(record.applied_revision))
+    return max((made, *(leaf.generation for _, leaf in material.known_leafs())))
+
+
+def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
+    """Controllers with a pod whose Secret is gone: nothing has the end of the leaf that they may show."""
+    for node in record.nodes:
+        seen = material.leaf(controller(node.node_id))
+        if isinstance(seen, Known) and seen.value is None and _has_pod(observed, node.node_id):
+            yield controller(node.node_id)
+
+
+def due_for_lost(material: Material, observed: Observed, record: IdentityRecord) -> int:
+    """The generation of all leafs because some are lost: newer than what their controllers are made for, which restart.
+
+    One that a Secret has already is such a generation: the Secret that is lost may be refused for long, and the others
+    restart meanwhile, so what they are made for does not count.
+    """
+    ids = {holder.node_id for holder in lost(material, observed, record)}
+    pods = [pod for pod in observed.pods if pod.node_id in ids and pod.role is PodRole.KAFKA]
+    made = [observed.revision(pod.revision) for pod in pods]
+    known = [each.runtime.certificates for each in made if each is not None]
+    if len(known) < len(made):
+        known.append(_made_for(observed, record, observed.revision(record.applied_revision)))
+    return max(max(known, default=0) + 1, newest(material, observed, record))
+
+
+def _has_pod(observed: Observed, node_id: NodeID) -> bool:
+    """Whether a pod may have loaded its leaf already."""
+    return any(pod.node_id == node_id and pod.role is PodRole.KAFKA for pod in observed.pods)
+
+
+def _made_for(observed: Observed, record: IdentityRecord, applied: Revision | None) -> int:
+    """The newest generation that a controller is made for."""
+    begun = [observed.revision(node.revision) for node in record.nodes]
+    return max((each.runtime.certificates for each in (applied, *begun) if each is not None), default=0)
+
+
+def complete(material: Material, record: IdentityRecord) -> int:
+    """The generation that the Secret of every controller has, at least; 0 if one is missing or could not be read.
+
+    Those of brokers, pools and the operator do not count: they must not keep the controllers from their renewal.
+    """
+    return _complete(material, [controller(node_id) for node_id in record.node_ids])
+
+
+def _complete(material: Material, every: Sequence[Holder]) -> int:
+    leafs = _leafs(material, every)
+    return min((leaf.generation for leaf in leafs), default=0) if len(leafs) == len(every) else 0
+
+
+def _leafs(material: Material, every: Sequence[Holder]) -> list[LeafSeen]:
+    """Those that are known."""
+    found = [material.leaf(holder) for holder in every]
+    return [seen.value for seen in found if isinstance(seen, Known) and seen.value is not None]
+
+
+def generation_due(
+    desired: Desired, observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float
+) -> int:
+    """The generation that every controller shall show as a client: it goes up when the earlier leafs end soon.
+
+    Then a roll follows. It has half of the time between a renewal and the end of the earlier leaf. Leafs of a new
+    authority are shown at once, so that the earlier one can end.
+
+    One Secret that cannot be read or written does not keep the other controllers from their restart: without it they
+    would all show a leaf that has ended. `5-restart` holds the controller of such a Secret.
+    """
+    material = observed.material
+    present = _made_for(observed, record, applied)
+    if material is None:
+        return present
+    controllers = [controller(node_id) for node_id in record.node_ids]
+    if present == 0:
+        return _complete(material, [*controllers, OPERATOR, BROKERS])
+    if (everywhere := complete(material, record)) > present and _all_signed_by_new(material, record):
+        return everywhere
+    reached = max((leaf.generation for leaf in _leafs(material, controllers)), default=0)
+    later = [leaf for _, leaf in material.known_leafs() if leaf.generation > present]
+    due = reached > present and any(now_s >= _roll_at_s(desired, leaf) for leaf in later)
+    return reached if due else present
+
+
+def _all_signed_by_new(material: Material, record: IdentityRecord) -> bool:
+    """Whether the new authority has signed every leaf, while the authorities are changed."""
+    change = None if record.migration is None else record.migration.trust
+    if change is None or not record.overlay.signed_by_new:
+        return False
+    return all(has_authority(change.after, leaf.authority) for _, leaf in material.known_leafs())
+
+
+def _roll_at_s(desired: Desired, leaf: LeafSeen) -> float:
+    """When the restarts begin that bring this leaf to the clients' side, in the middle of the time that is left.
+
+    If it is not known when the earlier one ends, they begin when no pod can mount an earlier content any more.
+    """
+    shown = leaf.certificate
+    middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
+    return max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)
+
+
+def is_mounted(leaf: LeafSeen, now_s: float) -> bool:
+    """Whether a new pod mounts this leaf, and not what was in its Secret before."""
+    return now_s >= _written_s(leaf) + MOUNTED_AFTER_S
+
+
+def _written_s(leaf: LeafSeen) -> float:
+    """When this leaf was put into its Secret."""
+    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
+
+
+def may_lack(leaf: LeafSeen, now_s: float) -> bool:
+    """Whether the pod may still have what was in the Secret before this leaf, and that may be of no use.
+
+    A leaf that was put over a foreign one, or into a Secret that was gone, says of none when it ends.
+    """
+    return leaf.before_ends_s <= now_s < _written_s(leaf) + BROUGHT_AFTER_S

@@ -1,0 +1,136 @@
+"""Generations of certificates: which one every Secret has, and which one controllers shall show as clients."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
+from tests.model.values import IDS, NOW_S, revision, without_pod
+
+from kafka_quorum.model.certified import holders
+from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.generations import MOUNTED_AFTER_S, complete, due_for_lost, generation_due, lost, newest
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, controller
+
+RECORD = recorded()
+THIRD = controller(IDS[2])
+ENDS_S = int(NOW_S) + LEAF_S
+MIDDLE_S = ENDS_S - (LEAF_S + 300) / 6
+"""Half of the time between a renewal and the end of the earlier leaf is over: a leaf begins five minutes early."""
+
+
+def renewed(generation: int = 2, **changes: int) -> Material:
+    """Every Secret has a leaf of this generation, which replaced one of now."""
+    of = material(RECORD)
+    for holder in holders(RECORD):
+        seen = leaf_seen(holder, generation=generation, **({"before_ends_s": ENDS_S} | changes))
+        of = with_leaf(of, holder, seen)
+    return of
+
+
+def due(seen: Material | None, now_s: float, *begun: Runtime, spec: Desired | None = None) -> int:
+    """The generation that controllers of this look shall show."""
+    look = looked(RECORD, seen, secured(), *begun)
+    return generation_due(spec or wanted(), look, RECORD, look.revision(RECORD.applied_revision), now_s)
+
+
+def unread(of: Material, *which: Holder) -> Material:
+    """The same Secrets, except that these could not be read."""
+    bad = Unknown(reason="no right")
+    return replace(of, leafs=tuple((one, bad if one in which else seen) for one, seen in of.leafs))
+
+
+def test_a_generation_is_complete_when_every_controller_has_it() -> None:
+    """One controller's Secret that is missing, older, or was not read holds a generation back."""
+    assert complete(renewed(), RECORD) == 2
+    assert complete(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), RECORD) == 1
+    assert complete(with_leaf(renewed(), THIRD, None), RECORD) == 0
+    assert complete(unread(renewed(), THIRD), RECORD) == 0
+    assert complete(unread(renewed(), OPERATOR, BROKERS), RECORD) == 2
+
+
+def test_the_first_generation_is_shown_at_once() -> None:
+    """Controllers that were never made for a generation start when every Secret has one, whoever it is for."""
+    bare = replace(RECORD, applied_revision=None)
+    look = looked(bare, renewed(3))
+    assert generation_due(wanted(), look, bare, None, NOW_S) == 3
+    for holder in holders(RECORD):
+        look = looked(bare, unread(renewed(3), holder))
+        assert generation_due(wanted(), look, bare, None, NOW_S) == 0
+
+
+def test_restarts_begin_in_the_middle() -> None:
+    """The generation goes up when half of the time between the renewal and the end of the earlier leaf is over."""
+    assert due(renewed(), MIDDLE_S - 1) == 1
+    assert due(renewed(), MIDDLE_S) == 2
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(with_leaf(renewed(), THIRD, leaf_seen(THIRD)), id="one is refused"),
+        pytest.param(with_leaf(renewed(), THIRD, None), id="one is missing"),
+        pytest.param(unread(renewed(), THIRD), id="one was not read"),
+        pytest.param(unread(renewed(), BROKERS, OPERATOR), id="those of clients were not read"),
+        pytest.param(with_leaf(renewed(), BROKERS, leaf_seen(BROKERS)), id="that of the brokers is refused"),
+    ],
+)
+def test_one_secret_keeps_no_other_controller_from_its_restart(seen: Material) -> None:
+    """The others restart in the same middle as if every Secret had the renewed leaf, and not before."""
+    assert due(seen, MIDDLE_S - 1) == 1
+    assert due(seen, MIDDLE_S) == 2
+
+
+def test_without_a_renewed_leaf_of_a_controller_nothing_restarts() -> None:
+    """The generation stays while no controller's Secret is known to have a later leaf."""
+    every = [controller(node_id) for node_id in RECORD.node_ids]
+    earlier = renewed()
+    for holder in every:
+        earlier = with_leaf(earlier, holder, leaf_seen(holder))
+    assert due(earlier, ENDS_S) == due(unread(renewed(), *every), ENDS_S) == due(None, ENDS_S) == 1
+
+
+def test_a_generation_that_was_begun_stays() -> None:
+    """What a restarted controller has is not taken back, also before its time."""
+    second = secured(certificates=2)
+    record = replace(RECORD, nodes=(replace(RECORD.nodes[0], revision=revision(second).name), *RECORD.nodes[1:]))
+    look = looked(record, renewed(), secured(), second)
+    assert generation_due(wanted(), look, record, look.revision(record.applied_revision), NOW_S) == 2
+
+
+def test_an_unknown_end_restarts_soon() -> None:
+    """If the earlier end is not known, the restarts begin as soon as every pod mounts the new content."""
+    unknown = renewed(before_ends_s=0)
+    assert due(unknown, NOW_S + MOUNTED_AFTER_S - 1) == 1
+    assert due(unknown, NOW_S + MOUNTED_AFTER_S) == 2
+
+
+def test_the_newest_generation_survives_lost_secrets() -> None:
+    """Without any Secret the newest generation is the one that controllers were made for."""
+    bare = replace(material(RECORD), leafs=tuple((one, Known(value=None)) for one in holders(RECORD)))
+    look = looked(RECORD, bare, secured(certificates=4))
+    record = replace(RECORD, applied_revision=look.revisions[0].name)
+    assert newest(bare, look, record) == 4
+    assert newest(renewed(7), look, record) == 7
+
+
+def test_a_lost_leaf_is_one_that_a_pod_may_show() -> None:
+    """A Secret is lost if it is gone and its controller has a pod; a newcomer lacks one, and unread is not gone."""
+    gone = with_leaf(material(RECORD), THIRD, None)
+    assert list(lost(gone, looked(RECORD, gone), RECORD)) == [THIRD]
+    assert list(lost(gone, without_pod(looked(RECORD, gone), 3002), RECORD)) == []
+    unread = tuple((one, Unknown(reason="no right")) for one in holders(RECORD))
+    assert list(lost(replace(gone, leafs=unread), looked(RECORD, gone), RECORD)) == []
+
+
+def test_a_lost_leaf_that_is_refused_begins_no_generation_at_each_roll() -> None:
+    """What the others were restarted for meanwhile is new for the controller whose Secret is lost."""
+    second = secured(certificates=2)
+    record = replace(RECORD, nodes=tuple(replace(node, revision=revision(second).name) for node in RECORD.nodes[:2]))
+    record = replace(record, nodes=(*record.nodes, RECORD.nodes[2]))
+    seen = with_leaf(renewed(), THIRD, None)
+    look = looked(record, seen, secured(), second)
+    assert list(lost(seen, look, record)) == [THIRD]
+    assert due_for_lost(seen, look, record) == 2
+    gone = replace(look, revisions=())
+    assert due_for_lost(seen, gone, record) == 2
