@@ -6,22 +6,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.brokers.edges import AnsweringBrokers
+from tests.model.certificates import authority, given_leaf
 from tests.model.values import NAME, NAMESPACE, at_rest, desired, key, running, situation, view
 from tests.plan.beside import DUAL, STARTS, keeper_of, look_at, wanted
+from tests.plan.test_room import bundle
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 
 from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.model.bundles import bundle_of, together
 from kafka_quorum.model.contract import Contract, Match, Setting, StoredContract
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import OPERATOR
 from kafka_quorum.model.names import LABEL_NODE, OF_QUORUM, USED_BY, brokers_tls_name, operator_tls_name
 from kafka_quorum.model.pools import LABEL_POOL, REPLICATION_TLS
+from kafka_quorum.model.quorum import Endpoint, NodeVersions
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen, Settings
+from kafka_quorum.model.security import PLAINTEXT, Security
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe.brokers import EVERY_S, MOVING_S, SOON_S, BrokerEdges, BrokerReads
 from kafka_quorum.resources.secrets import secret_object
+from kafka_quorum.wire.security import tls_of
 from kit.errors import Fault
 from kit.key import ObjectKey
 from kit.kube.protocol import PODS
@@ -177,6 +185,36 @@ async def test_brokers_with_tls_are_asked_by_name() -> None:
             },
         ),
     ]
+
+
+class Noting(AnsweringBrokers):
+    """Brokers that note how they were reached."""
+
+    reached: Security = PLAINTEXT
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """No features."""
+        self.reached = endpoint.security
+        return await AnsweringBrokers.api_versions(self, endpoint)
+
+
+async def test_brokers_are_asked_while_authorities_are_changed() -> None:
+    """Those of before and after are in the brokers' Secret together: more than one bundle that a person gives."""
+    bench, brokers = Bench(), Noting()
+    bench.reads = BrokerReads(ModelKube(bench.model), bench.clock, BrokerEdges(running=bench.answers, brokers=brokers))
+    bench.pod(8)
+    metadata = {"labels": {LABEL_POOL: "hot"}, "annotations": {REPLICATION_TLS: "true"}}
+    bench.model.patch(PODS, NAMESPACE, "hot-8", {"metadata": metadata})
+    both, shown = together(bundle("a", 225), bundle("b", 60), authority().certificate.pem), given_leaf(OPERATOR)
+    for name, texts in (
+        (brokers_tls_name(NAME), {"ca.crt": both}),
+        (operator_tls_name(NAME), {"tls.crt": shown.chain_pem, "tls.key": shown.key.pem}),
+    ):
+        bench.model.create(SECRETS, NAMESPACE, secret_object(desired(), name, "certificate", texts, "", []))
+    await bench.second(now(8))
+    context = tls_of(brokers.reached)
+    assert context is not None
+    assert len(context.get_ca_certs()) == len(bundle_of(both).authorities)
 
 
 async def test_a_pod_that_has_ended_is_not_asked() -> None:

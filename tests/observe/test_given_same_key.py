@@ -13,6 +13,7 @@ from tests.kit.pki.made import name, private_key
 from tests.model.certificates import of_others, secured
 from tests.model.values import IDS, NAME, NAMESPACE
 from tests.observe.test_given import TimeOfDay, leaf_secret, the_look, with_given
+from tests.observe.test_large_trust import small
 from tests.observe.test_material import KEY
 from tests.wire.answering import AnsweringControllers
 
@@ -104,7 +105,7 @@ async def test_a_leaf_that_both_allow_is_one_of_both() -> None:
     assert source.value.authority == one.fingerprint
 
 
-@pytest.mark.parametrize("where", ["in the bundle", "beside it", "in an earlier revision"])
+@pytest.mark.parametrize("where", ["in the bundle", "beside it", "in an earlier revision", "among many others"])
 async def test_a_leaf_that_the_operator_would_refuse_is_not_served(where: str) -> None:
     """OpenSSL takes the first of both: no server shows a leaf that this one refuses. Clients may show it to Java."""
     old, new = ordered(old_first=True)
@@ -113,6 +114,7 @@ async def test_a_leaf_that_the_operator_would_refuse_is_not_served(where: str) -
         "in the bundle": lambda: seen(both, both),
         "beside it": lambda: seen(new.pem, old.pem),
         "in an earlier revision": lambda: seen(new.pem, new.pem, old.pem),
+        "among many others": lambda: seen(new.pem, new.pem, old.pem, *map(small, "abcdefghi")),
     }[where]()
     words = authorities(found)
     assert isinstance(words, str)

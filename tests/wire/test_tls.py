@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.kit.pki.made import certificate
 from tests.wire.captures import capture
 from tests.wire.fakes import HOST, FakeServer, framed
 
@@ -21,6 +22,7 @@ from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.requests import describe_quorum
 from kafka_quorum.wire.tls import client_context
 from kit.parsing import Malformed
+from kit.pki.bundle import STORED_MAX, STORED_MAX_CHARS
 from kit.pki.pem import block
 
 DESCRIBED = capture("describe_quorum_v2").answer
@@ -286,6 +288,18 @@ def test_sizes_that_keep_the_event_loop_busy_are_refused(authority: Authority) -
         client_context(ca, own, LONG_KEY)
     with pytest.raises(Malformed, match=r"ca\.crt has 257 certificates"):
         client_context(ca * 257, "", "")
+
+
+def test_what_the_operator_put_together_has_the_limits_of_its_bundles() -> None:
+    """So many bundles that were read one by one can be used together: in authorities and in characters."""
+    many = [certificate(f"authority-{each}", ca=True, names=()).pem for each in range(STORED_MAX + 1)]
+    assert len(client_context("".join(many), "", "", bundles=2).get_ca_certs()) == STORED_MAX + 1
+    with pytest.raises(Malformed, match=r"ca\.crt has 401 certificates, at most 400 are read"):
+        client_context("".join(many), "", "", bundles=1)
+    padded = "#" * (STORED_MAX_CHARS + 1) + f"\n{many[0]}"
+    assert len(client_context(padded, "", "", bundles=2).get_ca_certs()) == 1
+    with pytest.raises(Malformed, match=rf"characters, at most {STORED_MAX_CHARS} are read"):
+        client_context(padded, "", "", bundles=1)
 
 
 @pytest.mark.parametrize("ca", ["", " \n"])

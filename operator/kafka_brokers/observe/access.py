@@ -15,7 +15,7 @@ from kafka_quorum.model.names import brokers_tls_name, operator_tls_name, users_
 from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured, Security
 from kafka_quorum.resources.contract import PROTOCOL_MAP
 from kafka_quorum.resources.secrets import texts_of
-from kafka_quorum.resources.security import tls_from
+from kafka_quorum.resources.security import own_tls_from
 from kafka_quorum.resources.users import OPERATOR, users_from
 from kit.errors import KubeError
 from kit.kube.protocol import Json, KubeApi
@@ -34,10 +34,10 @@ async def access_to(kube: KubeApi, namespace: str, quorum: str, contract: Contra
         trust = texts_of(await _secret(kube, namespace, brokers_tls_name(quorum)), quorum)
         if protocol == Protocol.SSL.value:
             own = texts_of(await _secret(kube, namespace, operator_tls_name(quorum)), quorum)
-            return Known(value=Secured(tls=tls_from(trust, own)))
+            return Known(value=Secured(tls=own_tls_from(trust, own)))
         _, passwords = users_from(await _secret(kube, namespace, users_name(quorum)), quorum)
         user = Sasl(mechanism=Mechanism.PLAIN, username=OPERATOR, password=passwords[OPERATOR])
-        return Known(value=Secured(tls=tls_from(trust, None), sasl=user))
+        return Known(value=Secured(tls=own_tls_from(trust, None), sasl=user))
     except (KubeError, Malformed) as error:
         return Unknown(reason=f"the controllers cannot be asked with TLS: {error}")
 
@@ -47,7 +47,7 @@ async def access_to_brokers(kube: KubeApi, namespace: str, quorum: str) -> Knowa
     try:
         trust = texts_of(await _secret(kube, namespace, brokers_tls_name(quorum)), quorum)
         own = texts_of(await _secret(kube, namespace, operator_tls_name(quorum)), quorum)
-        return Known(value=Secured(tls=tls_from(trust, own)))
+        return Known(value=Secured(tls=own_tls_from(trust, own)))
     except (KubeError, Malformed) as error:
         return Unknown(reason=f"the brokers cannot be asked with TLS: {error}")
 

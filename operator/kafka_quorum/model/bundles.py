@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 from kit.kept import Kept
-from kit.pki.bundle import BUNDLE_MAX, BUNDLE_MAX_CHARS, Bundle, read_stored
+from kit.pki.bundle import BUNDLE_MAX, BUNDLE_MAX_CHARS, Bundle, bundle, read_stored
 from kit.pki.faults import Place
 
 _PLACE: Final = Place(owner="a revision", key="trust")
@@ -51,12 +51,14 @@ def have_ended(pem: str, now_s: float) -> bool:
     return bool(authorities) and all(each.not_after.timestamp() < now_s for each in authorities)
 
 
+def union(*pems: str) -> Bundle:
+    """The authorities of all of these, each of them once. The limits of a bundle hold for each text, not for all."""
+    return bundle(each for pem in pems for each in bundle_of(pem).authorities)
+
+
 def together(*pems: str) -> str:
-    """The authorities of all of these, in canonical text."""
-    found = Bundle()
-    for pem in pems:
-        found |= bundle_of(pem)
-    return found.pem
+    """The same in canonical text. That of many bundles may be longer than `bundle_of` reads: then use `union`."""
+    return union(*pems).pem
 
 
 def is_too_large(pem: str) -> bool:

@@ -24,11 +24,16 @@ class Mechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """PEM: the authorities that are trusted, one or more, and the client's certificate with its key; or neither."""
+    """PEM: the authorities that are trusted, one or more, and the client's certificate with its key; or neither.
+
+    `bundles` says how many bundles the operator has put together in `ca`, each of which it had read before: `ca` has
+    the limits of all of them together. 0: others gave `ca`, in one Secret.
+    """
 
     ca: str = field(repr=False)
     certificate: str = field(default="", repr=False)
     key: str = field(default="", repr=False)
+    bundles: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,13 +24,15 @@ NO_LEAF: Final = "the operator's own certificate is not made yet"
 class Access:
     """How the operator reaches the controllers of one quorum. Nothing shows its key.
 
-    `listener` is that of a controller whose revision is not known. `trust` has every authority that may have signed.
+    `listener` is that of a controller whose revision is not known. `trust` has every authority that may have signed:
+    those of so many `bundles`, which the operator has read one by one.
     """
 
     namespace: str
     quorum: str
     listener: ControllerListener
     trust: str = ""
+    bundles: int = 0
     leaf: Leaf | None = field(default=None, repr=False)
     password: str = field(default="", repr=False)
     why: str = NO_LEAF
@@ -52,14 +54,14 @@ class Access:
             return Unknown(reason=self.why)
         if protocol is Protocol.SASL_SSL:
             return self._logged_in()
-        tls = Tls(ca=self.trust, certificate=self.leaf.chain_pem, key=self.leaf.key.pem)
+        tls = Tls(ca=self.trust, certificate=self.leaf.chain_pem, key=self.leaf.key.pem, bundles=self.bundles)
         return Known(value=Secured(tls=tls))
 
     def _logged_in(self) -> Knowable[Security]:
         if not self.password:
             return Unknown(reason=NO_USERS)
         user = Sasl(mechanism=Mechanism.PLAIN, username=OPERATOR_USER, password=self.password)
-        return Known(value=Secured(tls=Tls(ca=self.trust), sasl=user))
+        return Known(value=Secured(tls=Tls(ca=self.trust, bundles=self.bundles), sasl=user))
 
     def _name(self, node_id: NodeID) -> str:
         return names.host_name(self.namespace, Member(self.quorum, node_id))

@@ -36,7 +36,7 @@ from kafka_quorum.model.registered import BrokerSeen, Settings
 from kafka_quorum.model.security import Secured
 from kafka_quorum.resources.podstatus import FINISHED, address, status_of
 from kafka_quorum.resources.secrets import texts_of
-from kafka_quorum.resources.security import tls_from
+from kafka_quorum.resources.security import own_tls_from
 from kafka_quorum.wire.brokers import Brokers
 from kafka_quorum.wire.running import RunningSettings
 from kit.clock import Clock
@@ -219,7 +219,7 @@ class BrokerReads:
             texts_of(await self._secret(namespace, name), desired.name)
             for name in (brokers_tls_name(desired.name), operator_tls_name(desired.name))
         ]
-        security = Secured(tls=tls_from(trust, own))
+        security = Secured(tls=own_tls_from(trust, own))
         return tuple(replace(pod, security=security) if pod.name else pod for pod in found)
 
     async def _secret(self, namespace: str, name: str) -> Json:

@@ -16,7 +16,7 @@ from typing import Final
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import ReloadListener
-from kafka_quorum.model.bundles import bundle_of, together
+from kafka_quorum.model.bundles import bundle_of, union
 from kafka_quorum.model.certified import holders, needs_certificates, sasl_listeners
 from kafka_quorum.model.desired import ControllerListener, Desired, Runtime
 from kafka_quorum.model.handshakes import Served
@@ -77,12 +77,13 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """What the quorum's own Secrets have. `used` is what servers trust in this stage."""
+    """What the quorum's own Secrets have. `used` is what servers trust in this stage, `ours` what the operator does."""
 
     own: Knowable[OwnAuthorities]
     leafs: tuple[tuple[Holder, Knowable[LeafSeen | None]], ...]
     access: Access
     used: tuple[Bundle, ...]
+    ours: Bundle
 
 
 class MaterialReads:
@@ -177,8 +178,7 @@ class MaterialReads:
             return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
         kept = before(material.known_leafs()) if in_use else NOTHING
         trusted = await judged(lambda: (*used, bundle_of(given_trust)))
-        ours = await judged(lambda: bundle_of(access.trust))
-        given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now, ours)
+        given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now, found.ours)
         refused = tuple(filter(None, (wrong, *given.refused)))
         material = replace(
             material,
@@ -258,18 +258,24 @@ def _stored(
     given_trust: str,
     access: Access,
 ) -> _Stored:
-    """The first item is the Secret with the authorities, the others are those of the holders."""
+    """The first item is the Secret with the authorities, the others are those of the holders.
+
+    The operator trusts what any stored revision does: a pod may still show a certificate from before its own revision.
+    """
     own, own_trust = _own(items[0], desired)
     change = None if record.migration is None else record.migration.trust
     changing = () if change is None else (change.before, change.after)
-    trust = together(own_trust, given_trust, *(each.runtime.trust for each in taken.revisions), *changing)
+    bundles = frozenset(
+        filter(None, (own_trust, given_trust, *(each.runtime.trust for each in taken.revisions), *changing))
+    )
+    ours = union(*bundles)
     used = tuple(map(bundle_of, trusted_first(taken.revisions, record)))
     had = access.leaf
-    access = replace(access, trust=trust)
+    access = replace(access, trust=ours.pem, bundles=len(bundles))
     of_brokers: Leaf | None = None
     leafs: list[tuple[Holder, Knowable[LeafSeen | None]]] = []
     for holder, item in zip(listed, items[1:], strict=True):
-        seen, leaf = _leaf(item, desired, holder, (*used, bundle_of(trust)))
+        seen, leaf = _leaf(item, desired, holder, (*used, ours))
         leafs.append((holder, seen))
         if holder == OPERATOR:
             why = seen.reason if isinstance(seen, Unknown) else NO_LEAF
@@ -278,7 +284,7 @@ def _stored(
             of_brokers = leaf
     if dict(leafs)[OPERATOR] == Known(value=None) and _have_leafs(leafs):
         access = replace(access, leaf=had or of_brokers)
-    return _Stored(own=own, leafs=tuple(leafs), access=access, used=used)
+    return _Stored(own=own, leafs=tuple(leafs), access=access, used=used, ours=ours)
 
 
 def _have_leafs(leafs: Iterable[tuple[Holder, Knowable[LeafSeen | None]]]) -> bool:

@@ -5,25 +5,25 @@ from typing import Final
 
 from kafka_quorum.model.security import Mechanism, Sasl, Tls
 from kit.parsing import Malformed
+from kit.pki.bundle import STORED_MAX_CHARS
 
 CA_KEYS: Final = ("ca.crt",)
 CERTIFICATE_KEYS: Final = ("tls.crt", "tls.key")
 SASL_KEYS: Final = ("username", "password")
 MAX_CHARS: Final = 256 * 1024
-"""The longest PEM of a certificate or a key."""
-CA_MAX_CHARS: Final = 2 * MAX_CHARS
-"""The longest PEM of authorities: two bundles are trusted together while authorities are changed."""
+"""The longest PEM of authorities, a certificate or a key that others give."""
 WORD_MAX_CHARS: Final = 1024
 """The longest user name or password."""
 
 
 def tls_from(ca: Mapping[str, str], certificate: Mapping[str, str] | None) -> Tls:
     """Trust, and the client's own certificate if there is a Secret with one (`Malformed`)."""
-    trusted = _value(ca, "ca.crt", CA_MAX_CHARS)
-    if certificate is None:
-        return Tls(ca=trusted)
-    own, key = (_value(certificate, name, MAX_CHARS) for name in CERTIFICATE_KEYS)
-    return Tls(ca=trusted, certificate=own, key=key)
+    return _tls(_value(ca, "ca.crt", MAX_CHARS), certificate, 0)
+
+
+def own_tls_from(ca: Mapping[str, str], certificate: Mapping[str, str] | None) -> Tls:
+    """The same of Secrets of the operator: while authorities are changed, `ca.crt` has those of before and after."""
+    return _tls(_value(ca, "ca.crt", STORED_MAX_CHARS), certificate, 1)
 
 
 def sasl_from(mechanism: Mechanism, texts: Mapping[str, str]) -> Sasl:
@@ -37,6 +37,13 @@ def sasl_from(mechanism: Mechanism, texts: Mapping[str, str]) -> Sasl:
     if mechanism is not Mechanism.PLAIN and not username.isascii():
         raise Malformed("its key username has other characters than ASCII, which Kafka refuses for SCRAM")
     return Sasl(mechanism=mechanism, username=username, password=password)
+
+
+def _tls(trusted: str, certificate: Mapping[str, str] | None, bundles: int) -> Tls:
+    if certificate is None:
+        return Tls(ca=trusted, bundles=bundles)
+    own, key = (_value(certificate, name, MAX_CHARS) for name in CERTIFICATE_KEYS)
+    return Tls(ca=trusted, certificate=own, key=key, bundles=bundles)
 
 
 def _value(texts: Mapping[str, str], key: str, most: int) -> str:

@@ -16,7 +16,7 @@ def tls_of(security: Security) -> ssl.SSLContext | None:
             return None
         case Secured():
             tls = security.tls
-            return None if tls is None else client_context(tls.ca, tls.certificate, tls.key)
+            return None if tls is None else client_context(tls.ca, tls.certificate, tls.key, tls.bundles)
     assert_never(security)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from kafka_quorum.model.handshakes import Failure
 from kit.parsing import Malformed
 from kit.pki import client
+from kit.pki.bundle import STORED_MAX, STORED_MAX_CHARS
 from kit.text import NAME_MAX_CHARS, clean
 
 _UNVERIFIED: Final = {
@@ -44,16 +45,17 @@ _CLAUSES: Final = {
 }
 
 
-def client_context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
+def client_context(ca: str, certificate: str, key: str, bundles: int = 0) -> ssl.SSLContext:
     """The client's half of TLS 1.2 or later: these authorities alone, names checked (`Malformed`).
 
     Each certificate in `ca` is trusted by itself, as in Java: servers need no root above an intermediate authority.
     Without `certificate` and `key` only the server shows one. Keys and numbers of certificates have limits, and no
-    server chooses the numbers of a key exchange: the event loop works all of this out.
+    server chooses the numbers of a key exchange: the event loop works all of this out. `bundles` is as in `Tls`.
     """
     if not ca.strip():
         raise Malformed("ca.crt is empty")  # without an authority, Python would trust those of the system
-    trust = client.trusted(ca)
+    most = bundles * STORED_MAX or client.TRUSTED_MAX
+    trust = client.trusted(ca, most=most, most_chars=bundles * STORED_MAX_CHARS or client.TEXT_MAX_CHARS)
     try:
         context = ssl.create_default_context(cadata=trust)
         context.set_ciphers(_CIPHERS)

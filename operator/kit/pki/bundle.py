@@ -23,8 +23,10 @@ _LIMITS: Final = Limits(
     key="remove it, and use it no longer, because a trust store is not secret",
     many="leave only the authorities in use there",
 )
-_STORED: Final = Limits(chars=1024 * 1024, certificates=8 * BUNDLE_MAX, key=_LIMITS.key, many=_LIMITS.many)
+STORED_MAX_CHARS: Final = 1024 * 1024
 """Of what was read before and put together: no object of Kubernetes has more."""
+STORED_MAX: Final = 8 * BUNDLE_MAX
+_STORED: Final = Limits(chars=STORED_MAX_CHARS, certificates=STORED_MAX, key=_LIMITS.key, many=_LIMITS.many)
 _DIGEST_CHARS: Final = 16
 
 

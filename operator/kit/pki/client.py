@@ -16,6 +16,7 @@ from kit.pki.pem import Block, NotPem, block, blocks
 TRUSTED_MAX: Final = 256
 """Of authorities: the list of a browser has 150."""
 TEXT_MAX_CHARS: Final = 256 * 1024
+"""Of one key of a Secret."""
 _CERTIFICATES: Final = ("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
 _KEY: Final = "PRIVATE KEY"
 _ENCRYPTED: Final = "ENCRYPTED PRIVATE KEY"
@@ -27,9 +28,12 @@ _OTHERS_MAX_BYTES: Final = 1500
 """Of a key that is not RSA: DSA of 3072 bits has 1250, EC of 521 bits with a curve that is written out 700."""
 
 
-def trusted(text: str, name: str = "ca.crt") -> str:
-    """The certificates of this text and nothing else (`Malformed`: a clause that names the key of the Secret)."""
-    found = _measured(text, name, TRUSTED_MAX)
+def trusted(text: str, name: str = "ca.crt", most: int = TRUSTED_MAX, most_chars: int = TEXT_MAX_CHARS) -> str:
+    """The certificates of this text and nothing else (`Malformed`: a clause that names the key of the Secret).
+
+    Of a text that no Secret of others has, the caller says how many certificates and characters it may have.
+    """
+    found = _measured(text, name, most, most_chars)
     if not found:
         raise Malformed(f"{name} holds no certificate in PEM")
     return found
@@ -56,8 +60,8 @@ def private(text: str, name: str = "tls.key") -> str:
     return "".join(block(each.label, each.content) for each in found)
 
 
-def _measured(text: str, name: str, most: int) -> str:
-    found = [each for each in _blocks(text, name, "certificate") if each.label in _CERTIFICATES]
+def _measured(text: str, name: str, most: int, most_chars: int = TEXT_MAX_CHARS) -> str:
+    found = [each for each in _blocks(text, name, "certificate", most_chars) if each.label in _CERTIFICATES]
     if len(found) > most:
         raise Malformed(f"{name} has {len(found)} certificates, at most {most} are read: leave those in use there")
     for number, each in enumerate(found, start=1):
@@ -71,9 +75,9 @@ def _measured(text: str, name: str, most: int) -> str:
     return "".join(block(each.label, each.content) for each in found)
 
 
-def _blocks(text: str, name: str, what: str) -> list[Block]:
-    if len(text) > TEXT_MAX_CHARS:
-        raise Malformed(f"{name} has {len(text)} characters, at most {TEXT_MAX_CHARS} are read")
+def _blocks(text: str, name: str, what: str, most_chars: int = TEXT_MAX_CHARS) -> list[Block]:
+    if len(text) > most_chars:
+        raise Malformed(f"{name} has {len(text)} characters, at most {most_chars} are read")
     try:
         return blocks(text)
     except NotPem as error:

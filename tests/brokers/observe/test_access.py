@@ -9,17 +9,22 @@ from tests.brokers.observe.test_gather import looked
 from tests.brokers.secured import mutual, quorum_secret, with_users
 from tests.brokers.values import CONTRACT, NAMESPACE, QUORUM
 from tests.kit.kube.recording import RecordingKube
+from tests.model.certificates import authority, given_leaf
+from tests.plan.test_room import bundle
 
 from kafka_brokers.observe.access import access_to, access_to_brokers
 from kafka_brokers.plan.facts import endpoint_at
+from kafka_quorum.model.bundles import bundle_of, together
 from kafka_quorum.model.certified import USERS as USER_NAMES
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import OPERATOR as OF_OPERATOR
 from kafka_quorum.model.pools import REPLICATION_TLS
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
 from kafka_quorum.model.security import PLAINTEXT, Mechanism, Sasl, Secured, Security, Tls
 from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
+from kafka_quorum.wire.security import tls_of
 from kit.errors import KubeUnavailable
 from kit.kube.secrets import SECRETS
 
@@ -126,6 +131,22 @@ async def test_brokers_with_tls() -> None:
     missing = await access_to_brokers(kube_of(BROKERS), NAMESPACE, QUORUM)
     assert isinstance(missing, Unknown)
     assert "the brokers cannot be asked with TLS: Secret events-operator-tls" in missing.reason
+
+
+async def test_all_authorities_of_a_change_are_trusted() -> None:
+    """While authorities are changed, ca.crt has those of before and after: more than one bundle that a person gives."""
+    both, shown = together(bundle("a", 225), bundle("b", 60), authority().certificate.pem), given_leaf(OF_OPERATOR)
+    trust = quorum_secret("brokers-tls", ca_crt=both)
+    own = quorum_secret("operator-tls", tls_crt=shown.chain_pem, tls_key=shown.key.pem)
+    for found in (
+        await access(mutual(), trust, own),
+        await access(with_users(), trust, USERS),
+        await access_to_brokers(kube_of(trust, own), NAMESPACE, QUORUM),
+    ):
+        assert isinstance(found, Known)
+        context = tls_of(found.value)
+        assert context is not None
+        assert len(context.get_ca_certs()) == len(bundle_of(both).authorities)
 
 
 async def test_every_broker_is_asked_by_its_own_protocol() -> None:

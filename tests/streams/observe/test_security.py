@@ -143,6 +143,8 @@ async def test_pem_that_cannot_be_used(pem: dict[str, str]) -> None:
         ((secret("trust", other="x"), "trust"), "no key ca.crt"),
         ((secret("trust", ca_crt="x"), "trust"), "no certificate in PEM"),
         ((secret("trust", ca_crt=pem["own.key"]), "trust"), "no certificate in PEM"),
+        ((secret("trust", ca_crt=pem["own.crt"] + "#" * 256 * 1024), "trust"), "characters, at most 262144 are read"),
+        ((secret("trust", ca_crt=pem["own.crt"] * 257), "trust"), "257 certificates, at most 256 are read"),
         ((secret("own", tls_crt=own), "own"), "no key tls.key"),
         ((secret("own", tls_key=pem["own.key"]), "own"), "no key tls.crt"),
         ((secret("own", tls_crt=own, tls_key=pem["other.key"]), "own"), "cannot be used together"),
