@@ -186,7 +186,7 @@ sentences: setup ## write every sentence that users read into tests/golden/sente
 	PYTHONPATH=operator:. $(VENV)/python -m tests.golden.sentences
 
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
-# good run is the last part's own. The test-bed is built beside the history's tests, which use one core.
+# good run is the last part's own. The test-bed is built beside the history's tests: it mostly waits.
 .PHONY: test
 test: ## everything but the full end-to-end run, soak and bench; under an hour from nothing
 	@$(MAKE) test-fast

@@ -22,6 +22,7 @@ def revisions(quorum: Quorum) -> dict[str, Json]:
     return {item["metadata"]["name"]: item for item in found}
 
 
+@pytest.mark.full
 def test_old_revisions_are_deleted(ready: Quorum) -> None:
     """The ten newest of fifteen older revisions stay, and the one of the pods; no pod is changed."""
     running = ready.running()
