@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from kafka_brokers.api.validation import Present, accepted_before, validate
 from kafka_brokers.model.names import DIRECTORY
 from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.room import Members
 from kafka_brokers.observe.snapshot import Snapshot
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.model.pools import tls_hosts
 from kafka_quorum.settings import PodException
 
 
@@ -42,6 +44,7 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
             classes=classes,
             directories=_directories(taken),
             replication_tls=None if record is None else tls,
+            members=_members(taken, contract),
         ),
         rivals=dict(taken.rivals),
     )
@@ -52,6 +55,17 @@ def judge(taken: Snapshot, contract: Contract, allowed: frozenset[PodException])
     paused = (taken.resource.get("spec") or {}).get("paused") is True
     earlier = {**taken.resource, "spec": {**taken.accepted_spec, "paused": paused}}
     return Judged(desired=accepted_before(earlier, contract, replication_tls=tls), faults=valid)
+
+
+def _members(taken: Snapshot, contract: Contract) -> Members:
+    """The brokers of the pool for its certificate: those that leave come last, as they do in a plan."""
+    brokers = taken.record.brokers if taken.record is not None else ()
+    listed = sorted(brokers, key=lambda broker: (broker.leaving, broker.node_id))
+    return Members(
+        recorded=tuple(broker.node_id for broker in listed),
+        taken=frozenset({*dict(taken.taken_ids), *contract.controller_ids}),
+        hosts=None if taken.accepted_spec is None else frozenset(tls_hosts(taken.accepted_spec)),
+    )
 
 
 def _directories(taken: Snapshot) -> dict[int, str]:

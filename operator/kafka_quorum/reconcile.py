@@ -350,7 +350,7 @@ class Reconciler:
         looked = await gather.look(self._controllers, taken, memory, access=access, clock=self._clock)
         remembered = self._admission.remembered(key.namespace, key.name)
         failed = self._failed.get(key, frozenset())
-        seen = replace(gather.observed(taken, looked), admissions=remembered, failed=failed, material=material)
+        seen = replace(gather.observed(taken, looked, material), admissions=remembered, failed=failed)
         seen = replace(seen, scram=await self._scram.look(key, taken, desired, looked.leader))
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)

@@ -1,6 +1,7 @@
 """The pools of a quorum, as its look at certificates finds them."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.observe.pools import POOLS_MAX, pools_of
 from kit.errors import KubeRefused
 from kit.kube.protocol import CONFIG_MAPS, Json
+from kit.pki.certificate import NAMES_MAX
 
 NAMESPACE, QUORUM = "kafka", "alpha"
 
@@ -41,18 +43,106 @@ async def test_only_pools_of_this_quorum() -> None:
     assert list(await seen(pool(), pool("other", "beta"), pool("odd", 7))) == ["events"]
 
 
-async def test_hosts_by_the_ids_of_spec_and_record() -> None:
-    """Hosts of encrypted listeners count for every id that the spec asks for or the record has."""
-    listeners = [
-        {"name": "TLS", "protocol": "SSL", "host": "b-{id}.example.org"},
-        {"name": "PLAIN", "protocol": "PLAINTEXT", "host": "p-{id}.example.org"},
-    ]
-    data = {"disks.json": json.dumps({"brokers": [{"node_id": 7}, {"node_id": "x"}]})}
-    record = {"metadata": {"name": "events-broker-disks", "namespace": NAMESPACE}, "data": data}
-    found = await seen(pool(listeners=listeners, replicas=2), records=(record,))
-    outside = [each for each in found["events"].names if ".svc" not in each]
-    assert outside == ["b-0.example.org", "b-1.example.org", "b-7.example.org"]
-    assert found["events"].uid == "events-uid"
+def recorded(brokers: Iterable[object], accepted: Json | None = None, name: str = "events") -> Json:
+    """The ConfigMap of a pool's record."""
+    data = {"disks.json": json.dumps({"brokers": [{"node_id": one} for one in brokers]})}
+    if accepted is not None:
+        data["accepted-spec.json"] = json.dumps({"schemaVersion": 1, "spec": accepted})
+    return {"metadata": {"name": f"{name}-broker-disks", "namespace": NAMESPACE}, "data": data}
+
+
+def outside(*places: str) -> list[Json]:
+    """External listeners with TLS."""
+    return [{"name": each.upper(), "protocol": "SSL", "host": f"b-{{id}}.{each}.example.org"} for each in places]
+
+
+def hosts(places: Iterable[str], ids: Iterable[int]) -> set[str]:
+    """The hosts of these brokers there."""
+    listed = tuple(ids)
+    return {f"b-{node_id}.{each}.example.org" for each in places for node_id in listed}
+
+
+def outer(found: PoolSeen) -> set[str]:
+    """The names outside the cluster."""
+    return {each for each in found.names if ".svc" not in each}
+
+
+@pytest.mark.parametrize(
+    ("spec", "ids"),
+    [
+        ({"replicas": 2}, {7, 0}),
+        ({"replicas": 3, "firstNodeID": 6}, {7, 6, 8}),
+        ({"replicas": 1}, {7}),
+        ({"replicas": 0}, {7}),
+        ({"nodeIDs": [3, 7, 5]}, {7, 3, 5}),
+        ({"nodeIDs": [3]}, {7, 3}),
+    ],
+)
+async def test_hosts_by_the_ids_of_record_and_spec(spec: dict[str, Any], ids: set[int]) -> None:
+    """Hosts of encrypted listeners count for every id that the record has, and for those that it lacks."""
+    listeners = [*outside("x"), {"name": "PLAIN", "protocol": "PLAINTEXT", "host": "p-{id}.example.org"}]
+    found = await seen(pool(listeners=listeners, **spec), records=(recorded([7, "x"]),))
+    assert outer(found["events"]) == hosts("x", ids)
+    assert (found["events"].uid, found["events"].left_out) == ("events-uid", ())
+
+
+@pytest.mark.parametrize("count", [55, 70, 100])
+async def test_a_pool_whose_ids_are_others_than_the_spec_begins_with(count: int) -> None:
+    """The second pool with the default `firstNodeID`: its certificate has each broker, however many it gets."""
+    ids = range(70, 70 + count)
+    found = await seen(pool(listeners=outside(*"xyz"), replicas=count), records=(recorded(ids),))
+    assert outer(found["events"]) == hosts("xyz", ids)
+
+
+async def test_brokers_of_the_record_come_before_those_of_the_spec() -> None:
+    """Growth for which one certificate has no room takes no name away from a broker that runs."""
+    found = await seen(pool(listeners=outside(*"vwxyz"), replicas=100), records=(recorded(range(70, 140)),))
+    assert hosts("vwxyz", range(70, 140)) <= outer(found["events"])
+    assert len(found["events"].names) == NAMES_MAX
+    assert found["events"].left_out == ()
+
+
+async def test_brokers_run_on_with_the_spec_that_was_accepted() -> None:
+    """Listeners of a spec that the pool refuses take no name away: also not one that has lost its hosts."""
+    ids = range(70, 140)
+    accepted = recorded(ids, {"listeners": outside(*"xyz")})
+    for listeners in (outside(*"abcdefg"), [], 7):
+        found = await seen(pool(listeners=listeners, replicas=70), records=(accepted,))
+        assert hosts("xyz", ids) <= outer(found["events"])
+        assert found["events"].left_out == ()
+    broken = {**accepted, "data": {**accepted["data"], "accepted-spec.json": "{"}}
+    found = await seen(pool(listeners=outside("x"), replicas=70), records=(broken,))
+    assert outer(found["events"]) == hosts("x", ids)
+
+
+async def test_more_brokers_than_have_room() -> None:
+    """Names of recorded brokers that are cut off are named, those that leave first."""
+    record = recorded(())
+    rows = [{"node_id": each, "leaving": each < 30} for each in range(150)]
+    record["data"]["disks.json"] = json.dumps({"brokers": rows})
+    found = (await seen(pool(listeners=outside(*"xyz"), replicas=100), records=(record,)))["events"]
+    assert outer(found) == hosts("xyz", (*range(30, 150), *range(12)))
+    assert set(found.left_out) == hosts("xyz", range(12, 30))
+
+
+async def test_more_than_a_hundred_recorded_brokers() -> None:
+    """A pool whose brokers all leave for others has twice as many for a time."""
+    spec: Json = {"listeners": outside("x"), "nodeIDs": list(range(100))}
+    found = await seen(pool(**spec), records=(recorded(range(200)),))
+    assert outer(found["events"]) == hosts("x", range(200))
+
+
+async def test_another_issuer_is_not_asked_for_what_has_no_room() -> None:
+    """What must be covered is what is asked for, and the brokers' own hosts."""
+    kube = RecordingKube()
+    kube.put(POOLS, pool(listeners=outside(*"vwxyz"), replicas=100))
+    kube.put(CONFIG_MAPS, recorded(range(70, 140), {"listeners": outside(*"vwxyz")}))
+    found = await pools_of(kube, NAMESPACE, QUORUM, own=False)
+    assert isinstance(found, Known)
+    (one,) = found.value
+    own = {each for each in one.hosts if ".events-brokers." in each}
+    assert len(own) == 100
+    assert set(one.hosts) - own <= set(one.names)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,17 @@ async def test_cert_manager_has_not_issued_yet(secret: bool) -> None:  # noqa: F
     assert (found.pending, found.refused) == (frozenset({SECOND}), ())
 
 
+@pytest.mark.parametrize("rows", [5, True, "Ready", {"type": "Ready"}, [7], None], ids=repr)
+async def test_conditions_that_are_no_list(rows: object) -> None:
+    """What stands in the place of conditions says nothing of cert-manager, and ends no look."""
+    kube = with_cert_manager()
+    del kube.objects["secrets", "alpha-3001-cert"]
+    kube.put(CERTIFICATES, {**asked(SECOND), "status": {"conditions": rows}})
+    source = (await looked(kube)).source(SECOND)
+    assert isinstance(source, Unknown)
+    assert "alpha-3001-cert yet: look at it" in source.reason
+
+
 @pytest.mark.parametrize("annotations", [{FILLED_FOR: "x"}, {USED_BY: "KafkaQuorum/b"}, {USED_BY: "", FILLED_FOR: ""}])
 async def test_a_secret_of_others_is_in_the_way(annotations: dict[str, str]) -> None:
     """A Secret that cert-manager did not fill for this quorum is not read, and no Certificate is made over it."""

@@ -11,6 +11,7 @@ from kafka_quorum.model.generations import complete
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, controller, pool
 from kafka_quorum.model.names import trust_file
+from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pools import PoolSeen, certified_names, pool_tls_name, why_no_name
 from kafka_quorum.plan.guards.rule13_trust import may_end_authority
 from kafka_quorum.plan.part import Part
@@ -84,6 +85,21 @@ def test_names_that_have_no_room_in_one_certificate_are_not_added() -> None:
     assert one.dns_names == more.names
 
 
+def test_names_without_room_are_said() -> None:
+    """Else a broker whose host is in no certificate would wait for ever; what the certificate covers is no reason."""
+    lacking = replace(SEEN, left_out=("b-8.example.org", "b-9.example.org"))
+    (found,) = certificates(judged(with_pool(pool_leaf(), lacking))).waits
+    assert (found.reason, found.severity) == (HELD, Severity.HELD)
+    assert "of pool events has no room for b-8.example.org and 1 more" in found.message
+    assert "Use fewer listeners with {id}" in found.message
+    one = pool_leaf(names=(*SEEN.names, "b-8.example.org"))
+    (found,) = certificates(judged(with_pool(one, lacking))).waits
+    assert "has no room for b-9.example.org:" in found.message
+    all_ = pool_leaf(names=(*SEEN.names, "*.example.org"))
+    assert certificates(judged(with_pool(all_, lacking))).waits == ()
+    assert "b-8" in certificates(judged(with_pool(None, lacking))).waits[0].message
+
+
 def test_a_pool_that_is_made_during_a_renewal_has_the_file_of_the_contract() -> None:
     """The others have generation 2 already, and brokers use files of 1: the new Secret has both names."""
     seen = with_pool(None)
@@ -124,6 +140,8 @@ def test_names_of_a_pool() -> None:
     outside = {each for each in found if ".svc" not in each}
     assert outside == {"kafka-7.example.org", "kafka-9.example.org", "all.example.org"}
     assert len(certified_names("kafka", "events", ("b-{id}.example.org",), range(1000))) == NAMES_MAX
+    first = certified_names("kafka", "events", ("b-{id}.example.org",), (*range(900, 1000), *range(900)))
+    assert {f"b-{each}.example.org" for each in (*range(900, 1000), *range(296))} == set(first) - set(SEEN.names)
     long = certified_names("kafka", "events", (f"b-{{id}}.{'a' * 60}.{'b' * 60}.example.org",), range(1000))
     assert NAMES_MAX_CHARS - 150 < sum(map(len, long)) <= NAMES_MAX_CHARS
     assert "inside the cluster" in why_no_name("x.y.svc.cluster.local")

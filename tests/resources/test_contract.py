@@ -184,3 +184,5 @@ def test_the_generation_of_pools_certificates() -> None:
     assert contract_from(stored(contract(certificates=3))).certificates == 3
     with pytest.raises(Unreadable, match="its certificates are '-1'"):
         contract_from(stored(contract(certificates=-1)))
+    with pytest.raises(Unreadable, match="its certificates are '1000000000'"):
+        contract_from(stored(contract(certificates=1_000_000_000)))

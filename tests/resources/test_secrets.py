@@ -12,7 +12,7 @@ from tests.model.values import IDS, NAME, NAMESPACE, NOW_S
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.desired import VolumeFate
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, controller, pool
-from kafka_quorum.model.names import keystore_file, trust_file
+from kafka_quorum.model.names import GENERATION_MAX, keystore_file, keystore_generation, trust_file
 from kafka_quorum.model.pools import PoolSeen, certified_names, why_no_name
 from kafka_quorum.resources.secrets import (
     Logins,
@@ -69,6 +69,20 @@ def test_the_largest_certificate_of_a_pool_is_read_as_it_was_written(labels: tup
     assert len(made.certificate.der) < 32_000
     body = leaf_object(wanted(), pool(seen), made, KNOWN.pem, 3, None, 17)
     assert leaf_from(stored(body), wanted(), pool(seen), KNOWN)[0].certificate.dns_names == seen.names
+
+
+def test_a_generation_has_nine_digits_at_most() -> None:
+    """No file name has more of it, and no renewal gets there: a person has written it, and reads the way out."""
+    assert leaf_from(stored(of(FIRST), generation="999999999"), wanted(), FIRST)[0].generation == GENERATION_MAX
+    assert keystore_generation(keystore_file(GENERATION_MAX)) == GENERATION_MAX
+    for text in ("1000000000", "253402300799"):
+        with pytest.raises(Malformed) as refusal:
+            leaf_from(stored(of(FIRST), generation=text), wanted(), FIRST)
+        said = f"key generation of Secret {FIRST.secret(NAME)} is '{text}', and no whole number up to 999999999"
+        assert said in str(refusal.value)
+        assert "delete the Secret, and it is made again" in str(refusal.value)
+    late = stored(of(FIRST), **{"before-ends": "253402300799"})
+    assert leaf_from(late, wanted(), FIRST)[0].before_ends_s == 253_402_300_799
 
 
 def test_an_unknown_authority_has_no_digest() -> None:

@@ -6,24 +6,28 @@ The quorum's contract decides whether brokers get certificates; the pool's recor
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafka_brokers.api.checks import node_ids
+from kafka_brokers.api.rules import REPLICA_LIMIT
 from kafka_brokers.api.spec import BrokerListenerSpec, KafkaBrokerPoolSpec
 from kafka_brokers.model.contracted import gives_certificates
+from kafka_brokers.model.room import Members, why_no_room
 from kafka_brokers.model.superusers import NOBODY, SUPER_USERS, has_authorizer, lacks_anonymous, lacks_servers
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.pools import RENAMING, reader, wanted_names, why_no_name
-from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
+from kafka_quorum.model.pools import ENCRYPTED, RENAMING, reader, why_no_name
 
-_ENCRYPTED: Final = ("SSL", "SASL_SSL")
 _SECRET: Final = "spec.certificateSecretName"  # noqa: S105 - a field
 
 
 def faults(
-    metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, contract: Contract, *, replication_tls: bool | None
+    metadata: Mapping[str, Any],
+    spec: KafkaBrokerPoolSpec,
+    contract: Contract,
+    *,
+    replication_tls: bool | None,
+    members: Members,
 ) -> Iterator[FieldFault]:
     """Every fault of this kind."""
-    encrypted = [(index, each) for index, each in enumerate(spec.listeners) if each.protocol in _ENCRYPTED]
+    encrypted = [(index, each) for index, each in enumerate(spec.listeners) if each.protocol in ENCRYPTED]
     gives = gives_certificates(contract, spec.certificate_secret_name)
     if contract.given and not gives and (encrypted or replication_tls):
         said = (
@@ -51,7 +55,7 @@ def faults(
         yield FieldFault(field=_SECRET, message=said)
     for index, listener in encrypted:
         yield from _host_faults(f"spec.listeners[{index}].host", listener)
-    yield from _count_faults(metadata, spec, [each.host for _, each in encrypted if each.host])
+    yield from _count_faults(metadata, spec, [each.host for _, each in encrypted if each.host], members)
     yield from _authorizer_faults(str(metadata.get("namespace", "")), spec, contract, replication_tls=replication_tls)
 
 
@@ -70,18 +74,13 @@ def _host_faults(place: str, listener: BrokerListenerSpec) -> Iterator[FieldFaul
         yield FieldFault(field=place, message=said)
 
 
-def _count_faults(metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, hosts: list[str]) -> Iterator[FieldFault]:
+def _count_faults(
+    metadata: Mapping[str, Any], spec: KafkaBrokerPoolSpec, hosts: list[str], members: Members
+) -> Iterator[FieldFault]:
     """One certificate has the hosts of every broker."""
     namespace, name = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
-    names = wanted_names(namespace, name, hosts, node_ids(spec))
-    if len(names) >= NAMES_MAX:
-        said = f"the certificate of this pool would have {NAMES_MAX} or more names: use fewer listeners with {{id}}"
-        yield FieldFault(field="spec.listeners", message=said)
-    elif (chars := sum(map(len, names))) > NAMES_MAX_CHARS:
-        said = (
-            f"the names in the certificate of this pool would have {chars} characters, and {NAMES_MAX_CHARS} have room "
-            "in one: use shorter hosts, or fewer listeners with {id}"
-        )
+    ids = members.certified(spec.node_ids, spec.first_node_id, min(spec.replicas, REPLICA_LIMIT), hosts)
+    if said := why_no_room(namespace, name, hosts, ids):
         yield FieldFault(field="spec.listeners", message=said)
 
 

@@ -25,6 +25,7 @@ from kafka_brokers.model.pool import (
     Unavailable,
     Volume,
 )
+from kafka_brokers.model.room import Members
 from kafka_quorum.api import restarts
 from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
 from kafka_quorum.model.contract import Contract
@@ -43,7 +44,8 @@ class Present:
 
     `volumes` is the largest number of volumes of a recorded broker, `claimed_bytes` the largest size in bytes that a
     claim of each volume's index requests, `classes` a storage class of such a claim, and `directories` the name of the
-    log directory that brokers were started with. `replication_tls` is the record's; None without a record.
+    log directory that brokers were started with. `replication_tls` is the record's; None without a record. `members`
+    are the brokers for whose names its certificate must have room.
     """
 
     volumes: int = 0
@@ -51,6 +53,7 @@ class Present:
     classes: Mapping[int, str] = field(default_factory=dict)
     directories: Mapping[int, str] = field(default_factory=dict)
     replication_tls: bool | None = False
+    members: Members = field(default_factory=Members)
 
 
 NOTHING: Final = Present()
@@ -85,7 +88,7 @@ def validate(
         ),
         checks.rival_faults(str(metadata.get("name", "")), spec, rivals or {}),
         checks.spec_faults(str(metadata.get("name", "")), spec, contract, allowed),
-        tls_checks.faults(metadata, spec, contract, replication_tls=present.replication_tls),
+        tls_checks.faults(metadata, spec, contract, replication_tls=present.replication_tls, members=present.members),
     )
     faults = set(islice(found, FAULTS_MAX))
     if faults:

@@ -12,7 +12,7 @@ from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import keystore_file
-from kafka_quorum.model.pools import uncovered
+from kafka_quorum.model.pools import lowest_free, uncovered
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Security
 
@@ -211,12 +211,8 @@ def requested_ids(desired: PoolDesired, record: PoolRecord, observed: Observed) 
         taken |= registered_elsewhere(observed, record)
     if isinstance(observed.contract, Known):
         taken |= set(observed.contract.value.controller_ids)
-    candidate = desired.first_node_id
-    while len(present) < desired.replicas:
-        if candidate not in taken:
-            present.append(NodeID(candidate))
-        candidate = NodeID(candidate + 1)
-    return tuple(sorted(present))
+    added = lowest_free(desired.first_node_id, desired.replicas - len(present), taken)
+    return tuple(sorted((*present, *map(NodeID, added))))
 
 
 def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[NodeID]:

@@ -16,6 +16,7 @@ from kafka_brokers.model.disks import (
 from kafka_brokers.model.observed import Claim, Observed
 from kafka_brokers.model.plan import Part, Severity, waits
 from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.room import why_no_room
 from kafka_brokers.plan.facts import Situation, registered_elsewhere
 from kafka_brokers.plan.replication import lacking_users, replication_tls
 from kafka_quorum.model.contract import Contract
@@ -129,6 +130,8 @@ def members(situation: Situation) -> Part:
     if conflict := _conflict(situation, requested):
         return waits(Severity.DEGRADED, "NodeIDTaken", conflict)
     added = tuple(node_id for node_id in requested if record.broker(node_id) is None)
+    if added and (full := _no_room(situation, added)):
+        return waits(Severity.DEGRADED, "CertificateFull", full)
     if added:
         changed_record = with_brokers(record, added, len(situation.desired.volumes), adopt=situation.desired.adopt)
         message = f"brokers {_ids(added)} join the pool"
@@ -160,6 +163,16 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
         if node_id in controllers:
             return f"Did not add broker {node_id}: a controller of the quorum has this node id. Choose another one"
     return ""
+
+
+def _no_room(situation: Situation, added: tuple[NodeID, ...]) -> str:
+    """Why the certificate cannot have these brokers, too; empty if it can. A spec is judged without all ids."""
+    desired = situation.desired
+    hosts = [each.host for each in desired.runtime.listeners if each.encrypted and each.host]
+    if not hosts:
+        return ""
+    why = why_no_room(desired.namespace, desired.name, hosts, {*situation.record.node_ids, *added})
+    return f"Did not add brokers {_ids(added)}: {why}" if why else ""
 
 
 def _marked(record: PoolRecord, brokers: tuple[BrokerIdentity, ...], change: RecordChange, message: str) -> WriteRecord:

@@ -191,6 +191,10 @@ def keystore_file(certificates: int) -> str:
     return f"keystore-{certificates}.pem"
 
 
+GENERATION_MAX: Final = 999_999_999
+"""The highest generation of certificates: in the name of a file it has at most nine digits."""
+
+
 def keystore_generation(file: str) -> int:
     """The generation of the certificate in this file of brokers; 0 if it is another file."""
     found = re.fullmatch(r"keystore-([0-9]{1,9})[.]pem", file)

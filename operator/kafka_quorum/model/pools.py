@@ -5,9 +5,10 @@ begin at, and at the hosts of its external listeners.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
+from itertools import count as numbers
 from typing import Final
 
 from kafka_quorum.model.names import GROUP, brokers_tls_name, request_name
@@ -18,6 +19,8 @@ REPLICATION_TLS: Final = f"{GROUP}/replication-tls"
 """On a pod of a broker, `true`: its listener REPLICATION has mutual TLS. It only says how this broker is asked."""
 RENAMING: Final = frozenset({"principal.builder.class", "ssl.principal.mapping.rules"})
 """Settings of Kafka that give a client another name than the subject of its certificate."""
+ENCRYPTED: Final = ("SSL", "SASL_SSL")
+"""The protocols of listeners with TLS."""
 _DOMAIN: Final = "cluster.local"
 _INSIDE: Final = (".svc", f".svc.{_DOMAIN}", ".local", ".localhost")
 _LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -25,6 +28,8 @@ _HOST: Final = re.compile(rf"{_LABEL}([.]{_LABEL})+")
 _HOST_MAX_CHARS: Final = 253
 _SECRET: Final = re.compile(rf"{_LABEL}([.]{_LABEL})*")
 _ID: Final = "{id}"
+_HOSTS_MAX: Final = 100
+"""So many hosts of one spec are looked at. A spec with more than eight listeners is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -32,7 +37,8 @@ class PoolSeen:
     """A pool of this quorum: the resource, and the names that its brokers' certificate must have, sorted.
 
     `secret` is the one that its spec names; empty if it names none. `hosts` are those that a certificate of another
-    issuer must cover: of each broker, of the service that clients begin at, and of external listeners.
+    issuer must cover: of each broker, of the service that clients begin at, and of external listeners. `left_out` are
+    names of brokers that the pool has, for which one certificate has no room.
     """
 
     name: str
@@ -40,6 +46,7 @@ class PoolSeen:
     names: tuple[str, ...]
     secret: str = ""
     hosts: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def pool_tls_name(quorum: str, pool: str) -> str:
@@ -78,18 +85,55 @@ def broker_host(namespace: str, pool: str, node_id: int) -> str:
     return f"{pool}-{node_id}.{headless_name(pool)}.{namespace}.svc"
 
 
-def wanted_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+def lowest_free(first: int, count: int, taken: Collection[int]) -> tuple[int, ...]:
+    """So many node ids from the first one on that are not taken."""
+    return tuple(islice((node_id for node_id in numbers(first) if node_id not in taken), max(count, 0)))
+
+
+def has_tls(spec: object) -> bool:
+    """Whether a spec that nobody has checked has a listener with TLS."""
+    return any(True for _ in _with_tls(spec))
+
+
+def tls_hosts(spec: object) -> tuple[str, ...]:
+    """The hosts of these listeners."""
+    found = (one.get("host") for one in _with_tls(spec))
+    return tuple(islice((host for host in found if isinstance(host, str) and host), _HOSTS_MAX))
+
+
+def _with_tls(spec: object) -> Iterator[Mapping[str, object]]:
+    listeners = spec.get("listeners") if isinstance(spec, dict) else None
+    for one in listeners if isinstance(listeners, list) else ():
+        if isinstance(one, dict) and one.get("protocol") in ENCRYPTED:
+            yield one
+
+
+def inside_names(namespace: str, pool: str) -> tuple[str, ...]:
+    """The names inside the cluster, which cover its brokers at every scale."""
+    inside = (f"*.{headless_name(pool)}.{namespace}.svc", f"{bootstrap_name(pool)}.{namespace}.svc")
+    return (*inside, *(f"{each}.{_DOMAIN}" for each in inside))
+
+
+def outside_names(hosts: Collection[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The names of these hosts: first those without a node id, then broker by broker, in the order of `ids`.
+
+    Hosts that can be in no certificate of a pool are left out (`why_no_name` says why).
+    """
+    usable = [host.lower() for host in hosts if not why_no_name(host)]
+    found = dict.fromkeys(host for host in usable if _ID not in host)
+    numbered = [host for host in usable if _ID in host]
+    for node_id in ids:
+        each = (host.replace(_ID, str(node_id)) for host in numbered)
+        found |= dict.fromkeys(name for name in each if not why_no_name(name))
+    return tuple(found)
+
+
+def wanted_names(namespace: str, pool: str, hosts: Collection[str], ids: Iterable[int]) -> tuple[str, ...]:
     """The names that a pool's certificate should have, sorted: inside the cluster, and the `hosts` by node id.
 
-    Hosts that can be in no certificate of a pool are left out (`why_no_name` says why). They may be too many.
+    They may be too many.
     """
-    inside = (f"*.{headless_name(pool)}.{namespace}.svc", f"{bootstrap_name(pool)}.{namespace}.svc")
-    listed = tuple(ids)
-    found = {*inside, *(f"{each}.{_DOMAIN}" for each in inside)}
-    for host in hosts:
-        each = [host.replace(_ID, str(node_id)) for node_id in listed] if _ID in host else [host]
-        found |= {name.lower() for name in each if not why_no_name(name)}
-    return tuple(sorted(found))
+    return tuple(sorted({*inside_names(namespace, pool), *outside_names(hosts, ids)}))
 
 
 def have_room(names: Collection[str]) -> bool:
@@ -97,17 +141,22 @@ def have_room(names: Collection[str]) -> bool:
     return len(names) <= NAMES_MAX and sum(map(len, names)) <= NAMES_MAX_CHARS
 
 
-def certified_names(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
-    """The names of a pool's certificate, sorted: of those that it should have, the first ones that have room in one.
+def with_room(names: Iterable[str]) -> tuple[str, ...]:
+    """The first ones of these names that have room in one certificate together, sorted."""
+    listed = tuple(dict.fromkeys(names))[:NAMES_MAX]
+    most = sum(1 for chars in accumulate(map(len, listed)) if chars <= NAMES_MAX_CHARS)
+    return tuple(sorted(listed[:most]))
 
-    A spec that asks for more is refused. Still, its pool is looked at.
+
+def certified_names(namespace: str, pool: str, hosts: Collection[str], ids: Iterable[int]) -> tuple[str, ...]:
+    """The names of a pool's certificate, sorted: of those that it should have, the ones that have room in one.
+
+    Those of the first `ids` come first. A spec that asks for more is refused. Still, its pool is looked at.
     """
-    wanted = wanted_names(namespace, pool, hosts, ids)[:NAMES_MAX]
-    most = sum(1 for chars in accumulate(map(len, wanted)) if chars <= NAMES_MAX_CHARS)
-    return wanted[:most]
+    return with_room((*inside_names(namespace, pool), *outside_names(hosts, ids)))
 
 
-def reached_hosts(namespace: str, pool: str, hosts: Iterable[str], ids: Iterable[int]) -> tuple[str, ...]:
+def reached_hosts(namespace: str, pool: str, hosts: Collection[str], ids: Iterable[int]) -> tuple[str, ...]:
     """The hosts that clients and brokers ask for, sorted. A certificate may have them one by one, or by a wildcard."""
     listed = tuple(ids)
     named = {each for each in certified_names(namespace, pool, hosts, listed) if not each.startswith("*.")}

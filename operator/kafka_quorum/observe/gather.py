@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.model.believed import believed
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import Material
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.names import token_holder, token_name
@@ -307,7 +309,7 @@ def _concerns_token(situation: Situation) -> bool:
     return held or ends or bool(situation.older) or bool(leaves) or status.operation is not None
 
 
-def observed(taken: Snapshot, looked: Look) -> Observed:
+def observed(taken: Snapshot, looked: Look, material: Material | None = None) -> Observed:
     """One look at everything but the nodes of Kubernetes."""
     return Observed(
         record=taken.record,
@@ -329,4 +331,11 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         later=taken.later,
         spec_kept=taken.spec_kept,
         contract=taken.contract,
+        material=None if material is None else believed(material, taken.resource["metadata"]["name"], _made(taken)),
     )
+
+
+def _made(taken: Snapshot) -> int:
+    """The newest generation of certificates that a controller of the record is made for; 0 if there is none."""
+    begun = () if taken.record is None else (taken.record.applied_revision, *(n.revision for n in taken.record.nodes))
+    return max((each.runtime.certificates for each in taken.revisions if each.name in begun), default=0)

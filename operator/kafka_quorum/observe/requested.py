@@ -109,7 +109,8 @@ def _said(item: Json) -> str:
     """The message of the Certificate's condition Ready."""
     status = item.get("status")
     rows = status.get("conditions") if isinstance(status, dict) else None
-    found = [one for one in rows or () if isinstance(one, dict) and one.get("type") == _READY]
+    listed = rows if isinstance(rows, list) else ()
+    found = [one for one in listed if isinstance(one, dict) and one.get("type") == _READY]
     return clean(str(found[0].get("message", "")), max_chars=WORDS_MAX_CHARS) if found else ""
 
 

@@ -178,7 +178,7 @@ def _fault(contract: Contract) -> str | None:
         parse_cluster_id(contract.cluster_id)
     except ValueError as error:
         return str(error)
-    if not (1 <= contract.revision <= INT32_MAX and 0 <= contract.certificates <= INT32_MAX):
+    if not (1 <= contract.revision <= INT32_MAX and 0 <= contract.certificates <= names.GENERATION_MAX):
         return f"its revision is {quoted(contract.revision)}, its certificates are {quoted(contract.certificates)}"
     if any(not 0 <= node_id <= INT32_MAX for node_id in contract.controller_ids):
         return "a controller has an impossible node id"

@@ -16,6 +16,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Certificate, chain_digest
 from kafka_quorum.model.material import OPERATOR, AuthoritySeen, Holder, LeafSeen, OwnAuthorities, Role, Source
 from kafka_quorum.model.names import (
+    GENERATION_MAX,
     LABEL_QUORUM,
     LABEL_ROLE,
     USED_BY,
@@ -54,9 +55,7 @@ SASL_KEY: Final = "sasl.properties"
 """In the brokers' Secret: the lines with which a broker logs in."""
 _LISTENERS: Final = "listeners"
 _NUMBER_MAX: Final = 253_402_300_799
-"""The last second of the year 9999, in which the last certificate ends. No generation is as high."""
-
-
+"""The last second of the year 9999, in which the last certificate ends."""
 _NAMED: Final = "named"
 """In the brokers' Secret: the files that the contract named, in this order, with commas; the latest ones at the end."""
 _KEPT: Final = 2
@@ -145,7 +144,8 @@ def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) ->
     `trusted` are the known authorities: the first of them that signed it counts, or none that is known.
     """
     texts = texts_of(item, desired.name)
-    files = _files(texts, holder, str(item["metadata"]["name"]))
+    name = str(item["metadata"]["name"])
+    files = _files(texts, holder, name)
     leaf = read_leaf(files, Expected(now=None))
     if not isinstance(leaf, Leaf):
         raise Malformed(sentence(leaf))
@@ -156,14 +156,14 @@ def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) ->
         chain_sha256=_chain_sha256(leaf),
         between=tuple(map(certificate_seen, between)),
         anchors=anchors,
-        generation=_number(texts, _GENERATION),
-        before_ends_s=_number(texts, _BEFORE_ENDS),
+        generation=_number(texts, _GENERATION, name, GENERATION_MAX),
+        before_ends_s=_number(texts, _BEFORE_ENDS, name),
         files=frozenset(texts),
         sizes=tuple((key, len(text.encode())) for key, text in sorted(texts.items())),
         logs_in_at=frozenset(filter(None, texts.get(_LISTENERS, "").split(","))),
         version=str(item["metadata"]["resourceVersion"]),
         issuer=_issuer(texts),
-        composed_s=_number(texts, _COMPOSED) if _COMPOSED in texts else 0,
+        composed_s=_number(texts, _COMPOSED, name) if _COMPOSED in texts else 0,
     )
     return seen, leaf
 
@@ -363,12 +363,13 @@ def _issuer(texts: Mapping[str, str]) -> IssuerKind:
     return found
 
 
-def _number(texts: Mapping[str, str], key: str) -> int:
+def _number(texts: Mapping[str, str], key: str, name: str, high: int = _NUMBER_MAX) -> int:
     text = texts.get(key, "")
     try:
-        return number(text, high=_NUMBER_MAX)
+        return number(text, high=high)
     except Malformed:
-        raise Malformed(f"its key {key} is {quoted(text)}, and no number") from None
+        said = f"key {key} of Secret {name} is {quoted(text)}, and no whole number up to {high}"
+        raise Malformed(f"{said}: delete the Secret, and it is made again") from None
 
 
 def secret_object(

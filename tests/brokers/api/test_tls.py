@@ -11,6 +11,7 @@ from kafka_brokers.api.validation import Present, accepted_before, validate
 from kafka_brokers.model.contracted import keystore, secret_keys
 from kafka_brokers.model.names import inputs_hash
 from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.room import Members
 from kafka_brokers.resources.properties import server_properties
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import NodeID
@@ -79,6 +80,54 @@ def test_names_that_are_too_long_together() -> None:
     assert f"{NAMES_MAX_CHARS} have room" in message
     assert "use shorter hosts" in message
     assert isinstance(validate(resource(spec(*rows, replicas=3)), mutual(), present=Present()), PoolDesired)
+
+
+PLACES = [
+    {**TLS, "name": f"L{n}", "port": 9100 + n, "external": "LoadBalancer", "host": f"b-{{id}}.l{n}.org"}
+    for n in range(3)
+]
+HOSTS = frozenset(str(each["host"]) for each in PLACES)
+
+
+@pytest.mark.parametrize(
+    ("members", "ids", "count"),
+    [
+        (Members(recorded=tuple(range(70, 140)), hosts=HOSTS), list(range(100, 200)), 130),
+        (Members(recorded=tuple(range(200, 333)), hosts=HOSTS), list(range(100)), 233),
+        (Members(recorded=tuple(range(132))), [500], 133),
+        (Members(recorded=tuple(range(70, 202)), hosts=HOSTS - {"b-{id}.l2.org"}), [70], 132),
+    ],
+    ids=["moves to other ids", "many leave", "one more", "another host while many leave"],
+)
+def test_names_of_brokers_that_run_count(members: Members, ids: list[int], count: int) -> None:
+    """Brokers that leave have names until they are gone: what has no room beside them is refused, with the number."""
+    of, present = spec(*PLACES, nodeIDs=ids, replicas=len(ids)), Present(replication_tls=True, members=members)
+    if 4 + 3 * count < NAMES_MAX:
+        assert isinstance(validate(resource(of), mutual(), present=present), PoolDesired)
+        return
+    ((field, message),) = faults(of, present=present)
+    assert field == "spec.listeners"
+    assert f"the names of {count} brokers in the certificate of this pool would be {4 + 3 * count} names" in message
+    assert "those that leave count until they are gone" in message
+
+
+@pytest.mark.parametrize("of", [{"replicas": 100}, {"replicas": 3}, {"nodeIDs": [5, 6, 7], "replicas": 3}], ids=str)
+@pytest.mark.parametrize("hosts", [HOSTS, None], ids=["accepted", "not stored"])
+def test_a_pool_that_is_too_large_can_be_made_smaller(of: dict[str, Any], hosts: frozenset[str] | None) -> None:
+    """A spec that adds neither brokers nor hosts is judged by the brokers that stay."""
+    present = Present(replication_tls=True, members=Members(recorded=tuple(range(150)), hosts=hosts))
+    assert isinstance(validate(resource(spec(*PLACES, **of)), mutual(), present=present), PoolDesired)
+
+
+def test_the_ids_to_come_count_as_they_are() -> None:
+    """Those that others have are passed over: their digits decide whether all names have room together."""
+    host = ".".join(("b-{id}", "a" * 60, "b" * 60, "c" * 60, "d" * 50, "org"))
+    rows = [{**TLS, "external": "LoadBalancer", "host": host}]
+    of = spec(*rows, replicas=100)
+    for taken, room in ((frozenset[int](), True), (frozenset(range(10_000)), False)):
+        present = Present(replication_tls=True, members=Members(taken=taken))
+        found = validate(resource(of), mutual(), present=present)
+        assert isinstance(found, PoolDesired) is room
 
 
 def test_a_pool_without_tls_stays_as_it_is() -> None:

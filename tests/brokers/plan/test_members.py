@@ -19,6 +19,7 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
+from tests.brokers.secured import mutual
 from tests.brokers.values import CLUSTER, CONTRACT, OTHER_CLUSTER, broker, desired, record
 
 from kafka_brokers.model.actions import KeepSpec, RecordChange, WriteRecord
@@ -120,6 +121,21 @@ def test_brokers_that_are_missing_join_with_the_volumes_of_the_spec() -> None:
     disks = {broker.disks for broker in action.record.brokers}
     assert disks == {(DiskIdentity(index=0), DiskIdentity(index=1))}
     assert not any(broker.ran for broker in action.record.brokers)
+
+
+def test_brokers_that_no_certificate_has_room_for_do_not_join() -> None:
+    """The spec was judged by ids that turn out to be others': nothing is created, and the sentence has a way out."""
+    host = ".".join(("b-{id}", "a" * 60, "b" * 60, "c" * 60, "d" * 51, "org"))
+    outside = {"name": "TLS", "port": 9094, "protocol": "SSL", "external": "LoadBalancer", "host": host}
+    of = desired({"replicas": 100, "listeners": [outside]}, mutual())
+    assert write(planned(YOUNG, of)).change is RecordChange.BROKERS_ADDED
+    others = with_view(YOUNG, view((), [registered(each) for each in range(2000)]))
+    found = members(situation(others, of))
+    assert wait_of(found) == (Severity.DEGRADED, "CertificateFull")
+    assert "Did not add brokers 2000, 2001" in found.waits[0].message
+    assert "the names of 100 brokers" in found.waits[0].message
+    assert "use shorter hosts, fewer listeners with {id}, or fewer brokers" in found.waits[0].message
+    assert write(planned(others, desired({"replicas": 100}, mutual()))).change is RecordChange.BROKERS_ADDED
 
 
 IDS: list[tuple[Observed, dict[str, Any], tuple[int, ...]]] = [

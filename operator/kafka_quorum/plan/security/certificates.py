@@ -37,6 +37,7 @@ from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.security.given import given_leafs
 from kafka_quorum.plan.security.lost import locked_out, must_sign
 from kafka_quorum.plan.security.reloads import reloads
+from kafka_quorum.plan.security.room import without_room
 from kafka_quorum.plan.security.shared import (
     changing_trusts,
     is_of_brokers,
@@ -65,7 +66,7 @@ def certificates(situation: Situation) -> Part:
         return waits("Waiting for the Secrets with certificates to be read", Severity.PROGRESS)
     leafs = _leafs(situation, material) if situation.desired.trust.issuer.own else given_leafs(situation, material)
     first = (_authority(situation, material), _users(situation, material), _pools(material))
-    return merged((*first, *leafs, *reloads(situation, material)))
+    return merged((*first, *without_room(material), *leafs, *reloads(situation, material)))
 
 
 def _pools(material: Material) -> Part:
