@@ -78,31 +78,41 @@ def test_a_running_controller_without_a_good_secret_is_not_stopped(seen: Knowabl
     assert restarts(now, 2).allowed
 
 
-def written(holder: Holder, generation: int, at_s: float) -> LeafSeen:
-    """A leaf that was put into its Secret at this time."""
-    leaf = leaf_seen(holder, generation=generation, before_ends_s=int(NOW_S) + 60)
+def written(holder: Holder, generation: int, at_s: float, ends_after_s: int = 60) -> LeafSeen:
+    """A leaf that was put into its Secret at this time, where the earlier one ends so long after now."""
+    leaf = leaf_seen(holder, generation=generation, before_ends_s=int(NOW_S) + ends_after_s)
     return replace(leaf, certificate=replace(leaf.certificate, not_before_s=int(at_s - SKEW.total_seconds())))
 
 
-def renewing(generation: int, at_s: float) -> Situation:
-    """Controllers restart for certificate 2, and the Secret of the second one was written at this time."""
-    made, next_ = secured(), secured(certificates=2)
+HELD = written(controller(SECOND), 1, NOW_S - 3600)
+
+
+def renewing(second: Knowable[LeafSeen | None], ends_after_s: int = 60, heap: str = "") -> Situation:
+    """Controllers restart for certificate 2, and maybe for another heap; this is in the Secret of the second one."""
+    made, more = secured(), {"heap": heap} if heap else {}
     record = recorded(made)
     found = material(record)
     for holder, _ in found.leafs:
-        found = with_leaf(found, holder, written(holder, 2, NOW_S - 3600))
-    found = with_leaf(found, controller(SECOND), written(controller(SECOND), generation, at_s))
-    return situation(wanted(), looked(record, found, made, next_), record, now_s=NOW_S)
+        found = with_leaf(found, holder, written(holder, 2, NOW_S - 3600, ends_after_s))
+    found = replace(
+        found, leafs=tuple((one, second if one == controller(SECOND) else each) for one, each in found.leafs)
+    )
+    look = looked(record, found, made, secured(certificates=2, **more))
+    return situation(wanted(runtime=runtime(listener=LISTENER, **more)), look, record, now_s=NOW_S)
 
 
 @pytest.mark.parametrize(
-    ("generation", "at_s", "said"),
-    [(1, NOW_S - 3600, "certificate 1 yet"), (2, NOW_S - 59, "just now"), (2, NOW_S - 60, "")],
-    ids=["an earlier leaf", "a leaf of just now", "a leaf that is mounted"],
+    ("leaf", "said"),
+    [
+        pytest.param(HELD, "certificate 1 yet", id="an earlier leaf"),
+        pytest.param(written(controller(SECOND), 2, NOW_S - 59, 121), "just now", id="a leaf of just now"),
+        pytest.param(written(controller(SECOND), 2, NOW_S - 60, 121), "", id="a leaf that is mounted"),
+        pytest.param(written(controller(SECOND), 2, NOW_S - 1, 120), "", id="the earlier one ends soon"),
+    ],
 )
-def test_a_controller_restarts_only_for_the_leaf_of_its_revision(generation: int, at_s: float, said: str) -> None:
+def test_a_controller_restarts_only_for_the_leaf_of_its_revision(leaf: LeafSeen, said: str) -> None:
     """A pod with an earlier leaf would count as one with the later leaf, and would not restart before its end."""
-    now = renewing(generation, at_s)
+    now = renewing(Known(value=leaf))
     assert now.runtime.certificates == 2
     verdict = restarts(now, 1)
     assert verdict.allowed is not bool(said)
@@ -110,9 +120,21 @@ def test_a_controller_restarts_only_for_the_leaf_of_its_revision(generation: int
     assert restarts(now, 2).allowed
 
 
-def test_the_active_controller_does_not_wait_for_one_that_its_secret_holds() -> None:
-    """It shows a certificate of its own that ends, and comes after the others only as far as they can restart."""
-    now = renewing(1, NOW_S - 3600)
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(renewing(Known(value=HELD), ends_after_s=500), id="its own certificate is valid for long"),
+        pytest.param(renewing(Known(value=HELD), heap="2G"), id="something else comes with the restart"),
+    ],
+)
+def test_the_active_controller_waits_for_one_that_its_secret_holds(now: Situation) -> None:
+    """A Secret that cannot be read for a moment is no reason to restart the active controller first."""
+    assert mentions(restarts(now, 0).reason, "it restarts after controllers 3001, 3002")
+
+
+def test_the_active_controller_does_not_wait_for_ever() -> None:
+    """Its own certificate ends before long: it comes after the others only as far as they can restart."""
+    now = renewing(Known(value=HELD))
     assert mentions(restarts(now, 0).reason, "it restarts after controllers 3002")
     third = replace(now.record.nodes[2], revision=now.target)
     record = replace(now.record, nodes=(*now.record.nodes[:2], third))
@@ -125,6 +147,27 @@ def test_the_active_controller_does_not_wait_for_one_that_its_secret_holds() -> 
 def test_secrets_that_were_not_read_stop_every_restart() -> None:
     """Unknown is not well."""
     assert not any(restarts(rolling(None), index).allowed for index in range(3))
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        pytest.param(Known(value=HELD), "certificate 1 yet", id="an earlier leaf"),
+        pytest.param(EMPTY, "keystore.pem has no certificate", id="not readable"),
+        pytest.param(Known(value=written(controller(SECOND), 2, NOW_S, 121)), "just now", id="a leaf of just now"),
+        pytest.param(Known(value=written(controller(SECOND), 2, NOW_S - 60, 121)), "", id="the leaf of the target"),
+        pytest.param(Known(value=None), "", id="missing: its pod waits for it"),
+    ],
+)
+def test_one_that_does_not_run_is_moved_to_the_target_only_with_its_leaf(
+    second: Knowable[LeafSeen | None], said: str
+) -> None:
+    """Else it comes back from its own revision, and restarts when its Secret has the leaf."""
+    now = renewing(second)
+    verdict = may_restart(now, now.record.nodes[1], None)
+    assert verdict.allowed is not bool(said)
+    assert said in verdict.reason
+    assert may_restart(rolling(with_second(second)), now.record.nodes[1], None).allowed
 
 
 def test_a_controller_that_does_not_run_needs_no_secret() -> None:

@@ -25,6 +25,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, NotServed
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, AuthoritySeen, Material, OwnAuthorities, controller
+from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.status.certificates_valid import certificates, certificates_valid
 from kit.conditions.finding import Truth
 from kit.stamps import seconds_of
@@ -161,17 +162,19 @@ def test_an_authority_that_faults_keep_from_its_change(own: OwnAuthorities) -> N
 
 
 def test_an_authority_that_cannot_be_read_is_a_warning() -> None:
-    """Nothing is signed without it: an end within 30 days is reported, with the reason."""
+    """Nothing is signed without it: once half of the time for a renewal is over, an end is reported with the reason."""
     seen = replace(everything(), own=Unknown(reason="Secret alpha-ca: ca.crt has no certificate"))
-    reason, message = faulty(seen, valid=True)
+    half_s = LEAF_S - (LEAF_S + 300) / 6
+    assert faulty(seen, valid=True, after_s=half_s - 1)[0] == "Valid"
+    reason, message = faulty(seen, valid=True, after_s=half_s)
     assert reason == "EndsSoon"
     assert "the operator signs no other one: Secret alpha-ca: ca.crt has no certificate" in message
 
 
 def test_what_should_have_been_replaced_is_a_warning() -> None:
-    """Whatever holds it up: once a quarter of the time for a renewal is left, an end is reported."""
+    """Whatever holds it up: once an eighth of the time for a renewal is left, an end is reported."""
     seen = everything()
-    last_s = LEAF_S - (LEAF_S + 300) / 12
+    last_s = LEAF_S - (LEAF_S + 300) / 24
     assert faulty(seen, valid=True, after_s=last_s - 1)[0] == "Valid"
     reason, message = faulty(seen, valid=True, after_s=last_s)
     assert reason == "EndsSoon"
@@ -181,12 +184,19 @@ def test_what_should_have_been_replaced_is_a_warning() -> None:
     assert faulty(replace(seen, leafs=unread), valid=True)[0] == "NotRead"
 
 
+def test_a_spec_with_shorter_lives_is_no_warning() -> None:
+    """A leaf that lives longer than the spec asks for is renewed later than by its own life, and is in time."""
+    short = wanted(trust=TrustPolicy(leaf_s=600, authority_s=AUTHORITY_S))
+    assert found(everything(), LEAF_S - 900 / 24 - 1, short)[1] == "Valid"
+    assert found(everything(), LEAF_S - 900 / 24, short)[1] == "EndsSoon"
+
+
 def test_a_client_side_that_should_have_been_replaced_is_a_warning() -> None:
     """A controller that did not restart for its renewed leaf is reported before the earlier one ends."""
     seen, holder = everything(), controller(IDS[0])
     ends_s = int(NOW_S) + LEAF_S // 2
     renewed = with_leaf(seen, holder, leaf_seen(holder, generation=2, before_ends_s=ends_s))
-    last_s = ends_s - NOW_S - (LEAF_S + 300) / 12
+    last_s = ends_s - NOW_S - (LEAF_S + 300) / 24
     assert faulty(renewed, valid=True, after_s=last_s - 1)[0] == "Valid"
     reason, message = faulty(renewed, valid=True, after_s=last_s)
     assert reason == "EndsSoon"
@@ -195,7 +205,7 @@ def test_a_client_side_that_should_have_been_replaced_is_a_warning() -> None:
 
 def test_an_own_authority_that_should_have_been_replaced_is_a_warning() -> None:
     """Its change begins long before its end."""
-    seen = replace(everything(), own=Known(value=OwnAuthorities(present=lasting(-AUTHORITY_S, AUTHORITY_S // 12))))
+    seen = replace(everything(), own=Known(value=OwnAuthorities(present=lasting(-AUTHORITY_S, AUTHORITY_S // 24))))
     reason, message = faulty(seen, valid=True)
     assert reason == "EndsSoon"
     assert "certificate of the authority ends" in message

@@ -21,6 +21,8 @@ FIRST: Final = 1
 """The generation of the first leafs."""
 MOUNTED_AFTER_S: Final = 60.0
 """When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
+LATE: Final = 0.125
+"""The part of the time for a renewal that is left when it should be over: half of it is for restarts."""
 BROUGHT_AFTER_S: Final = 180.0
 """When a pod that runs has this content of a Secret: twice what a kubelet takes, which looks at a pod every 90 s."""
 
@@ -139,6 +141,16 @@ def is_mounted(leaf: LeafSeen, now_s: float) -> bool:
 def _written_s(leaf: LeafSeen) -> float:
     """When this leaf was put into its Secret."""
     return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
+
+
+def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float = 1.0) -> bool:
+    """Whether only this part of the time for a renewal is left before an end of this leaf, or of the one before it.
+
+    The spec may ask for shorter lives by now: then the renewal begins as late as for one of those.
+    """
+    life_s = leaf.certificate.not_after_s - leaf.certificate.not_before_s
+    shorter_s = min(life_s, desired.trust.leaf_s + SKEW.total_seconds())
+    return now_s >= end_s - desired.trust.renew_before(shorter_s) * part
 
 
 def may_lack(leaf: LeafSeen, now_s: float) -> bool:

@@ -9,10 +9,11 @@ from typing import Final
 
 from kafka_quorum.model.bundles import bundle_of, has_authority
 from kafka_quorum.model.certified import client_ends, holders, needs_certificates
+from kafka_quorum.model.generations import LATE, is_due
 from kafka_quorum.model.handshakes import Failure, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import Holder, LeafSeen, Material, OwnAuthorities, controller
+from kafka_quorum.model.material import AuthoritySeen, Holder, LeafSeen, Material, OwnAuthorities, controller
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
@@ -24,8 +25,8 @@ TYPE: Final = "CertificatesValid"
 _AUTHORITY: Final = "the authority"
 SOON_S: Final = 30 * 24 * 3600
 """How long before its end a certificate is reported that nobody renews."""
-_LATE: Final = 0.25
-"""What is left of the time for a renewal when one that should be over is reported: half of it is for restarts."""
+_UNSIGNED: Final = 0.5
+"""The part of the time for a renewal that is left when it is reported that nothing signs: one look may have failed."""
 
 
 def certificates_valid(done: Pass) -> Finding | None:
@@ -98,7 +99,11 @@ def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | N
     soon = list(_ends(done, record, material, done.now_s + SOON_S))
     if soon and (why := _why_not_in_time(done, record, material)):
         return _ends_soon(soon, why)
-    if late := list(_late(done, record, material)):
+    if isinstance(material.own, Unknown) and (due := list(_due(done, record, material, _UNSIGNED))):
+        return _ends_soon(
+            due, f"the operator signs no other one: {material.own.reason or 'its authority was not read'}"
+        )
+    if late := list(_due(done, record, material, LATE)):
         return _ends_soon(late, "it should have been replaced by now: the other conditions say what that waits for")
     return None
 
@@ -126,12 +131,11 @@ def _why_not_in_time(done: Pass, record: IdentityRecord, material: Material) -> 
     """Why what ends is not replaced in time, as a clause; empty if it is."""
     if done.desired.paused or not done.desired.trust.issuer.own:
         return "the operator does not renew it"
-    if isinstance(material.own, Unknown):
-        return f"the operator signs no other one: {material.own.reason or 'its authority was not read'}"
     if done.faults and not (done.situation is not None and done.situation.renews_only):
         said = "no controller restarts while the spec is not valid and asks for other changes, too"
         return f"{said}. Correct the spec"
-    if done.faults and _is_authority_due(done, record, material.own.value):
+    own = None if isinstance(material.own, Unknown) else material.own.value
+    if done.faults and own is not None and _is_authority_due(done, record, own):
         return "no authority is replaced while the spec is not valid. Correct the spec"
     return ""
 
@@ -141,30 +145,28 @@ def _is_authority_due(done: Pass, record: IdentityRecord, own: OwnAuthorities) -
     present, applied = own.present, done.observed.revision(record.applied_revision)
     if present is None or own.following is not None or applied is None:
         return True
-    ends = _is_due(done, present.not_before_s, present.not_after_s, 1)
-    return ends or not has_authority(applied.runtime.trust, present.sha256)
+    return _authority_is_due(done, present, 1) or not has_authority(applied.runtime.trust, present.sha256)
 
 
-def _is_due(done: Pass, not_before_s: float, not_after_s: float, part: float) -> bool:
-    """Whether the last time before this end has begun: a `part` of what the spec leaves for a renewal."""
-    return done.now_s >= not_after_s - done.desired.trust.renew_before(not_after_s - not_before_s) * part
+def _authority_is_due(done: Pass, present: AuthoritySeen, part: float) -> bool:
+    """Whether only this part of the time for its change is left to an authority."""
+    life_s = present.not_after_s - present.not_before_s
+    return done.now_s >= present.not_after_s - done.desired.trust.renew_before(life_s) * part
 
 
-def _late(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
-    """What the operator itself renews, and should have renewed: that begins long before; restarts follow halfway."""
+def _due(done: Pass, record: IdentityRecord, material: Material, part: float) -> Iterator[tuple[str, float]]:
+    """What the operator itself renews, and of whose time for that only this part is left."""
     if done.desired.paused or not done.desired.trust.issuer.own:
         return
-    leafs = tuple(material.known_leafs())
-    for holder, leaf in leafs:
-        life = leaf.certificate
-        if _is_due(done, life.not_before_s, life.not_after_s, _LATE):
-            yield str(holder), life.not_after_s
+    leafs = dict(material.known_leafs())
+    for holder, leaf in leafs.items():
+        if is_due(done.desired, leaf, leaf.certificate.not_after_s, done.now_s, part):
+            yield str(holder), leaf.certificate.not_after_s
     for node_id, end_s in client_ends(done.observed, record):
-        life = next(leaf.certificate for holder, leaf in leafs if holder == controller(node_id))
-        if end_s and _is_due(done, end_s - (life.not_after_s - life.not_before_s), end_s, _LATE):
+        if end_s and is_due(done.desired, leafs[controller(node_id)], end_s, done.now_s, part):
             yield f"controller {node_id} as a client", end_s
     own = None if isinstance(material.own, Unknown) else material.own.value.present
-    if own is not None and _is_due(done, own.not_before_s, own.not_after_s, _LATE):
+    if own is not None and _authority_is_due(done, own, part):
         yield _AUTHORITY, own.not_after_s
 
 

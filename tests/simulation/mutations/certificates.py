@@ -284,4 +284,16 @@ CERTIFICATE_MUTANTS: Final = (
             "longer_s >= policy.leaf_s * _LONGER",
         ),
     ),
+    mutant(
+        "one-that-does-not-run-counts-as-renewed",
+        "live",
+        ("tls-held-controllers-restart",),
+        ("_where_nothing_runs", "earlier := _why_leaf_of_before(situation, node)", "earlier := ''"),
+    ),
+    mutant(
+        "the-active-one-waits-for-none-that-its-secret-holds",
+        "5",
+        ("tls-relabelled-secrets-in-a-roll",),
+        ("_but_for_the_token", "not (ends and _why_secret(situation, other))", "not _why_secret(situation, other)"),
+    ),
 )

@@ -5,10 +5,13 @@ from typing import Final
 
 from kafka_quorum.api.features import METADATA, supported_by
 from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.certified import client_ends
 from kafka_quorum.model.conformance import newer_brokers
+from kafka_quorum.model.generations import LATE, is_due
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import controller
 from kafka_quorum.model.nodes import has_disk_of, is_down, node_of
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Permit, Refusal, Restart, TakeToken
@@ -93,10 +96,11 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = view.votes.majority, key.node_id == view.answer.leader_id
     then = f"before restarting controller {node.node_id}"
+    ends = leads and situation.renews_only and _ends_as_client(situation, node)
     older = _names(
         other.key
         for other in situation.record.nodes
-        if other is not node and other.key not in moved and not _why_secret(situation, other)
+        if other is not node and other.key not in moved and not (ends and _why_secret(situation, other))
     )
     interrupts = key in view.voters and len(view.voters) <= PAIR
     no_place = why_no_place(observed, pod, keeps_up=key in view.shown) if key in view.voters else ""
@@ -132,12 +136,29 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
 
 
 def _why_secret(situation: Situation, node: NodeIdentity) -> str:
-    """Why this controller would not come back from a restart with the certificate of its revision; empty if it would.
-
-    The active controller does not wait for such a one: the certificate that it shows itself may end meanwhile.
-    """
+    """Why this controller would not come back from a restart with the certificate of the target; empty if it would."""
     secret = why_no_secret(situation, node.node_id, situation.runtime)
-    return secret or why_earlier_leaf(situation, node.node_id)
+    return secret or why_earlier_leaf(situation, node.node_id, _made_for(situation, node))
+
+
+def _made_for(situation: Situation, node: NodeIdentity) -> int:
+    """The generation of certificates that this controller is made for; 0 if it is not known, or there is none."""
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    revisions = [situation.observed.revision(pod.revision) for pod in pods] or [situation.revision_of(node)]
+    return min(0 if each is None else each.runtime.certificates for each in revisions)
+
+
+def _ends_as_client(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether the certificate that this controller shows as a client ends before long, and should be replaced by now.
+
+    Then the active controller does not wait for those that their own Secrets hold: no later restart may be in time.
+    """
+    material = situation.observed.material
+    seen = None if material is None else material.leaf(controller(node.node_id))
+    if not isinstance(seen, Known) or seen.value is None:
+        return False
+    ends = (end_s for node_id, end_s in client_ends(situation.observed, situation.record) if node_id == node.node_id)
+    return any(end_s and is_due(situation.desired, seen.value, end_s, situation.now_s, LATE) for end_s in ends)
 
 
 def _newer_brokers(situation: Situation, pod: Pod) -> str:
@@ -168,8 +189,13 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
     The applied revision is not at fault, because a quorum had a leader with it: the way back to it is always open.
     Without a leader, a controller that has only crashed keeps the applied revision: the kubelet starts it again, and
     another revision may not start.
+
+    One whose Secret is known to have no leaf of the target comes back as it was: with an earlier leaf it would count as
+    one that shows the later one, and would not restart before the earlier one ends.
     """
     observed, record, target = situation.observed, situation.record, situation.target
+    if earlier := _why_leaf_of_before(situation, node):
+        return no(f"Did not move controller {node.node_id} to revision {target}: {earlier}")
     if target == record.applied_revision and record.had_leader:
         return yes(f"controller {node.node_id} does not run, and goes back to revision {target}, which has run before")
     others = (other for other in record.nodes if other is not node and _tries(situation, other))
@@ -187,6 +213,20 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
         ),
         f"controller {node.node_id} does not run",
     )
+
+
+def _why_leaf_of_before(situation: Situation, node: NodeIdentity) -> str:
+    """Why this controller would show an earlier leaf than the target says; empty if it would not.
+
+    A pod waits for a Secret that is missing, and finds the later leaf there in the end.
+    """
+    made, material = _made_for(situation, node), situation.observed.material
+    if material is None or not 0 < made < situation.runtime.certificates:
+        return ""
+    seen = material.leaf(controller(node.node_id))
+    if isinstance(seen, Unknown):
+        return f"it is not known which certificate its Secret has ({seen.reason or 'it was not read'})"
+    return why_earlier_leaf(situation, node.node_id, made)
 
 
 def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod, unknown: str) -> Answer:

@@ -5,7 +5,8 @@ from typing import Final
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.accidents import happen
+from tests.simulation.runs.faults import Accident, Loss
 from tests.simulation.runs.scenarios.certificate_scenarios import (
     ends_renewed,
     generation,
@@ -14,7 +15,7 @@ from tests.simulation.runs.scenarios.certificate_scenarios import (
     secured,
     shows_until,
 )
-from tests.simulation.runs.scenarios.scenes import Act, after, applies, is_ready, loses, turn
+from tests.simulation.runs.scenarios.scenes import Act, after, applies, is_ready, loses, one_of, turn
 
 from kafka_quorum.model.names import LABEL_QUORUM
 from kit.kube.protocol import Json
@@ -23,8 +24,10 @@ from kit.kube.secrets import SECRETS
 _INVALID: Final[Json] = {"controllers": {"config": {"node.id": "7"}}}
 _CORRECTED: Final[Json] = {"controllers": {"config": {"node.id": None}}}
 _LOST: Final = "3001-tls"
+_IDS: Final = (3000, 3001, 3002)
 _REFUSED: Final = 3001
 _RESTARTED_BEFORE_S: Final = 150
+_SETTING: Final[Json] = {"controllers": {"config": {"metadata.log.max.snapshot.interval.ms": "1800000"}}}
 _LONGER: Final[Json] = {"security": {"controllers": {"leafSeconds": 60_000, "caSeconds": 60_000}}}
 _MOST: Final = 3
 """One generation for the Secret that is lost, and one for the disk that is lost beside it."""
@@ -62,14 +65,36 @@ def _others_restarted(world: World, checker: Checker) -> None:
     world.kube.admission.secret_quota = lambda _: ""
 
 
-def _relabels(quorum: str) -> Act:
-    """A person changes whose Secret the brokers' one is."""
+def _relabels(quorum: str, *names: str) -> Act:
+    """A person changes whose Secrets these are."""
 
     def act(world: World, _: Checker) -> None:
-        labels = {"metadata": {"labels": {LABEL_QUORUM: quorum}}}
-        world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-brokers-tls", labels)
+        for name in names:
+            labels = {"metadata": {"labels": {LABEL_QUORUM: quorum}}}
+            world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-{name}-tls", labels)
 
     return act
+
+
+def _relabels_followers(world: World, checker: Checker) -> None:
+    """The same happens to every Secret but that of the active controller, and a setting is changed."""
+    leader = one_of(world, "leader")
+    _relabels("other", *(str(node_id) for node_id in _IDS if node_id != leader))(world, checker)
+    applies(_SETTING)(world, checker)
+
+
+def _restarts(node_id: int, *, may_end: bool = False) -> Act:
+    """The machine of a controller starts again. From then on certificates may end, for some time."""
+
+    def act(world: World, _: Checker) -> None:
+        world.certificates_may_end = may_end
+        happen(world, Accident(step=0, loss=Loss.NODE_OFF, node_id=node_id))
+
+    return act
+
+
+def _may_not_end(world: World, _: Checker) -> None:
+    world.certificates_may_end = False
 
 
 RENEWALS: Final = (
@@ -111,8 +136,8 @@ RENEWALS: Final = (
     lives(
         "tls-secret-of-brokers-relabelled",
         900,
-        turn("the Secret of the brokers is another quorum's", is_ready, _relabels("other")),
-        turn("it is given back", after(680), _relabels(NAME)),
+        turn("the Secret of the brokers is another quorum's", is_ready, _relabels("other", "brokers")),
+        turn("it is given back", after(680), _relabels(NAME, "brokers")),
         holds=ends_renewed(2),
     ),
     lives(
@@ -122,5 +147,23 @@ RENEWALS: Final = (
         turn("the others have restarted", after(1080), _others_restarted),
         spec=_short(leaf_s=1200, authority_s=12_000, before_s=400),
         holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-held-controllers-restart",
+        900,
+        turn("the Secrets of two controllers are another quorum's", is_ready, _relabels("other", "3001", "3002")),
+        turn("the first of them starts again", after(475), _restarts(3001, may_end=True)),
+        turn("the second one starts again", after(515), _restarts(3002, may_end=True)),
+        turn("the Secrets are given back", after(550), _relabels(NAME, "3001", "3002")),
+        turn("both must have later ones", after(650), _may_not_end),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-relabelled-secrets-in-a-roll",
+        250,
+        turn("the Secrets of the followers are another quorum's", is_ready, _relabels_followers),
+        turn("they are given back", after(150), _relabels(NAME, "3000", "3001", "3002")),
+        spec=secured(leaf_s=36_000),
+        holds=ends_renewed(1),
     ),
 )
