@@ -288,7 +288,7 @@ CERTIFICATE_MUTANTS: Final = (
         "one-that-does-not-run-counts-as-renewed",
         "live",
         ("tls-held-controllers-restart",),
-        ("_where_nothing_runs", "earlier := _why_leaf_of_before(situation, node)", "earlier := ''"),
+        ("_where_nothing_runs", "_why_leaf_of_before(situation, node)", "''"),
     ),
     mutant(
         "the-active-one-waits-for-none-that-its-secret-holds",
