@@ -1,40 +1,22 @@
-"""Certificates by generation: who needs one, which generation controllers show as clients, and when it ends."""
+"""Certificates: who needs one, for which names, what servers trust, and when the one of a client ends."""
 
 from dataclasses import replace
 
 import pytest
 from tests.model import certificates as made
-from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
+from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted
 from tests.model.values import IDS, NOW_S, desired, revision, running, runtime, with_pod, without_pod
 
-from kafka_quorum.model.certified import dns_names, holders, needs_certificates, shown_until_s, why_no_trust, with_trust
-from kafka_quorum.model.desired import Desired, OtherListener, Runtime
-from kafka_quorum.model.generations import generation_due
+from kafka_quorum.model.certified import dns_names, needs_certificates, shown_until_s, why_no_trust, with_trust
+from kafka_quorum.model.desired import Desired, OtherListener
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, OwnAuthorities, controller, pool
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, OwnAuthorities, controller, pool
 from kafka_quorum.model.pools import PoolSeen
 
 RECORD = recorded()
 THIRD = controller(IDS[2])
 ENDS_S = int(NOW_S) + LEAF_S
-MIDDLE_S = ENDS_S - (LEAF_S + 300) / 6
-"""Half of the time between a renewal and the end of the earlier leaf is over: a leaf begins five minutes early."""
-
-
-def renewed(generation: int = 2, **changes: int) -> Material:
-    """Every Secret has a leaf of this generation, which replaced one of now."""
-    of = material(RECORD)
-    for holder in holders(RECORD):
-        seen = leaf_seen(holder, generation=generation, **({"before_ends_s": ENDS_S} | changes))
-        of = with_leaf(of, holder, seen)
-    return of
-
-
-def due(seen: Material | None, now_s: float, *begun: Runtime, spec: Desired | None = None) -> int:
-    """The generation that controllers of this look shall show."""
-    look = looked(RECORD, seen, secured(), *begun)
-    return generation_due(spec or wanted(), look, RECORD, look.revision(RECORD.applied_revision), now_s)
 
 
 @pytest.mark.parametrize(

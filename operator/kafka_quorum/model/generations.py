@@ -143,7 +143,7 @@ def _written_s(leaf: LeafSeen) -> float:
     return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
 
 
-def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float = 1.0) -> bool:
+def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float) -> bool:
     """Whether only this part of the time for a renewal is left before an end of this leaf, or of the one before it.
 
     The spec may ask for shorter lives by now: then the renewal begins as late as for one of those.
