@@ -31,7 +31,7 @@ def renewed(generation: int = 2, **changes: int) -> Material:
 def due(seen: Material | None, now_s: float, *begun: Runtime, spec: Desired | None = None) -> int:
     """The generation that controllers of this look shall show."""
     look = looked(RECORD, seen, secured(), *begun)
-    return generation_due(spec or wanted(), look, RECORD, look.revision(RECORD.applied_revision), now_s)
+    return generation_due(spec or wanted(), look, RECORD, now_s)
 
 
 def unread(of: Material, *which: Holder) -> Material:
@@ -53,10 +53,10 @@ def test_the_first_generation_is_shown_at_once() -> None:
     """Controllers that were never made for a generation start when every Secret has one, whoever it is for."""
     bare = replace(RECORD, applied_revision=None)
     look = looked(bare, renewed(3))
-    assert generation_due(wanted(), look, bare, None, NOW_S) == 3
+    assert generation_due(wanted(), look, bare, NOW_S) == 3
     for holder in holders(RECORD):
         look = looked(bare, unread(renewed(3), holder))
-        assert generation_due(wanted(), look, bare, None, NOW_S) == 0
+        assert generation_due(wanted(), look, bare, NOW_S) == 0
 
 
 def test_restarts_begin_in_the_middle() -> None:
@@ -95,7 +95,7 @@ def test_a_generation_that_was_begun_stays() -> None:
     second = secured(certificates=2)
     record = replace(RECORD, nodes=(replace(RECORD.nodes[0], revision=revision(second).name), *RECORD.nodes[1:]))
     look = looked(record, renewed(), secured(), second)
-    assert generation_due(wanted(), look, record, look.revision(record.applied_revision), NOW_S) == 2
+    assert generation_due(wanted(), look, record, NOW_S) == 2
 
 
 def test_an_unknown_end_restarts_soon() -> None:

@@ -111,7 +111,7 @@ def test_refused_controllers_touch_no_pod() -> None:
     assert part.actions == ()
     assert [wait.reason for wait in part.waits] == [HELD]
     assert "given-controllers" in part.waits[0].message
-    assert generation_due(of_others(), now.observed, RECORD, now.observed.revisions[0], NOW_S + LEAF_S) == 1
+    assert generation_due(of_others(), now.observed, RECORD, NOW_S + LEAF_S) == 1
 
 
 def test_a_new_quorum_waits_for_the_issuer() -> None:
@@ -180,7 +180,7 @@ def test_clients_load_a_copy_when_no_pod_mounts_the_earlier_one() -> None:
         )
     look = looked(RECORD, seen)
     due = [
-        generation_due(of_others(), look, RECORD, look.revisions[0], NOW_S + 1000 + after_s)
+        generation_due(of_others(), look, RECORD, NOW_S + 1000 + after_s)
         for after_s in (MOUNTED_AFTER_S - 1, MOUNTED_AFTER_S)
     ]
     assert due == [1, 2]

@@ -191,7 +191,7 @@ def test_the_controllers_do_not_wait_for_a_pool() -> None:
     for one in holders(RECORD):
         seen = with_leaf(seen, one, copied(one, generation=2, before_ends_s=int(NOW_S), files=everything()))
     look = looked(RECORD, seen)
-    assert generation_due(of_others(), look, RECORD, look.revisions[0], NOW_S + LEAF_S) == 2
+    assert generation_due(of_others(), look, RECORD, NOW_S + LEAF_S) == 2
 
 
 def test_the_subject_of_a_pool_gives_no_rights() -> None:

@@ -105,7 +105,7 @@ def with_trust(runtime: Runtime, desired: Desired, observed: Observed, record: I
     return replace(
         runtime,
         trust=_trust(observed, record, applied, now_s),
-        certificates=generation_due(desired, observed, record, applied, now_s),
+        certificates=generation_due(desired, observed, record, now_s),
         users=_users(runtime, observed, applied),
         super_users=_super_users(runtime, desired, observed, record) or (),
     )

@@ -13,7 +13,7 @@ from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, controller
-from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.observed import Observed, Revision, revision_named
 from kafka_quorum.model.pods import PodRole
 from kit.pki.authority import SKEW
 
@@ -32,7 +32,7 @@ def newest(material: Material, observed: Observed, record: IdentityRecord) -> in
 
     Secrets may be lost, and a controller shows the lost leaf until it starts again.
     """
-    made = _made_for(observed, record, observed.revision(record.applied_revision))
+    made = made_for(observed.revisions, record)
     return max((made, *(leaf.generation for _, leaf in material.known_leafs())))
 
 
@@ -55,7 +55,7 @@ def due_for_lost(material: Material, observed: Observed, record: IdentityRecord)
     made = [observed.revision(pod.revision) for pod in pods]
     known = [each.runtime.certificates for each in made if each is not None]
     if len(known) < len(made):
-        known.append(_made_for(observed, record, observed.revision(record.applied_revision)))
+        known.append(made_for(observed.revisions, record))
     return max(max(known, default=0) + 1, newest(material, observed, record))
 
 
@@ -64,10 +64,11 @@ def _has_pod(observed: Observed, node_id: NodeID) -> bool:
     return any(pod.node_id == node_id and pod.role is PodRole.KAFKA for pod in observed.pods)
 
 
-def _made_for(observed: Observed, record: IdentityRecord, applied: Revision | None) -> int:
-    """The newest generation that a controller is made for."""
-    begun = [observed.revision(node.revision) for node in record.nodes]
-    return max((each.runtime.certificates for each in (applied, *begun) if each is not None), default=0)
+def made_for(revisions: tuple[Revision, ...], record: IdentityRecord) -> int:
+    """The newest generation that a controller of the record is made for; 0 if there is none."""
+    names = (record.applied_revision, *(node.revision for node in record.nodes))
+    begun = (revision_named(revisions, name) for name in names)
+    return max((each.runtime.certificates for each in begun if each is not None), default=0)
 
 
 def complete(material: Material, record: IdentityRecord) -> int:
@@ -89,9 +90,7 @@ def _leafs(material: Material, every: Sequence[Holder]) -> list[LeafSeen]:
     return [seen.value for seen in found if isinstance(seen, Known) and seen.value is not None]
 
 
-def generation_due(
-    desired: Desired, observed: Observed, record: IdentityRecord, applied: Revision | None, now_s: float
-) -> int:
+def generation_due(desired: Desired, observed: Observed, record: IdentityRecord, now_s: float) -> int:
     """The generation that every controller shall show as a client: it goes up when the earlier leafs end soon.
 
     Then a roll follows. It has half of the time between a renewal and the end of the earlier leaf. Leafs of a new
@@ -101,7 +100,7 @@ def generation_due(
     would all show a leaf that has ended. `5-restart` holds the controller of such a Secret.
     """
     material = observed.material
-    present = _made_for(observed, record, applied)
+    present = made_for(observed.revisions, record)
     if material is None:
         return present
     controllers = [controller(node_id) for node_id in record.node_ids]

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.believed import believed
+from kafka_quorum.model.generations import made_for
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -311,6 +312,7 @@ def _concerns_token(situation: Situation) -> bool:
 
 def observed(taken: Snapshot, looked: Look, material: Material | None = None) -> Observed:
     """One look at everything but the nodes of Kubernetes."""
+    made = 0 if taken.record is None else made_for(taken.revisions, taken.record)
     return Observed(
         record=taken.record,
         record_owner_uid=taken.record_owner_uid,
@@ -331,11 +333,5 @@ def observed(taken: Snapshot, looked: Look, material: Material | None = None) ->
         later=taken.later,
         spec_kept=taken.spec_kept,
         contract=taken.contract,
-        material=None if material is None else believed(material, taken.resource["metadata"]["name"], _made(taken)),
+        material=None if material is None else believed(material, taken.resource["metadata"]["name"], made),
     )
-
-
-def _made(taken: Snapshot) -> int:
-    """The newest generation of certificates that a controller of the record is made for; 0 if there is none."""
-    begun = () if taken.record is None else (taken.record.applied_revision, *(n.revision for n in taken.record.nodes))
-    return max((each.runtime.certificates for each in taken.revisions if each.name in begun), default=0)
