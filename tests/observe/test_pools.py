@@ -132,6 +132,14 @@ async def test_more_than_a_hundred_recorded_brokers() -> None:
     assert outer(found["events"]) == hosts("x", range(200))
 
 
+async def test_a_spec_in_a_record_has_as_many_hosts_as_one_that_is_accepted() -> None:
+    """Who may write the ConfigMap of a pool cannot make each look work out names without a limit."""
+    hosts_ = (f"h{number}-{{id}}.example.org" for number in range(100))
+    accepted = {"listeners": [{"protocol": "SSL", "host": host} for host in hosts_]}
+    found = await seen(pool(listeners=outside("x"), replicas=2), records=(recorded(range(2), accepted),))
+    assert sum(name.startswith("h") for name in found["events"].names) == 2 * 8
+
+
 async def test_another_issuer_is_not_asked_for_what_has_no_room() -> None:
     """What must be covered is what is asked for, and the brokers' own hosts."""
     kube = RecordingKube()

@@ -12,6 +12,7 @@ from itertools import count as numbers
 from typing import Final
 
 from kafka_quorum.model.names import GROUP, brokers_tls_name, request_name
+from kit.parsing import INT32_MAX
 from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 LABEL_POOL: Final = f"{GROUP}/pool"
@@ -28,8 +29,9 @@ _HOST: Final = re.compile(rf"{_LABEL}([.]{_LABEL})+")
 _HOST_MAX_CHARS: Final = 253
 _SECRET: Final = re.compile(rf"{_LABEL}([.]{_LABEL})*")
 _ID: Final = "{id}"
-_HOSTS_MAX: Final = 100
-"""So many hosts of one spec are looked at. A spec with more than eight listeners is refused."""
+_HOSTS_MAX: Final = 8
+"""So many hosts of one spec are looked at: a spec with more listeners is refused."""
+_LONGEST_ID: Final = str(INT32_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -121,10 +123,13 @@ def outside_names(hosts: Collection[str], ids: Iterable[int]) -> tuple[str, ...]
     """
     usable = [host.lower() for host in hosts if not why_no_name(host)]
     found = dict.fromkeys(host for host in usable if _ID not in host)
-    numbered = [host for host in usable if _ID in host]
+    numbered = [(host, bool(why_no_name(host.replace(_ID, _LONGEST_ID)))) for host in usable if _ID in host]
     for node_id in ids:
-        each = (host.replace(_ID, str(node_id)) for host in numbered)
-        found |= dict.fromkeys(name for name in each if not why_no_name(name))
+        number = str(node_id)
+        for host, is_long in numbered:
+            name = host.replace(_ID, number)
+            if not (is_long and why_no_name(name)):
+                found[name] = None
     return tuple(found)
 
 
@@ -166,7 +171,8 @@ def reached_hosts(namespace: str, pool: str, hosts: Collection[str], ids: Iterab
 
 def uncovered(hosts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
     """The hosts that these names of a certificate do not cover."""
-    return tuple(each for each in hosts if not {each, f"*.{each.partition('.')[2]}"} & set(names))
+    known = frozenset(names)
+    return tuple(each for each in hosts if known.isdisjoint((each, f"*.{each.partition('.')[2]}")))
 
 
 def why_no_name(host: str) -> str:
