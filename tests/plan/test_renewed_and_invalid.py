@@ -9,6 +9,7 @@ from kafka_quorum.model.actions import CreateRevision
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import IdentityRecord, with_revision
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.material import Material
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
@@ -64,6 +65,13 @@ def test_a_roll_of_other_changes_does_not_go_on() -> None:
     moved = with_revision(of, name, (IDS[0],))
     assert not at(secured(), other, record=moved).renews_only
     assert at(secured(), other, record=of).renews_only
+
+
+def test_a_pod_of_a_removed_controller_does_not_count() -> None:
+    """It only ends: what it was made from keeps no certificate from its renewal."""
+    seen = at(secured(), _RENEWED)
+    pod = replace(seen.observed.pods[0], node_id=NodeID(3999), revision="alpha-of-before")
+    assert replace(seen, observed=replace(seen.observed, pods=(*seen.observed.pods, pod))).renews_only
 
 
 def test_a_lost_revision_is_no_known_one() -> None:

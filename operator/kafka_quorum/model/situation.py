@@ -80,8 +80,9 @@ class Situation:
         Only such a roll goes on while the spec has faults: without it, the certificates end that controllers show. What
         a pod is made from is not known if its revision is gone.
         """
-        pods = (self.observed.revision(pod.revision) for pod in self.observed.pods if pod.role is PodRole.KAFKA)
-        made = [*map(self.revision_of, self.record.nodes), *pods]
+        ids = self.record.node_ids  # the pod of a controller that was removed only ends
+        pods = (pod for pod in self.observed.pods if pod.role is PodRole.KAFKA and pod.node_id in ids)
+        made = [*map(self.revision_of, self.record.nodes), *(self.observed.revision(pod.revision) for pod in pods)]
         return all(
             each is not None and replace(each.runtime, certificates=self.runtime.certificates) == self.runtime
             for each in made
