@@ -8,7 +8,15 @@ from tests.model.values import IDS, NOW_S, revision, without_pod
 
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.desired import Desired, Runtime
-from kafka_quorum.model.generations import MOUNTED_AFTER_S, complete, due_for_lost, generation_due, lost, newest
+from kafka_quorum.model.generations import (
+    MOUNTED_AFTER_S,
+    complete,
+    due_for_lost,
+    generation_due,
+    is_mounted,
+    lost,
+    newest,
+)
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, controller
 
@@ -103,6 +111,17 @@ def test_an_unknown_end_restarts_soon() -> None:
     unknown = renewed(before_ends_s=0)
     assert due(unknown, NOW_S + MOUNTED_AFTER_S - 1) == 1
     assert due(unknown, NOW_S + MOUNTED_AFTER_S) == 2
+
+
+def test_a_time_in_the_future_counts_for_nothing() -> None:
+    """Anybody who may write a Secret may write when it was composed: a day that has not come holds nothing up."""
+    seen = leaf_seen(THIRD, generation=2, before_ends_s=ENDS_S, composed_s=int(NOW_S) + 10**9)
+    plain = replace(seen, composed_s=0)
+    later_s = NOW_S + MOUNTED_AFTER_S
+    assert is_mounted(seen, later_s) is is_mounted(plain, later_s) is True
+    ahead = replace(seen, composed_s=int(later_s) + 30)
+    assert not is_mounted(ahead, later_s)
+    assert due(renewed(composed_s=int(NOW_S) + 10**9), MIDDLE_S) == 2
 
 
 def test_the_newest_generation_survives_lost_secrets() -> None:

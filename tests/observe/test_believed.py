@@ -8,7 +8,7 @@ from tests.model.values import IDS, NAME, NOW_S, revision
 from tests.observe.test_gather import api_server, healthy, look, snapshot
 
 from kafka_quorum.model.actions import ComposeLeaf
-from kafka_quorum.model.believed import AHEAD_MAX
+from kafka_quorum.model.believed import AHEAD_MAX, believed
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import OPERATOR, Material, controller
@@ -69,6 +69,17 @@ async def test_generations_that_are_ahead_for_a_reason_are_believed() -> None:
     assert (await seen(found)).leaf(SECOND) == Known(value=None)
     high = with_leaf(material(RECORD), SECOND, leaf_seen(SECOND, generation=GENERATION_MAX - 1))
     assert await seen(high, made=GENERATION_MAX - 1) == high
+
+
+async def test_without_any_other_number_that_of_all_secrets_is_believed() -> None:
+    """If no revision says what controllers are made for, the lowest generation of a Secret counts, however high."""
+    far = 2 * AHEAD_MAX
+    found = material(RECORD)
+    for holder in holders(RECORD):
+        found = with_leaf(found, holder, leaf_seen(holder, generation=far, files=everything()))
+    assert believed(found, NAME, 0) == found
+    high = believed(with_leaf(found, SECOND, leaf_seen(SECOND, generation=2 * far)), NAME, 0)
+    assert [isinstance(high.leaf(each), Unknown) for each in (SECOND, THIRD)] == [True, False]
 
 
 async def test_no_look_at_certificates_stays_none() -> None:

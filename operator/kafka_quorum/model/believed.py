@@ -16,10 +16,11 @@ AHEAD_MAX: Final = 1_000_000
 def believed(material: Material, quorum: str, made: int) -> Material:
     """The same, in which a leaf is Unknown whose generation is far above every lower one.
 
-    `made` is the newest generation that a controller is made for.
+    `made` is the newest generation that a controller is made for. If that is not known (0), the lowest one counts.
     """
-    highest = max(made, 1)
-    for generation in sorted({leaf.generation for _, leaf in material.known_leafs()}):
+    generations = sorted({leaf.generation for _, leaf in material.known_leafs()})
+    highest = max(made or min(generations, default=1), 1)
+    for generation in generations:
         highest = generation if highest < generation <= highest + AHEAD_MAX else highest
     most = highest + AHEAD_MAX
     return replace(

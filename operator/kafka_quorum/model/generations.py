@@ -110,7 +110,7 @@ def generation_due(desired: Desired, observed: Observed, record: IdentityRecord,
         return everywhere
     reached = max((leaf.generation for leaf in _leafs(material, controllers)), default=0)
     later = [leaf for _, leaf in material.known_leafs() if leaf.generation > present]
-    due = reached > present and any(now_s >= _roll_at_s(desired, leaf) for leaf in later)
+    due = reached > present and any(now_s >= _roll_at_s(desired, leaf, now_s) for leaf in later)
     return reached if due else present
 
 
@@ -122,24 +122,28 @@ def _all_signed_by_new(material: Material, record: IdentityRecord) -> bool:
     return all(has_authority(change.after, leaf.authority) for _, leaf in material.known_leafs())
 
 
-def _roll_at_s(desired: Desired, leaf: LeafSeen) -> float:
+def _roll_at_s(desired: Desired, leaf: LeafSeen, now_s: float) -> float:
     """When the restarts begin that bring this leaf to the clients' side, in the middle of the time that is left.
 
     If it is not known when the earlier one ends, they begin when no pod can mount an earlier content any more.
     """
     shown = leaf.certificate
     middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
-    return max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)
+    return max(middle_s, written_s(leaf, now_s) + MOUNTED_AFTER_S)
 
 
 def is_mounted(leaf: LeafSeen, now_s: float) -> bool:
     """Whether a new pod mounts this leaf, and not what was in its Secret before."""
-    return now_s >= _written_s(leaf) + MOUNTED_AFTER_S
+    return now_s >= written_s(leaf, now_s) + MOUNTED_AFTER_S
 
 
-def _written_s(leaf: LeafSeen) -> float:
-    """When this leaf was put into its Secret."""
-    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), leaf.composed_s)
+def written_s(leaf: LeafSeen, now_s: float) -> float:
+    """When this leaf was put into its Secret. A time in the future, which anybody may write there, counts for nothing.
+
+    The clock of another operator may be ahead by some seconds.
+    """
+    composed_s = leaf.composed_s if leaf.composed_s <= now_s + MOUNTED_AFTER_S else 0
+    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), composed_s)
 
 
 def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float) -> bool:
@@ -157,4 +161,4 @@ def may_lack(leaf: LeafSeen, now_s: float) -> bool:
 
     A leaf that was put over a foreign one, or into a Secret that was gone, says of none when it ends.
     """
-    return leaf.before_ends_s <= now_s < _written_s(leaf) + BROUGHT_AFTER_S
+    return leaf.before_ends_s <= now_s < written_s(leaf, now_s) + BROUGHT_AFTER_S

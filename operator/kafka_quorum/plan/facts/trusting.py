@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.cutoff import served_ended
 from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.generations import written_s
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import LeafSeen, controller
 from kafka_quorum.model.pods import Pod, PodRole, Running
@@ -56,5 +57,5 @@ def _client_has_ended(pod: Pod, leaf: LeafSeen, generation: int, now_s: float) -
     if not started_s or not leaf.before_ends_s or now_s < leaf.before_ends_s:
         return False
     made_s = leaf.certificate.not_before_s + SKEW.total_seconds()
-    is_before = started_s < max(made_s, leaf.composed_s) and leaf.generation == generation + 1
+    is_before = started_s < written_s(leaf, now_s) and leaf.generation == generation + 1
     return is_before or now_s >= started_s + leaf.certificate.not_after_s - made_s
