@@ -68,11 +68,21 @@ def test_an_ended_certificate_is_named() -> None:
 def test_what_another_issuer_gave_and_is_not_used() -> None:
     """A refused Secret makes it False with its sentence, while the certificates in use are valid."""
     seen = replace(everything(), refused=("tls.key of Secret given is bad", "ca.crt of Secret trust is bad"))
-    assert found(seen, spec=of_others()) == (
-        Truth.FALSE,
-        "Refused",
-        "tls.key of Secret given is bad; ca.crt of Secret trust is bad",
-    )
+    truth, reason, message = found(seen, spec=of_others())
+    assert (truth, reason) == (Truth.FALSE, "Refused")
+    assert message.startswith("tls.key of Secret given is bad; ca.crt of Secret trust is bad; the certificate of ")
+
+
+def test_an_end_that_comes_is_told_beside_one_that_has_come() -> None:
+    """What one holder neglects does not hide that the certificates of all others end soon, too."""
+    over = replace(leaf_seen(BROKERS).certificate, not_after_s=int(NOW_S) - 9)
+    seen = with_leaf(everything(), BROKERS, replace(leaf_seen(BROKERS), certificate=over))
+    truth, reason, message = found(seen, spec=of_others())
+    assert (truth, reason) == (Truth.FALSE, "Ended")
+    first, _, second = message.partition("; ")
+    assert "the brokers ended" in first
+    assert "ends 20" in second
+    assert "does not renew it" in second
 
 
 def test_an_end_that_the_operator_does_not_renew() -> None:

@@ -4,6 +4,7 @@ Only quorums with TLS have it. A certificate that the operator renews is no reas
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -36,14 +37,10 @@ def certificates_valid(done: Pass) -> Finding | None:
         return None
     if material is None:
         return _finding(Truth.UNKNOWN, "NotRead", "the Secrets with certificates were not read")
-    if (ended := _ended(done, record, material)) is not None:
-        return ended
-    return (
-        _refused(material)
-        or _soon(done, record, material)
-        or _unread(record, material)
-        or _valid(done, record, material)
-    )
+    soon = _soon(done, record, material)
+    if (worse := _ended(done, record, material) or _refused(material)) is not None:
+        return worse if soon is None else replace(worse, message=f"{worse.message}; {soon.message}")
+    return soon or _unread(record, material) or _valid(done, record, material)
 
 
 def certificates(done: Pass, old: Json) -> Json:
@@ -95,8 +92,11 @@ def _unread(record: IdentityRecord, material: Material) -> Finding | None:
 
 
 def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
-    """What ends and is not replaced in time, of what is known. A Secret that could not be read does not hide it."""
-    soon = list(_ends(done, record, material, done.now_s + SOON_S))
+    """What ends and is not replaced in time, of what is known and has not ended.
+
+    Neither a Secret that could not be read hides it, nor what another certificate is reported for, such as a pool's.
+    """
+    soon = [each for each in _ends(done, record, material, done.now_s + SOON_S) if each[1] > done.now_s]
     if soon and (why := _why_not_in_time(done, record, material)):
         return _ends_soon(soon, why)
     if isinstance(material.own, Unknown) and (due := list(_due(done, record, material, _UNSIGNED))):
@@ -155,7 +155,11 @@ def _authority_is_due(done: Pass, present: AuthoritySeen, part: float) -> bool:
 
 
 def _due(done: Pass, record: IdentityRecord, material: Material, part: float) -> Iterator[tuple[str, float]]:
-    """What the operator itself renews, and of whose time for that only this part is left."""
+    """What the operator itself renews, has not ended, and has only this part of the time for its renewal left."""
+    return (each for each in _all_due(done, record, material, part) if each[1] > done.now_s)
+
+
+def _all_due(done: Pass, record: IdentityRecord, material: Material, part: float) -> Iterator[tuple[str, float]]:
     if done.desired.paused or not done.desired.trust.issuer.own:
         return
     leafs = dict(material.known_leafs())
