@@ -283,6 +283,14 @@ def test_a_listener_with_an_earlier_leaf_is_asked() -> None:
     assert (action.node_id, action.listener, action.leader.node_id) == (3001, LISTENER.name, 3000)
 
 
+def test_a_listener_whose_leaf_has_ended_is_asked() -> None:
+    """The operator accepts nothing from it, and it would serve that leaf until its controller restarts."""
+    over = NotServed(failure=Failure.EXPIRED, why="its certificate has ended")
+    (action,) = reloads(served(3001, handshake=over))
+    assert (action.node_id, action.listener) == (3001, LISTENER.name)
+    assert reloads(served(3001, handshake=over, fresh=False)) == []
+
+
 @pytest.mark.parametrize(
     "shown",
     [

@@ -107,7 +107,7 @@ def renewing(second: Knowable[LeafSeen | None], ends_after_s: int = 60, heap: st
         pytest.param(HELD, "certificate 1 yet", id="an earlier leaf"),
         pytest.param(written(controller(SECOND), 2, NOW_S - 59, 121), "just now", id="a leaf of just now"),
         pytest.param(written(controller(SECOND), 2, NOW_S - 60, 121), "", id="a leaf that is mounted"),
-        pytest.param(written(controller(SECOND), 2, NOW_S - 1, 120), "", id="the earlier one ends soon"),
+        pytest.param(written(controller(SECOND), 2, NOW_S - 1, 120), "just now", id="though the earlier one ends soon"),
     ],
 )
 def test_a_controller_restarts_only_for_the_leaf_of_its_revision(leaf: LeafSeen, said: str) -> None:

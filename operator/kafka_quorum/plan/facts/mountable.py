@@ -1,18 +1,13 @@
 """Whether the Secrets that a controller's next pod loads are there, and make it a member that the others accept."""
 
-from typing import Final
-
 from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.desired import Protocol, Runtime
-from kafka_quorum.model.generations import MOUNTED_AFTER_S, is_mounted
+from kafka_quorum.model.generations import is_mounted
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import Material, controller
 from kafka_quorum.model.names import users_name
 from kafka_quorum.model.situation import Situation
-
-_TO_RESTART_S: Final = 2 * MOUNTED_AFTER_S
-"""How long before the end of the earlier leaf a restart waits for nothing any more."""
 
 
 def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> str:
@@ -33,8 +28,9 @@ def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
     """Why the next pod of this controller would show an earlier leaf than the target says; empty if it would not.
 
     It is `made` for this generation now. The operator would take the end of the later leaf for its own, and would not
-    restart it in time. When a new authority signs, every restart waits for listeners that show its leafs, and none for
-    this; nor does one that must come soon, because the earlier leaf ends.
+    restart it in time. The minute that this takes is waited for even if the earlier leaf ends meanwhile: with that one,
+    the controller would be alone until the next renewal. Only when a new authority signs, nothing waits for this,
+    because every restart waits for listeners that show its leafs.
     """
     material, wanted = situation.observed.material, situation.runtime.certificates
     seen = None if material is None else material.leaf(controller(node_id))
@@ -43,8 +39,7 @@ def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
     leaf, name = seen.value, controller(node_id).secret(situation.desired.name)
     if leaf.generation < wanted:
         return f"Secret {name} has certificate {leaf.generation} yet, and the next revision shows certificate {wanted}"
-    hurries = 0 < leaf.before_ends_s <= situation.now_s + _TO_RESTART_S or situation.record.overlay.signed_by_new
-    if 0 < made < wanted and not hurries and not is_mounted(leaf, situation.now_s):
+    if 0 < made < wanted and not situation.record.overlay.signed_by_new and not is_mounted(leaf, situation.now_s):
         return f"Secret {name} was written just now, and its next pod may mount what it had before"
     return ""
 

@@ -194,7 +194,7 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
     one that shows the later one, and would not restart before the earlier one ends.
     """
     observed, record, target = situation.observed, situation.record, situation.target
-    if earlier := _why_leaf_of_before(situation, node):
+    if earlier := why_leaf_of_before(situation, node):
         return no(f"Did not move controller {node.node_id} to revision {target}: {earlier}")
     if target == record.applied_revision and record.had_leader:
         return yes(f"controller {node.node_id} does not run, and goes back to revision {target}, which has run before")
@@ -215,7 +215,7 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
     )
 
 
-def _why_leaf_of_before(situation: Situation, node: NodeIdentity) -> str:
+def why_leaf_of_before(situation: Situation, node: NodeIdentity) -> str:
     """Why this controller would show an earlier leaf than the target says; empty if it would not.
 
     A pod waits for a Secret that is missing, and finds the later leaf there in the end.
@@ -246,7 +246,7 @@ def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod
                 f"Did not restart pod {pod.name}: it is not on its present disk",
             ),
             (bool(away), f"{first}: controllers {away} must run without a crash first"),
-            (bool(secret := why_no_secret(situation, node.node_id, situation.runtime)), f"{first}: {secret}"),
+            (bool(secret := _why_secret(situation, node)), f"{first}: {secret}"),
         ),
         "its certificate has ended, so no other controller accepts it",
     )

@@ -1,11 +1,11 @@
-"""Listeners that serve another certificate than their Secret has: they are asked to load it again."""
+"""Listeners that serve another certificate than their Secret has, or one that has ended: they load it again."""
 
 from collections.abc import Iterator
 
 from kafka_quorum.model.actions import ReloadListener
-from kafka_quorum.model.handshakes import Served
+from kafka_quorum.model.handshakes import Failure, Handshake, Served
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.material import Material, controller
+from kafka_quorum.model.material import LeafSeen, Material, controller
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.leader import leader_endpoint
@@ -17,9 +17,9 @@ def reloads(situation: Situation, material: Material) -> Iterator[Part]:
     """Listeners that serve another chain than their Secret has: asked again in each look that shows it."""
     for shown in material.shown:
         leaf, handshake = material.leaf(controller(shown.node_id)), shown.handshake
-        if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None or not isinstance(handshake, Served):
+        if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None:
             continue
-        if handshake.digest == leaf.value.digest:
+        if not _is_another(handshake, leaf.value):
             continue
         pods = [pod for pod in situation.observed.serving(shown.node_id) if pod.instance == shown.instance]
         made = situation.observed.revision(pods[0].revision) if pods else None
@@ -42,3 +42,10 @@ def reloads(situation: Situation, material: Material) -> Iterator[Part]:
             permit=verdict,
         )
         yield Part(actions=(reload,), verdicts=(verdict,))
+
+
+def _is_another(handshake: Handshake, leaf: LeafSeen) -> bool:
+    """Whether a listener is known not to serve this leaf: it shows another chain, or one that has ended."""
+    if isinstance(handshake, Served):
+        return handshake.digest != leaf.digest
+    return handshake.failure is Failure.EXPIRED
