@@ -12,7 +12,7 @@ from dataclasses import replace
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
@@ -24,7 +24,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.podstate import is_stuck
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken
-from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart
+from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart, why_leaf_of_before
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part
 
@@ -72,7 +72,7 @@ def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Refusal
         return _move(situation, node, f"it runs from revision {situation.target}", ())
     verdict = may_restart(situation, node, pod)
     if isinstance(verdict, Refusal):
-        return _token_first(situation, node, pod) or verdict
+        return _token_first(situation, node, pod) or _back(situation, node) or verdict
     if pod is None:
         return _move(situation, node, verdict.reason, (verdict,))
     return _go(situation, node, pod, verdict, which)
@@ -87,6 +87,30 @@ def _token_first(situation: Situation, node: NodeIdentity, pod: Pod | None) -> P
     if held is not None:
         return replace(held, verdicts=(verdict,))
     return taken(situation, verdict, f"controller {node.node_id} is restarted next")
+
+
+def _back(situation: Situation, node: NodeIdentity) -> Part | None:
+    """A controller that cannot start, and is held from the target by its Secret, goes back to the applied revision.
+
+    That one has run before, and is made for an earlier certificate, as the Secret has it. Otherwise all others would
+    wait for a controller whose revision nobody asks for any more.
+    """
+    record, applied = situation.record, situation.observed.revision(situation.record.applied_revision)
+    own, pods = _made_from(record, node), situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    if applied is None or applied.name in (situation.target, own) or record.migration is not None:
+        return None
+    if not (pods and all(is_stuck(pod) and pod.revision == own for pod in pods) and record.had_leader):
+        return None
+    if node.formatted and applied.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        return None  # `pods` makes no pod from it, because with an empty log it would vote
+    held = why_leaf_of_before(situation, node)
+    if not held or not may_run_image(situation, applied.runtime.release).allowed:
+        return None
+    moved = with_revision(record, applied.name, (node.node_id,))
+    message = (
+        f"controller {node.node_id} goes back to revision {applied.name}: it does not start from {own}, and {held}"
+    )
+    return Part(exclusive=WriteRecord(record=moved, change=RecordChange.ROLL, message=message))
 
 
 def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
