@@ -84,7 +84,7 @@ CERTIFICATE_MUTANTS: Final = (
         "restarts-at-once-after-a-loss",
         "13, ended",
         ("tls-mounted-late",),
-        ("_roll_at_s", "max(middle_s, _written_s(leaf) + MOUNTED_AFTER_S)", "middle_s"),
+        ("_roll_at_s", "max(middle_s, written_s(leaf, now_s) + MOUNTED_AFTER_S)", "middle_s"),
     ),
     mutant(
         "no-way-out-when-certificates-have-ended",
@@ -288,7 +288,7 @@ CERTIFICATE_MUTANTS: Final = (
         "one-that-does-not-run-counts-as-renewed",
         "live",
         ("tls-held-controllers-restart",),
-        ("_where_nothing_runs", "_why_leaf_of_before(situation, node)", "''"),
+        ("_where_nothing_runs", "why_leaf_of_before(situation, node)", "''"),
     ),
     mutant(
         "the-active-one-waits-for-none-that-its-secret-holds",

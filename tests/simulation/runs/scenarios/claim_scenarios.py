@@ -36,8 +36,8 @@ from kit.kube.protocol import CLAIMS, PODS
 
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
 _ONE: Final = applies({"controllers": {"replicas": 1}})
-_TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
-_BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
+TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
+IMAGE_BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
 _RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
 
 
@@ -297,7 +297,7 @@ CLAIM_SCENARIOS: Final = (
         name="stuck-pod-without-its-claim",
         spec=spec_of("InitialControllers", 1),
         turns=(
-            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("asks for a typo", is_ready, applies(TYPO)),
             turn("deletes the claim", says("Degraded", "PodStuck"), _deletes_claims()),
             turn("corrects the image", says("Degraded", "ClaimDeleting"), later(12, applies(_RIGHT))),
             turn("waits", after(60), does_nothing),
@@ -309,7 +309,7 @@ CLAIM_SCENARIOS: Final = (
         name="crash-beside-an-image-that-cannot-start",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("asks for a typo", is_ready, applies(TYPO)),
             turn("another controller crashes", says("Degraded", "PodStuck"), later(12, _crashes)),
             turn("waits", after(60), does_nothing),
         ),
@@ -320,13 +320,13 @@ CLAIM_SCENARIOS: Final = (
         name="image-taken-back-without-a-leader",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("asks for a typo", is_ready, applies(TYPO)),
             turn(
                 "the others crash, and one loses its claim",
                 says("Degraded", "PodStuck"),
                 later(12, _crashes_and_loses_another),
             ),
-            turn("takes the image back", after(30), applies(_BACK)),
+            turn("takes the image back", after(30), applies(IMAGE_BACK)),
         ),
     ),
 )

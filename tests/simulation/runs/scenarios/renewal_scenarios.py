@@ -15,10 +15,12 @@ from tests.simulation.runs.scenarios.certificate_scenarios import (
     secured,
     shows_until,
 )
+from tests.simulation.runs.scenarios.claim_scenarios import IMAGE_BACK, TYPO
+from tests.simulation.runs.scenarios.release_scenes import both
 from tests.simulation.runs.scenarios.scenes import Act, after, applies, is_ready, loses, one_of, turn
 
-from kafka_quorum.model.names import LABEL_QUORUM
-from kit.kube.protocol import Json
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
+from kit.kube.protocol import PODS, Json
 from kit.kube.secrets import SECRETS
 
 _INVALID: Final[Json] = {"controllers": {"config": {"node.id": "7"}}}
@@ -97,6 +99,33 @@ def _may_not_end(world: World, _: Checker) -> None:
     world.certificates_may_end = False
 
 
+def _mounts_old_content(world: World, _: Checker) -> None:
+    """New pods mount what a Secret had some seconds before. What a person does about one Secret may let it end."""
+    world.kubelet.mounts.old_s = 10.0
+    world.certificates_may_end = True
+
+
+def _holds_the_stuck_one(world: World, checker: Checker) -> None:
+    """The Secret of the controller that does not start becomes another quorum's."""
+    world.certificates_may_end = True
+    for pod in world.kube.all(PODS):
+        if pod["spec"]["containers"][0]["image"] == TYPO["kafka"]["image"]:
+            _relabels("other", pod["metadata"]["labels"][LABEL_NODE])(world, checker)
+
+
+def _those_not_held_restarted(world: World, checker: Checker) -> None:
+    """Each controller whose Secret is the quorum's shows a renewed certificate before the earlier one ends."""
+    secrets = ((node_id, world.kube.view(SECRETS, NAMESPACE, f"{NAME}-{node_id}-tls") or {}) for node_id in _IDS)
+    ours = [node_id for node_id, item in secrets if item["metadata"]["labels"][LABEL_QUORUM] == NAME]
+    shown = shows_until(world)
+    if len(ours) != len(_IDS) - 1 or any((shown[each] - world.clock.now()).total_seconds() < 100 for each in ours):
+        checker.fail("13, ended", f"controllers {ours} still show the earlier certificates: another one is stuck")
+
+
+def _gives_back_all(world: World, checker: Checker) -> None:
+    _relabels(NAME, *map(str, _IDS))(world, checker)
+
+
 RENEWALS: Final = (
     lives(
         "tls-renewed-while-invalid",
@@ -156,6 +185,26 @@ RENEWALS: Final = (
         turn("the second one starts again", after(515), _restarts(3002, may_end=True)),
         turn("the Secrets are given back", after(550), _relabels(NAME, "3001", "3002")),
         turn("both must have later ones", after(650), _may_not_end),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-secret-given-back-after-its-end",
+        900,
+        turn("a Secret is another quorum's", is_ready, both(_mounts_old_content, _relabels("other", "3000"))),
+        turn("it is given back after the end", after(650), _relabels(NAME, "3000")),
+        turn("it must have a later one", after(790), _may_not_end),
+        spec=_short(leaf_s=600, authority_s=6000, before_s=200),
+        holds=ends_renewed(2),
+    ),
+    lives(
+        "tls-stuck-controller-with-a-held-secret",
+        1400,
+        turn("asks for a typo", is_ready, applies(TYPO)),
+        turn("the Secret of the stuck one is another quorum's", after(100), _holds_the_stuck_one),
+        turn("takes the image back", after(1040), applies(IMAGE_BACK)),
+        turn("the others have restarted", after(1180), both(_those_not_held_restarted, _gives_back_all)),
+        turn("it must have a later one", after(1300), _may_not_end),
+        spec=_short(leaf_s=1200, authority_s=12_000, before_s=400),
         holds=ends_renewed(2),
     ),
     lives(
