@@ -12,7 +12,7 @@ from kafka_brokers.observe.access import access_to, access_to_brokers
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
 from kafka_brokers.observe.snapshot import Snapshot
-from kafka_brokers.plan.facts import endpoint_at, target_name
+from kafka_brokers.plan.facts import ended, endpoint_at, target_name
 from kafka_brokers.plan.leaving import is_cordoned
 from kafka_brokers.plan.settings import changes_of
 from kafka_quorum.model.contract import Contract
@@ -49,7 +49,8 @@ async def observe(
             seen = replace(seen, security=to_brokers.value)
             servers = _servers(taken, desired.namespace, to_brokers.value)
             controllers = kafka.controllers_of(taken.contract.value, access.value)
-            asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock)
+            last = ended(desired, seen, clock.now().timestamp())
+            asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock, last)
         seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
         seen = await _details(brokers, servers, seen, desired, clock.monotonic())
     seen = await _places(kube, seen, desired)
@@ -63,13 +64,14 @@ async def _ask(
     taken: Snapshot,
     contract: Contract,
     clock: Clock,
+    last: frozenset[NodeID],
 ) -> kafka.Asked:
     """Kafka's answers: of one broker, or with brokers of 3.9 those of all of them."""
     present = {pod.revision for pod in taken.pods}
     if metadata.is_needed(contract, (one for one in taken.revisions if one.name in present)):
         led = metadata.does_zookeeper_lead(contract)
         return await metadata.ask(brokers, controllers, servers, contract.cluster_id, clock, zookeeper_leads=led)
-    return await kafka.ask(brokers, controllers, servers, contract.cluster_id, clock)
+    return await kafka.ask(brokers, controllers, servers, contract.cluster_id, clock, last)
 
 
 def unasked(taken: Snapshot) -> Observed:

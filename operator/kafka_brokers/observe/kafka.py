@@ -54,13 +54,17 @@ async def ask(
     servers: dict[NodeID, Endpoint],
     cluster_id: ClusterID,
     clock: Clock,
+    last: frozenset[NodeID] = frozenset(),
 ) -> Asked:
-    """Who leads, and all partitions as one of these `servers` knows them that is caught up with the metadata log."""
+    """Who leads, and all partitions as one of these `servers` knows them that is caught up with the metadata log.
+
+    Those in `last` are asked only after all others: their certificates have ended, so they are not expected to answer.
+    """
     at_s = clock.monotonic()
     leader = leader_of(await quorum_answers(brokers, controllers), controllers)
     if isinstance(leader, Unknown):
         return Asked(leader=leader, cluster=Unknown(reason=leader.reason), at_s=at_s)
-    sources = sorted(leader.value.observers_caught_up & servers.keys())
+    sources = sorted(leader.value.observers_caught_up & servers.keys(), key=lambda node_id: (node_id in last, node_id))
     if not sources:
         return Asked(leader=leader, cluster=Unknown(reason=_no_source(servers)), at_s=at_s)
     reasons = []

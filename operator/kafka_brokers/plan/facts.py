@@ -120,20 +120,31 @@ class Situation:
                 return Unknown(reason=reason)
 
 
+def has_ended(desired: PoolDesired, observed: Observed, pod: Pod, now_s: float) -> bool:
+    """Whether the certificate has ended that this running broker shows, and a later one waits for its next start."""
+    revision = observed.revision(pod.revision)
+    if revision is None or not pod.serves:
+        return False
+    own, due = certificate_of(revision.runtime), certificate_of(desired.runtime)
+    end_s = certificate_end_s(observed, revision.runtime)
+    return 0 < own < due and end_s is not None and end_s < now_s - _CLOCKS_S
+
+
+def ended(desired: PoolDesired, observed: Observed, now_s: float) -> frozenset[NodeID]:
+    """The running brokers of this pool whose certificates have ended.
+
+    Their open connections last, but nobody opens another one to them: a replica that lost its own does not come back.
+    """
+    return frozenset(pod.node_id for pod in observed.pods if has_ended(desired, observed, pod, now_s))
+
+
 def is_shut_out(situation: Situation, pod: Pod) -> bool:
     """Whether the certificate has ended that this running broker shows, and the controllers do not hear from it.
 
     It loads another one only when it starts again. A connection outlives its certificate: so a broker that the quorum
     hears from is never shut out.
     """
-    contract, revision = situation.observed.contract, situation.observed.revision(pod.revision)
-    if isinstance(contract, Unknown) or revision is None:
-        return False
-    own, due = certificate_of(revision.runtime), certificate_of(situation.desired.runtime)
-    if not 0 < own < due:
-        return False
-    end_s = certificate_end_s(situation.observed, revision.runtime)
-    if end_s is None or end_s >= situation.now_s - _CLOCKS_S:
+    if not has_ended(situation.desired, situation.observed, pod, situation.now_s):
         return False
     match situation.fenced(pod.node_id):
         case Known(value=fenced):

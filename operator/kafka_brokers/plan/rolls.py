@@ -236,21 +236,21 @@ def _by_rack(view: ClusterView | None, asked: tuple[NodeID, ...]) -> tuple[NodeI
     return tuple(sorted(asked, key=lambda node_id: (racks.get(node_id, ""), node_id)))
 
 
-def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopBroker]) -> WriteRecord | None:
-    view, record = situation.view, situation.record
-    if view is None:
-        return None
+def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopBroker]) -> WriteRecord:
+    record = situation.record
     for node_id in batch:
-        record = _stopped(record, node_id, view, situation.target)
+        record = _stopped(record, node_id, situation.view, situation.target)
     message = f"brokers {_ids(batch)} will be stopped, to start again: {permit.reason}"
     return WriteRecord(record=record, change=RecordChange.STOP_BEGUN, message=message, permit=permit)
 
 
-def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView, revision: str) -> PoolRecord:
+def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView | None, revision: str) -> PoolRecord:
+    """With unknown partitions (all certificates have ended) the broker is back when it is in the ISR of all of them."""
     broker = record.broker(node_id)
     if broker is None:
         return record
-    return changed(record, replace(broker, stopped=True, outside=outside_of(view, node_id), revision=revision))
+    outside = () if view is None else outside_of(view, node_id)
+    return changed(record, replace(broker, stopped=True, outside=outside, revision=revision))
 
 
 def _next_pods(situation: Situation, batch: tuple[NodeID, ...]) -> tuple[NextPod, ...]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.simulation.mutations.mutant import mutant
+from tests.simulation.mutations.mutant import mutant, pool_mutant
 
 BROKER_TRUST_MUTANTS: Final = (
     mutant(
@@ -43,5 +43,22 @@ BROKER_TRUST_MUTANTS: Final = (
         "13, ended",
         ("renewal-with-a-pool",),
         ("secured", "keystore_file(runtime.certificates)", "keystore_file(1)"),
+    ),
+    pool_mutant(
+        "a-broker-is-waited-for-that-waits-for-one-whose-certificate-ended",
+        "live",
+        ("renewal-with-a-broker-that-comes-too-late",),
+        ("may_stop", "len(mine) != 1", "True"),
+    ),
+    pool_mutant(
+        "a-broker-whose-certificate-ended-stops-while-another-is-away",
+        "11, together",
+        ("renewal-with-a-broker-that-freezes",),
+        ("_after_its_end", "*_of_others_that_run(observed, leader, node_id, cut_off)", "*()"),
+        (
+            "_of_what_waits_for_others",
+            "row.fenced and row.node_id != node_id and row.node_id in view.by_broker",
+            "False",
+        ),
     ),
 )

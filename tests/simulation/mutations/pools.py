@@ -36,7 +36,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-pool-believes-an-old-picture",
         "11",
         ("pool-old-picture-hides-a-loss",),
-        ("ask", "sorted(leader.value.observers_caught_up & servers.keys())", "sorted(servers.keys())"),
+        ("ask", "leader.value.observers_caught_up & servers.keys()", "servers.keys()"),
     ),
     pool_mutant(
         "brokers-that-share-a-partition-stop-together",
@@ -67,7 +67,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "11, together",
         ("pool-roll-of-slow-replicas-of-one",),
         (
-            "is_back",
+            "not_back",
             "node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside",
             "False",
         ),
@@ -89,7 +89,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-broker-that-ended-is-relied-on",
         "11",
         ("pool-roll/step:43:sandbox:2", "pool-roll/step:44:pod-forgotten:1"),
-        ("may_stop", "*_of_contact(observed, view, leader, batch)", "*()"),
+        ("_as_usual", "*_of_contact(observed, view, leader, batch)", "*()"),
         (
             "_of_the_record",
             "broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)",

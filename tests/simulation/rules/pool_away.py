@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tests.simulation.model.kafka.broker import Broker
+from tests.simulation.model.kafka.cluster_image import ClusterImage
 from tests.simulation.model.world import World
 from tests.simulation.rules.pool_glances import PoolGlances
 
@@ -22,6 +23,22 @@ class Away:
     served: bool
     """Whether it served when it was stopped: one that is fenced is stopped without the token."""
     started: bool = False
+
+
+def cut_off(world: World) -> frozenset[NodeID]:
+    """The running brokers whose certificate has ended: nobody opens a connection to them."""
+    now = world.clock.now()
+    shown = ((one.node_id, one.process.tls) for one in world.pools.every())
+    return frozenset(node for node, tls in shown if tls is not None and tls.served.not_after <= now)
+
+
+def _waits_for(away: Away, node: NodeID, image: ClusterImage, those: frozenset[NodeID]) -> bool:
+    """Whether a broker that was stopped runs again, and waits only for partitions that these brokers lead."""
+    broker = image.brokers.get(node)
+    rows = [row for at in away.member if (row := image.partitions.get(at)) is not None and node in row.replicas]
+    missing = [row for row in rows if node not in row.isr]
+    runs = away.started and broker is not None and broker.active
+    return runs and all(row.leader is None or row.leader in those for row in missing)
 
 
 class PoolAway:
@@ -82,12 +99,20 @@ class PoolAway:
             if away.started and broker.active and all(node in row.isr for row in rows if node in row.replicas):
                 del self._away[node]
 
-    def against(self, pool: str, broker: Broker, at_most: int) -> list[str]:
-        """Why this broker must not be stopped beside those that are away."""
+    def against(self, pool: str, broker: Broker, at_most: int, cut_off: frozenset[NodeID]) -> list[str]:
+        """Why this broker must not be stopped beside those that are away.
+
+        If its certificate has ended, those that run and miss nothing but what such brokers lead do not count.
+        """
         found, node = [], broker.node_id
         image = self._glances.of(broker.process.cluster_id, 0.0)[-1].image
         mine = {row.at for row in image.of_node(node)}
-        others = {one: away for one, away in self._away.items() if one != node}
+        excused = node in cut_off
+        others = {
+            one: away
+            for one, away in self._away.items()
+            if one != node and not (excused and _waits_for(away, one, image, cut_off))
+        }
         for other, away in sorted(others.items()):
             shared = sorted(mine & {row.at for row in image.of_node(other)})
             if away.pool != pool:

@@ -30,7 +30,7 @@ from tests.simulation.model.kubernetes.kube_model import Written, claims_of, loa
 from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL, LABEL_ROLE
 from tests.simulation.model.kubernetes.volumes import Volume
 from tests.simulation.model.world import World
-from tests.simulation.rules.pool_away import PoolAway
+from tests.simulation.rules.pool_away import PoolAway, cut_off
 from tests.simulation.rules.pool_data import PoolData
 from tests.simulation.rules.pool_glances import PoolGlance, PoolGlances
 
@@ -207,14 +207,16 @@ class PoolRules:
         moments, node = self._glances.of(broker.process.cluster_id), broker.node_id
         if not any(moment.led for moment in moments):
             self._fail(LEADERLESS, f"broker {node} is stopped while the quorum has no leader")
-        gone = self._away.nodes
+        gone, shut = self._away.nodes, cut_off(self._world)
         for row in moments[-1].image.of_node(node):
+            if node in shut and (row.leader is None or row.leader in shut):
+                continue  # replicas that are missing there come back after its start, and not before
             if all(_breaks(moment, row.at, node, gone) for moment in moments):
                 self._fail("11", f"broker {node} is stopped, and {row.at} becomes unavailable: {_told(row)}")
             elif not self._allowed(event.pool) and all(_has_no_order(one, row.at, node) for one in moments):
                 self._fail(HELD, f"broker {node} is stopped without consent, and {row.at} cannot do without it")
         self._judge_token(event.pool, node, live=all(node in moment.live for moment in moments))
-        for text in self._away.against(event.pool, broker, self._at_most(event.pool)):
+        for text in self._away.against(event.pool, broker, self._at_most(event.pool), shut):
             self._fail(TOGETHER, f"broker {node} is stopped {text}")
 
     def _judge_token(self, pool: str, node: NodeID, *, live: bool) -> None:

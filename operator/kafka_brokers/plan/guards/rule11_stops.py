@@ -8,7 +8,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
-from kafka_brokers.plan.facts import certificate_end_s, lacks_secret
+from kafka_brokers.plan.facts import certificate_end_s, ended, lacks_secret
 from kafka_brokers.plan.guards.availability import counted, last_copies, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
@@ -22,17 +22,36 @@ CONSENT: Final = "spec.roll.unavailablePartitions: Allow"
 
 @guard(StopBroker)
 def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...], now_s: float) -> Answer:
-    """Running brokers are stopped together, to start again from another revision (B3, B4)."""
+    """Running brokers are stopped together, to start again from another revision (B3, B4).
+
+    A broker whose certificate has ended is judged otherwise if the usual answer is no: what that waits for may wait for
+    this broker.
+    """
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
+    usual = _as_usual(desired, observed, observed.leader.value, batch, now_s)
+    if usual.allowed:
+        return usual
+    cut_off = ended(desired, observed, now_s)
+    mine = tuple(node_id for node_id in batch if node_id in cut_off)
+    if len(mine) != 1:
+        return usual
+    after_its_end = _after_its_end(desired, observed, observed.leader.value, mine[0], now_s)
+    return after_its_end if after_its_end.allowed else usual
+
+
+def _as_usual(
+    desired: PoolDesired, observed: Observed, leader: Leader, batch: tuple[NodeID, ...], now_s: float
+) -> Answer:
     if isinstance(observed.cluster, Unknown):
         return no(f"the partitions are not known ({observed.cluster.reason})")
-    view, leader = observed.cluster.value, observed.leader.value
+    view = observed.cluster.value
     names = ", ".join(map(str, batch))
     return unless(
         (
             *_of_the_quorum(leader),
             *_of_the_record(observed, view, batch),
+            *_of_the_pods(observed, batch),
             *_of_the_secret(desired, observed, batch),
             *_of_the_certificate(desired, observed, now_s),
             *_of_volumes(desired, observed, view, batch),
@@ -43,6 +62,69 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
         ),
         f"every partition of broker {names} keeps its in-sync replicas, and no other broker is away",
     )
+
+
+def _after_its_end(desired: PoolDesired, observed: Observed, leader: Leader, node_id: NodeID, now_s: float) -> Answer:
+    """A broker whose certificate has ended, alone, while every other one runs.
+
+    Nobody opens a connection to it, so replicas that lost theirs stay out of the ISRs of what it leads until it starts
+    again. To wait for them would be to wait for ever. What other brokers lead is judged as usual: there, waiting helps.
+    """
+    batch, cut_off = (node_id,), ended(desired, observed, now_s)
+    return unless(
+        (
+            *_of_the_pods(observed, batch),
+            *_of_the_secret(desired, observed, batch),
+            *_of_the_certificate(desired, observed, now_s),
+            *_of_others_that_run(observed, leader, node_id, cut_off),
+            *_of_what_waits_for_others(desired, observed, leader, node_id, cut_off),
+        ),
+        f"the certificate of broker {node_id} has ended, so what the others wait for comes only after its start",
+    )
+
+
+def _of_others_that_run(
+    observed: Observed, leader: Leader, node_id: NodeID, cut_off: frozenset[NodeID]
+) -> Iterator[tuple[bool, str]]:
+    """Each other broker of ours runs, and follows the metadata log; one whose certificate has ended need not."""
+    for broker in observed.record.brokers if observed.record is not None else ():
+        pod = observed.broker_pod(broker.node_id)
+        if broker.node_id == node_id or not broker.ran or broker.empty:
+            continue
+        follows = broker.node_id in leader.observers_caught_up or broker.node_id in cut_off
+        yield pod is None or not pod.serves or not follows, f"broker {broker.node_id} is away: it must come back first"
+    for peer in observed.peers:
+        yield not peer.serves, f"pod {peer.name} of another pool does not run: it must come back first"
+
+
+def _of_what_waits_for_others(
+    desired: PoolDesired, observed: Observed, leader: Leader, node_id: NodeID, cut_off: frozenset[NodeID]
+) -> Iterator[tuple[bool, str]]:
+    """What only other brokers can end: partitions that they lead, or an answer of one that can be asked."""
+    pod = observed.broker_pod(node_id)
+    going = "" if pod is None else goes_with(observed, pod)
+    yield bool(going), f"{going}: its volume would be gone with the pod"
+    if isinstance(observed.cluster, Unknown):
+        asked = {each.node_id for each in observed.pods if each.serves} & leader.observers_caught_up - cut_off
+        text = (
+            f"the partitions are not known ({observed.cluster.reason}), and broker {min(asked, default=0)} may answer"
+        )
+        yield bool(asked), text
+        return
+    view = observed.cluster.value
+    for row in view.registered:
+        fenced = row.fenced and row.node_id != node_id and row.node_id in view.by_broker
+        yield fenced, f"broker {row.node_id} is fenced and has replicas: it must come back first"
+    led = {row.at: row.leader for row in view.partitions}
+    for found in objections(view, node_id, frozenset()):
+        others = led[found.at] is not None and led[found.at] not in cut_off
+        consented = desired.unavailable is Unavailable.ALLOW
+        yield others or (found.for_good and not consented), f"partition {found.at}: {found.why}"
+    for broker in observed.record.brokers if observed.record is not None else ():
+        if broker.stopped and broker.node_id != node_id:
+            late = (at for at in not_back(view, broker) if led[at] is not None and led[at] not in cut_off)
+            at = next(late, None)
+            yield at is not None, f"broker {broker.node_id} was stopped before, and is not back in the ISR of {at}"
 
 
 def _of_the_quorum(leader: Leader) -> Iterator[tuple[bool, str]]:
@@ -60,6 +142,10 @@ def _of_the_record(observed: Observed, view: ClusterView, batch: tuple[NodeID, .
         pod = observed.broker_pod(broker.node_id)
         away = broker.ran and broker.node_id in view.by_broker and (pod is None or not pod.serves)
         yield away, f"broker {broker.node_id} does not run, or is stopping: it must come back first"
+
+
+def _of_the_pods(observed: Observed, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    """What a person asked for, and whether the pods would find a place again."""
     for node_id in batch:
         pod = observed.broker_pod(node_id)
         yield pod is not None and pod.held, f"pod {pod.name if pod else ''} has the annotation {HOLD}: remove it"
@@ -182,16 +268,19 @@ def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
     answer = observed.config(node_id)
     if broker.stopped and isinstance(answer, Unknown):  # else the session of the process before could still last
         return False, f"broker {node_id} does not answer itself yet ({answer.reason})"
-    outside = frozenset(broker.outside)
-    rows = view.by_broker.get(node_id, ())
-    missing = tuple(
-        partition.at
-        for partition in rows
-        if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
-    )
-    if missing:
+    if missing := not_back(view, broker):
         return False, f"broker {node_id} is not back in the ISR of {counted(missing)} ({named(missing)})"
     return True, f"broker {node_id} is unfenced, and in every ISR that it was in before"
+
+
+def not_back(view: ClusterView, broker: BrokerIdentity) -> tuple[TopicPartition, ...]:
+    """The partitions in whose ISR a broker was before its stop, and is not now."""
+    node_id, outside = broker.node_id, frozenset(broker.outside)
+    return tuple(
+        partition.at
+        for partition in view.by_broker.get(node_id, ())
+        if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
+    )
 
 
 def outside_of(view: ClusterView, node_id: NodeID) -> tuple[TopicPartition, ...]:

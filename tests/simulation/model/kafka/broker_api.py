@@ -18,6 +18,7 @@ from tests.simulation.model.kafka.kraft_api import ModelControllers, process_at,
 from tests.simulation.model.kafka.kraft_model import KraftModel
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.releases import supported
+from tests.simulation.model.kafka.tls import NO_TLS, trust_in, why_refused
 
 from kafka_quorum.model.brokers import (
     BrokersAnswer,
@@ -34,6 +35,7 @@ from kafka_quorum.model.brokers import (
 )
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.security import Secured
 from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.refusals import refused
 
@@ -226,7 +228,17 @@ class ModelBrokers:
             raise unreachable(endpoint, api, "connection refused")
         if broker.process.frozen or broker.process.node in self._kraft.unseen:
             raise unreachable(endpoint, api, "the deadline passed")
+        if broker.replicates_by_tls and (why := self._why_refused(broker, endpoint)):
+            raise unreachable(endpoint, api, f"its certificate is not accepted: {why}")
         return broker
+
+    def _why_refused(self, broker: Broker, endpoint: Endpoint) -> str:
+        """Why the operator, which opens a connection for each look, does not accept a broker's certificate."""
+        tls = endpoint.security.tls if isinstance(endpoint.security, Secured) else None
+        if tls is None or broker.process.tls is None:
+            return NO_TLS
+        now = self._kraft.true_now
+        return why_refused(broker.process.tls.served, trust_in(tls.ca), now, endpoint.certified_name)
 
     def _process(self, endpoint: Endpoint, api: Api) -> Process:
         """A controller, by its address or, as the contract has it, by its name."""

@@ -19,7 +19,8 @@ from kit.pki.faults import Faults, Place
 from kit.pki.leaf import read_chain
 
 KEPT_S: Final = 45.0
-"""How long a connection stays open; with real servers it is much longer, which hides faults."""
+"""How long a connection stays open, unless a run says otherwise. With real servers it is much longer: that hides some
+faults, and makes others."""
 _PLACE: Final = Place(owner="the simulation", key="any")
 _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 ENDED, NOT_TRUSTED, OTHER_NAME, NO_TLS = "ended", "not trusted", "another name", "no TLS"
@@ -103,6 +104,8 @@ class Connections:
     clock: VirtualClock
     ahead_ms: dict[int, int] = field(default_factory=dict)
     """How far the clock of a controller is ahead of the true one."""
+    kept_s: float = KEPT_S
+    """How long each connection stays open, while both processes run."""
     _open: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def reach(self, client: Secured, server: Secured, client_now: datetime, server_now: datetime) -> bool:
@@ -110,7 +113,7 @@ class Connections:
         if client.tls is None and server.tls is None:
             return True
         pair, now_s = (client.incarnation, server.incarnation), self.clock.elapsed_s
-        if now_s - self._open.get(pair, -KEPT_S) < KEPT_S:
+        if pair in self._open and now_s - self._open[pair] < self.kept_s:
             return True
         if why_not_connected(client, server, client_now, server_now):
             self._open.pop(pair, None)

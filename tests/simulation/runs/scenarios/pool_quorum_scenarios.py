@@ -1,8 +1,13 @@
 """Changes of trust with a pool beside the quorum: one operator serves both, and brokers have TLS to the controllers."""
 
+import math
+from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.rules.pool_away import cut_off
 from tests.simulation.runs.faults import CLOCK_LOSSES
 from tests.simulation.runs.scenarios.certificate_scenarios import ends_renewed, foreign_secret, loses_secrets, secured
 from tests.simulation.runs.scenarios.listener_scenarios import (
@@ -22,6 +27,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     PoolScenario,
     Topic,
     applies_pool,
+    broker_of,
     frees_broker,
     holds_broker,
     pool_spec,
@@ -36,6 +42,9 @@ from kit.kube.protocol import Json
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
 _POOL: Final = ((POOL, pool_spec(2)),)
 _LEAF_S: Final = 300
+_RECOVERS_S: Final = 120
+_BROKERS: Final = 2
+_CERTAINLY_S: Final = 60
 _NEW_POOL: Final = applies_pool(pool_spec(1, firstNodeID=10), OTHER)
 _SECRET: Final = "brokers-tls"  # noqa: S105 - the end of a name
 Moment: TypeAlias = tuple[str, When, Act]
@@ -119,6 +128,63 @@ def _somebody_elses(name: str) -> Act:
     return both(both(loses_secrets(name), foreign_secret(name)), later(60, loses_secrets(name)))
 
 
+def _lasts(world: World, _: Checker) -> None:
+    """Connections stay open while both servers run, as they do with real ones; what a person holds up may end."""
+    world.kraft.connections.kept_s = math.inf
+    world.certificates_may_end = True
+
+
+def _no_more_may_end(world: World, _: Checker) -> None:
+    """From some time on nothing excuses a certificate that has ended."""
+    world.later(2 * _RECOVERS_S, lambda: setattr(world, "certificates_may_end", False))
+
+
+def _returns(world: World) -> bool:
+    """Broker 0 starts with a renewed certificate, and broker 1 still has the earlier one."""
+    shown = [
+        one.process.tls.shown.not_after for one in map(partial(broker_of, world), (0, 1)) if one and one.process.tls
+    ]
+    return len(shown) == _BROKERS and shown[0] > shown[1]
+
+
+def _does_not_fetch(world: World, _: Checker) -> None:
+    if (broker := broker_of(world, 0)) is not None:
+        broker.process.slow = True
+
+
+def _fetches(world: World, checker: Checker) -> None:
+    if (broker := broker_of(world, 0)) is not None:
+        broker.process.slow = False
+    _no_more_may_end(world, checker)
+
+
+def _freezes(world: World, _: Checker) -> None:
+    if (broker := broker_of(world, 0)) is not None:
+        broker.process.frozen = True
+
+
+def _thaws(world: World, checker: Checker) -> None:
+    if (broker := broker_of(world, 0)) is not None:
+        broker.process.frozen = False
+    _no_more_may_end(world, checker)
+
+
+def _was_cut_off(world: World) -> bool:
+    """The same for so long that the operator, whose clock may differ, counts it as ended."""
+    held = broker_of(world, 1)
+    ended_s = 0.0 if held is None or held.process.tls is None else _since(world, held.process.tls.served.not_after)
+    return ended_s > _CERTAINLY_S
+
+
+def _since(world: World, moment: datetime) -> float:
+    return (world.clock.now() - moment).total_seconds()
+
+
+def _is_cut_off(world: World) -> bool:
+    """The certificate of broker 1 has ended: who has no connection to it gets none."""
+    return 1 in cut_off(world)
+
+
 TRUST_WITH_POOLS: Final = (
     _to_tls("", exhaustive=True),
     _to_tls("-that-is-held", *_held(STAGES[1])),
@@ -130,6 +196,24 @@ TRUST_WITH_POOLS: Final = (
     _authority("-that-is-held", *_held(STEPS[0]), *_held(STEPS[1])),
     _authority("-and-another-pool", ("another pool comes", at_stage(STEPS[0]), _NEW_POOL), later=(OTHER,)),
     _authority("-and-a-lost-secret", ("brokers' Secret is lost", at_stage(STEPS[1]), loses_secrets(_SECRET))),
+    _beside(
+        "renewal-with-a-broker-that-comes-too-late",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("broker 0 lags", _returns, _does_not_fetch),
+        ("broker 1 was its leader", _is_cut_off, _fetches),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(_encrypted, _ended),
+    ),
+    _beside(
+        "renewal-with-a-broker-that-freezes",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("broker 0 freezes", _returns, _freezes),
+        ("broker 1 was its leader", _was_cut_off, _thaws),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(_encrypted, _ended),
+    ),
     _beside(
         "renewal-with-a-pool",
         secured(leaf_s=_LEAF_S),

@@ -1,0 +1,194 @@
+"""Rule 11 for a broker whose certificate has ended: what waits for its start is not waited for, all else is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import pytest
+from tests.brokers.looks import (
+    NOW_S,
+    changed_pod,
+    edited,
+    leader,
+    look,
+    nodes,
+    partition,
+    planned,
+    ran,
+    registered,
+    revision_of,
+    view,
+    with_view,
+)
+from tests.brokers.secured import SECRET, TRUST, mutual
+from tests.brokers.values import desired, record
+
+from kafka_brokers.model.actions import EvictPod, RecordChange, WriteRecord
+from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.pool import PoolDesired, Unavailable
+from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kit.token import Token
+
+FIRST, SECOND = desired(contract=mutual(1)), desired(contract=mutual(2))
+EARLIER: Final = revision_of(FIRST)
+ENDED: Final = ((1, int(NOW_S) - 60), (2, int(NOW_S) + 600))
+OURS: Final = Known(value=Token(holder="pool/payments", since="", resource_version="1"))
+OUT_OF_SYNC: Final = (
+    partition("orders-0", [0, 1, 2]),
+    partition("orders-1", [2, 0, 1], [2, 1], leader=2),
+    partition("orders-2", [1, 2, 0]),
+)
+"""Broker 2 leads a partition from which broker 0 could not fetch since it started again."""
+Change: TypeAlias = Callable[[Observed], Observed]
+
+
+def waiting() -> Observed:
+    """Broker 0 was stopped and runs with the second certificate; broker 2 has the first one, which has ended."""
+    returned = edited(ran(record(), SECOND), 0, stopped=True)
+    of = look(edited(returned, 2, revision=EARLIER.name), SECOND, old=(EARLIER,), least=2)
+    of = replace(with_view(of, view(OUT_OF_SYNC, min_isr=2)), token=OURS)
+    of = replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ENDED)))
+    of = replace(of, secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),))
+    return changed_pod(of, 2, revision=EARLIER.name)
+
+
+def may(of: Observed, *batch: int, wanted: PoolDesired = SECOND) -> tuple[bool, str]:
+    """Whether these brokers may stop, and the sentence."""
+    verdict = may_stop(wanted, of, nodes(batch), NOW_S)
+    return verdict.allowed, verdict.reason
+
+
+def test_a_broker_that_is_waited_for_in_vain_starts_again() -> None:
+    """Broker 0 cannot come back before broker 2 starts again: so broker 2 is stopped, first in the record."""
+    allowed, why = may(waiting(), 2)
+    assert allowed
+    assert "the certificate of broker 2 has ended" in why
+    (action,) = planned(waiting(), SECOND).actions
+    assert isinstance(action, WriteRecord)
+    assert action.change is RecordChange.STOP_BEGUN
+    after = replace(waiting(), record=replace(action.record, resource_version="8"))
+    assert [one.pod.node_id for one in planned(after, SECOND).actions if isinstance(one, EvictPod)] == [2]
+
+
+def _valid(of: Observed) -> Observed:
+    ends = ((1, int(NOW_S) + 60), (2, int(NOW_S) + 600))
+    return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+
+
+def _just_ended(of: Observed) -> Observed:
+    ends = ((1, int(NOW_S) - 10), (2, int(NOW_S) + 600))
+    return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+
+
+def _next_one_ended(of: Observed) -> Observed:
+    ends = ((1, int(NOW_S) - 60), (2, int(NOW_S) - 1))
+    return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+
+
+def _no_secret(of: Observed) -> Observed:
+    return replace(of, secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", TRUST}))),))
+
+
+def _led_by_another(of: Observed) -> Observed:
+    rows = [partition("other-0", [1, 0], [1], leader=1), *OUT_OF_SYNC]
+    return with_view(of, view(rows, min_isr={"orders": 2, "other": 1}))
+
+
+def _needed_elsewhere(of: Observed) -> Observed:
+    rows = [*OUT_OF_SYNC, partition("other-0", [1, 2, 3], [1, 2], leader=1)]
+    return with_view(of, view(rows, min_isr=2))
+
+
+def _fenced(of: Observed) -> Observed:
+    rows = [registered(node, fenced=node == 0) for node in range(3)]
+    return replace(with_view(of, view(OUT_OF_SYNC, rows, min_isr=2)), leader=Known(value=leader()))
+
+
+def _does_not_follow(of: Observed) -> Observed:
+    return replace(of, leader=Known(value=leader(observers_caught_up=frozenset(nodes((1, 2))))))
+
+
+def _does_not_run(of: Observed) -> Observed:
+    return replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 1))
+
+
+def _held(of: Observed) -> Observed:
+    return changed_pod(of, 2, held=True)
+
+
+def _claim_goes(of: Observed) -> Observed:
+    rows = (replace(one, deleting=True) if one.node_id == NodeID(2) else one for one in of.claims)
+    return replace(of, claims=tuple(rows))
+
+
+def _last_copy(of: Observed) -> Observed:
+    return with_view(of, view([*OUT_OF_SYNC, partition("alone-0", [2])], min_isr=1))
+
+
+def _no_leader(of: Observed) -> Observed:
+    return replace(of, leader=Unknown(reason="nobody answers"))
+
+
+def _somebody_answers(of: Observed) -> Observed:
+    return replace(of, cluster=Unknown(reason="no answer in time"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _valid,
+        _just_ended,
+        _next_one_ended,
+        _no_secret,
+        _led_by_another,
+        _needed_elsewhere,
+        _fenced,
+        _does_not_follow,
+        _does_not_run,
+        _held,
+        _claim_goes,
+        _last_copy,
+        _no_leader,
+        _somebody_answers,
+    ],
+)
+def test_what_others_can_end_is_waited_for(change: Change) -> None:
+    """Whatever may change without a start of this broker is a reason to wait, and so is a person's word."""
+    assert not may(change(waiting()), 2)[0]
+
+
+def test_a_person_may_consent_to_its_own_partitions() -> None:
+    """A partition that no order of stops keeps available needs the same consent as in every roll."""
+    assert may(_last_copy(waiting()), 2, wanted=replace(SECOND, unavailable=Unavailable.ALLOW))[0]
+
+
+def _all_ended(of: Observed) -> Observed:
+    """Broker 0 has not been stopped, and the certificates of all three have ended: nobody can be asked."""
+    for node_id in (0, 1, 2):
+        of = changed_pod(of, node_id, revision=EARLIER.name)
+    kept = edited(edited(edited(record(), 0), 1), 2)
+    return replace(of, record=ran(kept, FIRST), cluster=Unknown(reason="certificate has expired"))
+
+
+def test_without_any_answer_one_starts_after_the_other() -> None:
+    """If all certificates have ended, the partitions cannot be known: one broker starts again, and never two."""
+    assert may(_all_ended(waiting()), 0)[0]
+    assert not may(_all_ended(waiting()), 0, 1)[0]
+    (action,) = planned(_all_ended(waiting()), SECOND).actions
+    assert isinstance(action, WriteRecord)
+    stopped = [one for one in action.record.brokers if one.stopped]
+    assert [(one.node_id, one.outside) for one in stopped] == [(0, ())]
+
+
+def test_the_next_one_waits_until_the_first_can_be_asked() -> None:
+    """Broker 0 runs with a renewed certificate and follows the metadata log: it will say how the partitions are."""
+    of = changed_pod(_all_ended(waiting()), 0, revision=revision_of(SECOND).name)
+    assert not may(of, 1)[0]
+
+
+def test_two_brokers_whose_certificates_ended_do_not_stop_together() -> None:
+    """Each waits for the other to run."""
+    of = changed_pod(waiting(), 1, revision=EARLIER.name)
+    assert not may(of, 1, 2)[0]
