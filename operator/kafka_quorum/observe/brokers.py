@@ -1,9 +1,9 @@
-"""Which brokers are registered, and with what they run: read beside the looks, because a broker may take seconds.
+"""Which brokers are registered, and what they run with: read beside the looks, because a broker may take seconds.
 
 A read begins when something depends on brokers, when something changed, or while a broker did not answer or does not
-follow the contract; and `EVERY_S` after the last one began at the earliest. It follows sooner, after `SOON_S`, while an
-act waits for brokers that change: what waits is a person, or a pool, and the next stage of a migration. A look uses the
-last read. While something depends on it, one that is old is no answer.
+follow the contract. Two reads begin at least `EVERY_S` apart; at least `SOON_S` while an act waits for brokers that
+change, because a person, or a pool, and the next stage of a migration wait for it. A look uses the last read. An old
+read counts as Unknown while something depends on it.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ logger = logging.getLogger(__name__)
 EVERY_S: Final = 30.0
 SOON_S: Final = 5.0
 MOVING_S: Final = 120.0
-"""Brokers change as long as no more than this has passed since the last change of one. Later a person is waited for."""
+"""Brokers count as changing for this long after the last change of one. After that the operator waits for a person."""
 OLD_S: Final = 90.0
 _SHARE: Final = 5.0
-"""A read of many brokers, or of one that does not answer, takes long: it may take a fifth of the time."""
+"""Reads may take a fifth of the time, because one of many brokers, or of a silent one, takes long."""
 _BOOTSTRAP_MAX: Final = 10
 _NEVER: Final = "this operator asks no broker"
 _NOBODY: Final = "no broker was asked: no pool of this quorum runs, and spec.brokerAccess has no bootstrapServers"
@@ -61,7 +61,7 @@ _NOBODY: Final = "no broker was asked: no pool of this quorum runs, and spec.bro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerEdges:
-    """Where brokers are asked. Without `running`, none is asked for its settings: registered ones are Unknown."""
+    """How brokers are asked. Without `running`, none is asked for its settings: registered ones are Unknown."""
 
     running: RunningSettings | None = None
     brokers: Brokers | None = None
@@ -71,7 +71,7 @@ NO_BROKERS: Final = BrokerEdges()
 
 
 class Asked(Protocol):
-    """For whom brokers are asked: a quorum, with or without a record."""
+    """A quorum whose brokers are asked, with or without a record."""
 
     @property
     def desired(self) -> Desired:
@@ -79,7 +79,7 @@ class Asked(Protocol):
 
     @property
     def observed(self) -> Observed:
-        """The look until now."""
+        """What this look has found so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Unrecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """The result of one read. `because` is what it was begun for; `known` is Unknown if no broker answered."""
+    """The result of one read. `because` is why it began; `known` is Unknown if no broker answered."""
 
     because: tuple[object, ...]
     known: Knowable[Mapping[NodeID, Knowable[Settings]]]
@@ -105,7 +105,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:
-    """Which brokers follow the contract, of what there is, and since when that has been so (monotonic seconds)."""
+    """Which of the known brokers follow the contract, and since when this is so (monotonic seconds)."""
 
     shown: tuple[object, ...]
     since_s: float
@@ -135,12 +135,12 @@ class BrokerReads:
             task.cancel()
 
     def is_awaited(self, key: ObjectKey) -> bool:
-        """Whether a read runs for which an act waits: the next look should follow when it has ended."""
+        """Whether an act waits for a read that runs now: the next look should follow when the read ends."""
         task = self._tasks.get(key)
         return key in self._awaited and task is not None and not task.done()
 
     def look(self, key: ObjectKey, situation: Asked, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
-        """Every registered broker that is known of now. `needed`: an act waits for it, so it must not be old."""
+        """Every registered broker that is known now. `needed`: an act waits for the answer, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
         left = last is None or last.because != because or _is_open(situation, last)
@@ -157,7 +157,7 @@ class BrokerReads:
         return _combined(situation, last, "its settings were not read yet" if self._running else _NEVER)
 
     def _pause_s(self, key: ObjectKey, situation: Asked, because: tuple[object, ...]) -> float:
-        """The seconds between the begins of two reads, while an act waits for what a read shows."""
+        """The seconds between the starts of two reads, while an act waits for what a read shows."""
         last, now_s = self._last.get(key), self._clock.monotonic()
         shown, stand = (because, _following(situation, last)), self._stands.get(key)
         if stand is None or stand.shown != shown:
@@ -210,7 +210,7 @@ class BrokerReads:
         return await read_secret(self._kube, desired.namespace, name, use)
 
     async def _pods(self, desired: Desired, items: list[Json]) -> tuple[Endpoint, ...]:
-        """The brokers of pools, as they are asked; with the operator's certificate where REPLICATION has TLS."""
+        """The endpoints of brokers of pools; with the operator's certificate where REPLICATION has TLS."""
         namespace = desired.namespace
         found = _pods(namespace, items)
         if not any(pod.name for pod in found):
@@ -240,7 +240,7 @@ class BrokerReads:
 
 
 def _servers(situation: Asked) -> tuple[str, ...]:
-    """The brokers of others that are asked: those of the spec, else those with a PLAINTEXT listener in ZooKeeper."""
+    """Addresses of brokers that others manage: those of the spec, else the PLAINTEXT listeners in ZooKeeper."""
     if given := situation.desired.broker_access.bootstrap_servers:
         return given
     keeper = situation.observed.zookeeper
@@ -263,14 +263,14 @@ def _is_open(situation: Asked, last: _Read) -> bool:
 
 
 def _following(situation: Asked, last: _Read | None) -> tuple[object, ...]:
-    """Each broker that is known of, and whether it follows the contract."""
+    """Each known broker, and whether it follows the contract."""
     seen = _combined(situation, last, "")
     found = seen.value if isinstance(seen, Known) else ()
     return tuple((one.node_id, conforms_to(situation.observed, one)[0]) for one in found)
 
 
 def _groups(pods: tuple[Endpoint, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    """Where brokers of pools are asked, and with what: those with TLS by their names, which are certified."""
+    """The addresses and client settings of brokers of pools; with TLS, the names in their certificates."""
     plain = tuple(f"{pod.host}:{pod.port}" for pod in pods if not pod.name)
     if plain:
         yield plain[:_BOOTSTRAP_MAX], {}
@@ -292,8 +292,8 @@ def _groups(pods: tuple[Endpoint, ...]) -> Iterator[tuple[tuple[str, ...], dict[
 def _pods(namespace: str, items: list[Json]) -> tuple[Endpoint, ...]:
     """The replication listener of each pool broker that has an address; with TLS, the name in its certificate, too.
 
-    A pod that has ended, such as a formatter that was refused, still shows its address, which Kubernetes gives to
-    another pod: it may be a broker of another cluster, and its answers would count for the brokers of these ids.
+    A pod that has ended, such as a formatter that was refused, still shows its address. Kubernetes gives that address
+    to another pod, perhaps to a broker of another cluster, whose answers would count for this broker.
     """
     found = []
     for item in items:
@@ -324,7 +324,7 @@ def _observers(situation: Asked) -> tuple[NodeID, ...]:
 
 
 def _because(situation: Asked) -> tuple[object, ...]:
-    """The revision, and not the settings: a migration that turns round has those of an earlier stage again."""
+    """What a read is for. The revision counts, because a migration that goes back has earlier settings again."""
     stored = situation.observed.contract
     contract = None if isinstance(stored, Unknown) or stored.value is None else stored.value.contract
     told = None if contract is None else (contract.revision, contract.settings)
@@ -332,7 +332,7 @@ def _because(situation: Asked) -> tuple[object, ...]:
 
 
 def _combined(situation: Asked, last: _Read | None, unread: str) -> Knowable[tuple[BrokerSeen, ...]]:
-    """Every broker that the quorum or a read shows. `unread`: why nothing is known of one before the first read."""
+    """Every broker that the quorum or a read shows. `unread`: why a broker is Unknown before the first read."""
     observers, access = _observers(situation), situation.desired.broker_access
     settings: Mapping[NodeID, Knowable[Settings]] = {}
     reason = unread
@@ -366,7 +366,7 @@ def _unlisted(observes: bool) -> str:  # noqa: FBT001 - one of two texts
 
 
 def _fenced(said: Knowable[Settings] | None) -> bool | None:
-    """A broker that answers for itself is listed, so it is not fenced."""
+    """A broker that reports its settings is listed, so it is not fenced."""
     if said is None:
         return None
     return False if isinstance(said, Known) else ("fenced" in said.reason or None)
