@@ -1,6 +1,6 @@
-"""Which generations of certificates are believed: whoever may write one Secret can write any number into it.
+"""Which generations of certificates are believed: a user who may write one Secret can write any number into it.
 
-All leafs follow the newest generation. So one number would be that of every Secret, up to where none can be read.
+All leafs follow the newest generation. So one wrong number would reach every Secret, until none can be read.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ AHEAD_MAX: Final = 1_000_000
 
 
 def believed(material: Material, quorum: str, made: int) -> Material:
-    """The same, in which a leaf is Unknown whose generation is far above every lower one.
+    """The same, but leafs with a generation far above every lower one are Unknown.
 
     `made` is the newest generation that a controller is made for. If that is not known (0), the lowest one counts.
     """

@@ -9,12 +9,12 @@ from kit.pki.faults import Place
 
 _PLACE: Final = Place(owner="a revision", key="trust")
 _CERTIFICATE_BYTES, _NAME_BYTES, _CHARACTER_BYTES = 2048, 256, 4
-"""What a certificate and one of its names hold at most, besides what is encoded; and what a character does."""
+"""The most bytes that a certificate (besides its encoding), one of its names, and a character take in memory."""
 HELD_BYTES: Final = 32 * 1024 * 1024
 
 
 def held_bytes(pem: str, found: Bundle) -> int:
-    """What a text and its authorities hold in memory, at most. Many short names hold more than the text itself."""
+    """The most bytes that a text and its authorities take in memory. Many short names take more than the text."""
     held = sys.getsizeof(pem)
     for each in found.authorities:
         characters = len(each.subject) + len(each.issuer) + sum(map(len, each.names))
@@ -27,10 +27,10 @@ _READ: Final = Kept[str, Bundle](most=HELD_BYTES, weight=held_bytes)
 
 
 def bundle_of(pem: str) -> Bundle:
-    """The authorities in this text; none for one that cannot be read. Their ends are not judged.
+    """The authorities in this text; none if it cannot be read. Whether they have ended is not checked.
 
-    What was read is kept, because one pass asks for the same few texts very often: `HELD_BYTES` in all, or one text
-    alone that holds more (at most about 40 MiB). Whoever may write a trust Secret can change it as often as they like.
+    Results are kept, because one pass asks for the same few texts very often: `HELD_BYTES` in all, or one larger text
+    alone (at most about 40 MiB). Users who may write a trust Secret can change it any number of times.
     """
     return _READ.of(pem, lambda: _read(pem))
 
@@ -46,7 +46,7 @@ def has_authority(pem: str, sha256: str) -> bool:
 
 
 def have_ended(pem: str, now_s: float) -> bool:
-    """Whether a bundle has authorities, and all of them have ended: whoever trusts it accepts nobody any more."""
+    """Whether a bundle has authorities, and all of them have ended: then it verifies no certificate any more."""
     authorities = bundle_of(pem).authorities
     return bool(authorities) and all(each.not_after.timestamp() < now_s for each in authorities)
 
@@ -57,10 +57,10 @@ def union(*pems: str) -> Bundle:
 
 
 def together(*pems: str) -> str:
-    """The same in canonical text. That of many bundles may be longer than `bundle_of` reads: then use `union`."""
+    """The same as canonical text. The text of many bundles may be longer than `bundle_of` reads: then use `union`."""
     return union(*pems).pem
 
 
 def is_too_large(pem: str) -> bool:
-    """Whether a bundle is larger than any two that were given: with others it may have no room in an object."""
+    """Whether a bundle is larger than two given ones can be: beside others it may not fit into an object."""
     return len(bundle_of(pem).authorities) > 2 * BUNDLE_MAX or len(pem) > 2 * BUNDLE_MAX_CHARS

@@ -1,7 +1,7 @@
 """Generations of certificates: which one each Secret has, and which one every controller shall show as a client.
 
-Leafs are renewed together, as one generation. A listener loads a renewed one without a restart. What a controller shows
-as a client it loads only when it starts: so each controller restarts once, before the earlier leaf ends.
+Leafs are renewed together, as one generation. A listener loads a renewed one without a restart. A controller loads the
+leaf that it shows as a client only when it starts, so each one restarts once before the earlier leaf ends.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from kit.pki.authority import SKEW
 FIRST: Final = 1
 """The generation of the first leafs."""
 MOUNTED_AFTER_S: Final = 60.0
-"""When a new pod mounts this content of a Secret, or a later one: a kubelet may have read it some seconds before."""
+"""How long after a write a new pod mounts this content of a Secret, or later content: a kubelet may read it late."""
 LATE: Final = 0.125
-"""The part of the time for a renewal that is left when it should be over: half of it is for restarts."""
+"""The share of the time for a renewal that is left when it should be complete. Half of that time is for restarts."""
 BROUGHT_AFTER_S: Final = 180.0
-"""When a pod that runs has this content of a Secret: twice what a kubelet takes, which looks at a pod every 90 s."""
+"""How long after a write a running pod has this content: twice the 90 s after which a kubelet looks at a pod again."""
 
 
 def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
@@ -37,7 +37,7 @@ def newest(material: Material, observed: Observed, record: IdentityRecord) -> in
 
 
 def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
-    """Controllers with a pod whose Secret is gone: nothing has the end of the leaf that they may show."""
+    """Controllers with a pod whose Secret is gone: the end of the leaf that they may show is stored nowhere."""
     for node in record.nodes:
         seen = material.leaf(controller(node.node_id))
         if isinstance(seen, Known) and seen.value is None and _has_pod(observed, node.node_id):
@@ -45,10 +45,10 @@ def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iter
 
 
 def due_for_lost(material: Material, observed: Observed, record: IdentityRecord) -> int:
-    """The generation of all leafs because some are lost: newer than what their controllers are made for, which restart.
+    """The generation that all leafs get because some are lost: above that of their controllers, so that these restart.
 
-    One that a Secret has already is such a generation: the Secret that is lost may be refused for long, and the others
-    restart meanwhile, so what they are made for does not count.
+    It may be one that a Secret already has. A lost Secret may be refused for a long time while the other controllers
+    restart, so what those are made for does not count.
     """
     ids = {holder.node_id for holder in lost(material, observed, record)}
     pods = [pod for pod in observed.pods if pod.node_id in ids and pod.role is PodRole.KAFKA]
@@ -74,7 +74,7 @@ def made_for(revisions: tuple[Revision, ...], record: IdentityRecord) -> int:
 def complete(material: Material, record: IdentityRecord) -> int:
     """The generation that the Secret of every controller has, at least; 0 if one is missing or could not be read.
 
-    Those of brokers, pools and the operator do not count: they must not keep the controllers from their renewal.
+    Those of brokers, pools and the operator do not count: they must not block the renewal of the controllers.
     """
     return _complete(material, [controller(node_id) for node_id in record.node_ids])
 
@@ -85,7 +85,7 @@ def _complete(material: Material, every: Sequence[Holder]) -> int:
 
 
 def _leafs(material: Material, every: Sequence[Holder]) -> list[LeafSeen]:
-    """Those that are known."""
+    """The known leafs of these holders."""
     found = [material.leaf(holder) for holder in every]
     return [seen.value for seen in found if isinstance(seen, Known) and seen.value is not None]
 
@@ -94,10 +94,10 @@ def generation_due(desired: Desired, observed: Observed, record: IdentityRecord,
     """The generation that every controller shall show as a client: it goes up when the earlier leafs end soon.
 
     Then a roll follows. It has half of the time between a renewal and the end of the earlier leaf. Leafs of a new
-    authority are shown at once, so that the earlier one can end.
+    authority are shown at once, so that the earlier authority can end.
 
-    One Secret that cannot be read or written does not keep the other controllers from their restart: without it they
-    would all show a leaf that has ended. `5-restart` holds the controller of such a Secret.
+    One Secret that cannot be read or written does not stop the restarts of the other controllers: otherwise they would
+    all show a leaf that has ended. `5-restart` holds the controller of such a Secret.
     """
     material = observed.material
     present = made_for(observed.revisions, record)
@@ -123,9 +123,9 @@ def _all_signed_by_new(material: Material, record: IdentityRecord) -> bool:
 
 
 def _roll_at_s(desired: Desired, leaf: LeafSeen, now_s: float) -> float:
-    """When the restarts begin that bring this leaf to the clients' side, in the middle of the time that is left.
+    """When the restarts begin that make controllers show this leaf as clients: in the middle of the time that is left.
 
-    If it is not known when the earlier one ends, they begin when no pod can mount an earlier content any more.
+    If the end of the earlier one is unknown, they begin when no pod can mount an earlier content any more.
     """
     shown = leaf.certificate
     middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
@@ -149,7 +149,7 @@ def written_s(leaf: LeafSeen, now_s: float) -> float:
 def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float) -> bool:
     """Whether only this part of the time for a renewal is left before an end of this leaf, or of the one before it.
 
-    The spec may ask for shorter lives by now: then the renewal begins as late as for one of those.
+    If the spec asks for shorter lives by now, the renewal begins as late as for such a leaf.
     """
     life_s = leaf.certificate.not_after_s - leaf.certificate.not_before_s
     shorter_s = min(life_s, desired.trust.leaf_s + SKEW.total_seconds())
@@ -157,8 +157,8 @@ def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: f
 
 
 def may_lack(leaf: LeafSeen, now_s: float) -> bool:
-    """Whether the pod may still have what was in the Secret before this leaf, and that may be of no use.
+    """Whether the pod may still have the earlier content of the Secret, which may be unusable.
 
-    A leaf that was put over a foreign one, or into a Secret that was gone, says of none when it ends.
+    A leaf that replaced a foreign one, or one in a recreated Secret, has no end of an earlier leaf.
     """
     return leaf.before_ends_s <= now_s < written_s(leaf, now_s) + BROUGHT_AFTER_S
