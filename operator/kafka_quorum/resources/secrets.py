@@ -1,7 +1,7 @@
 """The Secrets with certificates, as objects, and what is read from them. Only the executor and the observer use it.
 
-Leafs are composed: each Secret has exactly what its holder mounts or uses. Beside the leaf it has its generation, and
-when the one before it ends.
+Each Secret is composed: it has exactly what its holder mounts or uses. Beside the leaf it has the leaf's generation,
+and the end of the leaf before.
 """
 
 import base64
@@ -55,13 +55,13 @@ SASL_KEY: Final = "sasl.properties"
 """In the brokers' Secret: the lines with which a broker logs in."""
 _LISTENERS: Final = "listeners"
 _NUMBER_MAX: Final = 253_402_300_799
-"""The last second of the year 9999, in which the last certificate ends."""
+"""The last second of the year 9999: no certificate can end later."""
 _NAMED: Final = "named"
-"""In the brokers' Secret: the files that the contract named, in this order, with commas; the latest ones at the end."""
+"""In the brokers' Secret: the files that the contract named, separated by commas, the latest ones last."""
 _KEPT: Final = 2
 """How many earlier generations of keystores the brokers' Secret has, beside those that a contract named."""
 _KEPT_NAMED: Final = 3
-"""How many files of each kind it has that earlier contracts named: brokers that cannot be asked may still use them."""
+"""How many files of each kind it keeps from earlier contracts: brokers that cannot be asked may still use them."""
 _STORE: Final = "keystore-"
 _TRUST: Final = "trust-"
 _KINDS: Final = (_STORE, _TRUST)
@@ -69,7 +69,7 @@ _KINDS: Final = (_STORE, _TRUST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The lines with which brokers log in at these listeners. The others are as in `ComposeLeaf`."""
+    """The lines with which brokers log in at these listeners. The other fields are as in `ComposeLeaf`."""
 
     listeners: tuple[str, ...] = ()
     lines: str = field(default="", repr=False)
@@ -77,7 +77,7 @@ class Logins:
     keeps: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
     kept: bool = False
-    """Without lines: whether those that the Secret has stay."""
+    """Without new lines: whether the Secret keeps its own."""
 
 
 NO_LOGINS: Final = Logins()
@@ -128,7 +128,7 @@ def authorities_from(item: Json, desired: Desired) -> StoredAuthorities:
 def authorities_object(desired: Desired, name: str, stored: StoredAuthorities) -> Json:
     """The Secret with these authorities. With a resource version it replaces exactly that one.
 
-    It outlives the resource if the volumes do: the controllers on them trust it.
+    It stays after the resource if the volumes do, because their controllers trust it.
     """
     present, following = stored.present, stored.following
     texts = {"ca.crt": present.certificate.pem, "ca.key": present.key.pem, _ASKED_FOR: stored.asked_for}
@@ -139,9 +139,9 @@ def authorities_object(desired: Desired, name: str, stored: StoredAuthorities) -
 
 
 def leaf_from(item: Json, desired: Desired, holder: Holder, *trusted: Bundle) -> tuple[LeafSeen, Leaf]:
-    """The leaf in a Secret of ours, and the same with its key (`Malformed`). Its end is not judged.
+    """The leaf in a Secret of ours, and the same with its key (`Malformed`). Whether it has ended is not checked.
 
-    `trusted` are the known authorities: the first of them that signed it counts, or none that is known.
+    `trusted` are the known authorities: the first of them that signed the leaf counts, if there is one.
     """
     texts = texts_of(item, desired.name)
     name = str(item["metadata"]["name"])
@@ -178,7 +178,7 @@ def leaf_object(
     before_ends_s: int,
     logins: Logins = NO_LOGINS,
 ) -> Json:
-    """The Secret of a holder. `before` is the one that it replaces, exactly."""
+    """The Secret of a holder. It replaces exactly this version of `before`."""
     numbers = {_GENERATION: str(generation), _BEFORE_ENDS: str(before_ends_s)}
     if not desired.trust.issuer.own:
         numbers[ISSUER_KEY] = desired.trust.issuer.kind.value
@@ -205,9 +205,9 @@ def leaf_object(
 
 
 def use_of(desired: Desired, holder: Holder) -> Use:
-    """What the Secret of another issuer is used for: a pool's spec names its own one, the quorum's spec the others.
+    """What a Secret of another issuer is used for: a pool's spec names that of the pool, the quorum's spec the others.
 
-    Those that cert-manager fills list the quorum.
+    Secrets that cert-manager fills list the quorum.
     """
     if holder.pool and desired.trust.issuer.kind is IssuerKind.SECRET:
         where = f"spec.certificateSecretName of {POOLS.kind} {holder.pool}"
@@ -216,16 +216,16 @@ def use_of(desired: Desired, holder: Holder) -> Use:
 
 
 def pool_owner(holder: Holder) -> list[Json]:
-    """The pool: its Secret is deleted with it. It is no controller of it, because the quorum writes the Secret.
+    """The pool as owner: its Secret is deleted with it. Not as controller, because the quorum writes the Secret.
 
-    The same holds for the Certificate with which cert-manager is asked.
+    The same holds for the Certificate that asks cert-manager.
     """
     reference = {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "name": holder.pool, "uid": holder.uid}
     return [reference | {"controller": False, "blockOwnerDeletion": False}]
 
 
 def composed(body: Json, at_s: int) -> Json:
-    """The Secret of a holder with the time of its composition: a leaf of another issuer may have begun long ago."""
+    """The Secret of a holder with the time when it was composed: a leaf of another issuer may be much older."""
     return {**body, "data": {**body["data"], _COMPOSED: base64.b64encode(str(at_s).encode()).decode()}}
 
 
@@ -237,10 +237,10 @@ def _kept(earlier: Mapping[str, str], named: tuple[str, ...]) -> dict[str, str]:
 
 
 def _in_order(earlier: Mapping[str, str], named: tuple[str, ...]) -> tuple[str, ...]:
-    """The files that are named now, after the last ones of each kind that were.
+    """The files that are named now, after the last ones of each kind that were named before.
 
-    The keys of a Secret are in the order of the alphabet, so their own order says nothing of their age. A Secret of an
-    earlier version of the operator has at most three files with authorities: each of them may be in use.
+    The keys of a Secret are sorted by name, so their order does not show their age. A Secret of an earlier version of
+    the operator has at most three files with authorities: each of them may be in use.
     """
     order = earlier[_NAMED].split(",") if _NAMED in earlier else sorted(earlier)
     before = [each for each in order if each in earlier and each not in named]
@@ -249,7 +249,7 @@ def _in_order(earlier: Mapping[str, str], named: tuple[str, ...]) -> tuple[str, 
 
 
 def certificate_seen(found: Read) -> Certificate:
-    """A certificate as looks have it."""
+    """A certificate as a value of the look."""
     return Certificate(
         sha256=found.fingerprint,
         serial=found.serial,
@@ -279,8 +279,8 @@ def signed_by(leaf: Leaf, *trusted: Bundle) -> str:
 def anchored(chain: tuple[Read, ...], *trusted: Bundle) -> tuple[tuple[Read, ...], frozenset[str]]:
     """The intermediate authorities of a chain that are needed, and the digests of the trusted ones that follow them.
 
-    The first bundle that signed the chain counts. OpenSSL and Java prefer authorities that they trust to those that are
-    sent: what a chain has above them, such as a root, does no harm when it ends.
+    The first bundle that signed the chain counts. OpenSSL and Java prefer trusted authorities to those that are sent,
+    so the end of what a chain has above a trusted one, such as a root, does not matter.
     """
     for known in trusted:
         for place, each in enumerate(chain):
@@ -307,12 +307,12 @@ def source_of(secret: str, leaf: Leaf, *trusted: Bundle) -> Source:
 
 
 def sentence(faults: Faults) -> str:
-    """The first fault; each has its way out."""
+    """The message of the first fault."""
     return faults.all[0].message
 
 
 def texts_of(item: Json, quorum: str) -> dict[str, str]:
-    """The texts of a Secret of ours (`Malformed` if it belongs to somebody else, or is no text)."""
+    """The texts of a Secret of ours (`Malformed` if it is not this quorum's, or a value is no text)."""
     metadata = item["metadata"]
     name = metadata["name"]
     present = metadata.get("labels") or {}
@@ -355,7 +355,7 @@ def _files(texts: Mapping[str, str], holder: Holder, name: str) -> LeafFiles:
 
 
 def _issuer(texts: Mapping[str, str]) -> IssuerKind:
-    """Where the leaf comes from: Secrets of the operator's own authority do not say it."""
+    """Who issued the leaf: the key is missing if the operator's own authority did."""
     text = texts.get(ISSUER_KEY, IssuerKind.SELF_SIGNED.value)
     found = next((kind for kind in IssuerKind if kind.value == text), None)
     if found is None:
