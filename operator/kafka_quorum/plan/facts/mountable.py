@@ -1,4 +1,4 @@
-"""Whether the Secrets that a controller's next pod loads are there, and make it a member that the others accept."""
+"""Whether the Secrets that a controller's next pod loads exist, and the other controllers accept it with them."""
 
 from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.desired import Protocol, Runtime
@@ -13,8 +13,8 @@ from kafka_quorum.model.situation import Situation
 def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> str:
     """Why a pod of this controller, made from `runtime`, would not come back; empty if its Secrets are in order.
 
-    A container waits for a Secret that is missing. With a key that it cannot read, Kafka ends; with a certificate that
-    has ended, or that nobody trusts, it stays alone. A controller that runs has loaded its own before.
+    A container waits for a missing Secret. Kafka exits if it cannot read the key. With a certificate that has ended, or
+    that no other controller trusts, it reaches none of them. A running controller has loaded its own before.
     """
     if not runtime.encrypted:
         return ""
@@ -27,10 +27,10 @@ def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> st
 def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
     """Why the next pod of this controller would show an earlier leaf than the target says; empty if it would not.
 
-    It is `made` for this generation now. The operator would take the end of the later leaf for its own, and would not
-    restart it in time. The minute that this takes is waited for even if the earlier leaf ends meanwhile: with that one,
-    the controller would be alone until the next renewal. Only when a new authority signs, nothing waits for this,
-    because every restart waits for listeners that show its leafs.
+    `made` is the generation that it is made for now. The operator would count with the end of the later leaf, and would
+    restart the controller too late. So the minute that this takes is waited for even if the earlier leaf ends meanwhile:
+    with that one, the controller would reach no other until the next renewal. While a new authority signs, restarts wait
+    for listeners that show its leafs, and not for this.
     """
     material, wanted = situation.observed.material, situation.runtime.certificates
     seen = None if material is None else material.leaf(controller(node_id))

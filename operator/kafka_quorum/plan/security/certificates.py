@@ -54,7 +54,7 @@ from kafka_quorum.plan.security.shared import (
 )
 
 _LONGER: Final = 0.1
-"""A leaf is not renewed while its life would become longer by less than this share of what is left of it."""
+"""A leaf is not renewed while that would prolong its life by less than this share of the time that is left."""
 
 
 def certificates(situation: Situation) -> Part:
@@ -70,7 +70,7 @@ def certificates(situation: Situation) -> Part:
 
 
 def _pools(material: Material) -> Part:
-    """Pools that are not known may need a certificate: that is said, and the others go on."""
+    """Pools that are not known may need a certificate: a wait reports it, and other work continues."""
     if isinstance(material.pools, Known):
         return Part()
     return waits(f"Did not look after the certificates of pools: {material.pools.reason}", Severity.HELD)
@@ -120,9 +120,9 @@ def _authority(situation: Situation, material: Material) -> Part:
 
 
 def _has_ended(situation: Situation, present: AuthoritySeen) -> bool:
-    """Whether the authority has ended, and every one that the controllers trust: no change in stages is possible.
+    """Whether the authority and all that the controllers trust have ended: then no change in stages is possible.
 
-    A leader, or a listener that serves, shows that it has not: then the operator's clock is ahead.
+    A leader, or a listener that serves, shows that they have not: then the operator's clock is ahead.
     """
     observed, material = situation.observed, situation.observed.material
     shown = () if material is None else material.shown
@@ -134,7 +134,7 @@ def _has_ended(situation: Situation, present: AuthoritySeen) -> bool:
 
 
 def _is_withdrawn(situation: Situation, seen: OwnAuthorities) -> bool:
-    """Whether the request for the authority that follows is taken back, before it is the only one that is trusted."""
+    """Whether the request for another authority is taken back, before that authority is the only trusted one."""
     reached, follows = situation.record.migration, seen.following
     if follows is None or seen.asked_for == seen.asked_before:
         return False
@@ -148,7 +148,7 @@ def _is_withdrawn(situation: Situation, seen: OwnAuthorities) -> bool:
 
 
 def _withdrawn(seen: OwnAuthorities, name: str) -> Part:
-    """The present authority stays. What trusts both goes on to do so, until a migration has given up the other one."""
+    """The present authority stays. Servers that trust both do so until a migration has dropped the other one."""
     if seen.following is None:
         return Part()
     message = f"Secret {name} has the present authority only: spec.security.controllers.renewCA has its earlier text"
@@ -209,7 +209,7 @@ def _promoted(situation: Situation, seen: OwnAuthorities, name: str) -> Part:
 
 
 def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
-    """Missing leafs, and all of them again if one must be renewed: each renewal is a generation."""
+    """Makes missing leafs, and all leafs again if one must be renewed: each renewal is a generation."""
     if not _candidate(situation, material):
         return
     if not _signer(situation, material) and situation.record.migration is None:
@@ -234,7 +234,7 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
 
 
 def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:
-    """The authority that would sign leafs now; None if there is none, or somebody else signs."""
+    """The authority that would sign leafs now; None if there is none, or another issuer signs."""
     own = material.own
     if isinstance(own, Unknown) or own.value.present is None:
         return None
@@ -260,10 +260,10 @@ def _signer(situation: Situation, material: Material) -> AuthoritySeen | None:
 
 
 def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
-    """The digest of the same for one holder; empty if none signs.
+    """The digest of the authority that signs for one holder; empty if none does.
 
     A client may show a leaf as soon as every controller trusts its authority.
-    A pool shows its leaf to other brokers and to applications, and the guard asks controllers only.
+    A pool waits longer: it shows its leaf to brokers and applications, and the guard asks controllers only.
     """
     found = _signer(situation, material)
     if found is None and holder in {OPERATOR, BROKERS}:
@@ -272,7 +272,7 @@ def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
 
 
 def _generation(situation: Situation, material: Material) -> tuple[int, str]:
-    """The generation that every leaf shall have, and why. One that is lost, and refused, holds no renewal up."""
+    """The generation that every leaf shall have, and why. A lost leaf that is refused blocks no renewal."""
     present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
     due, why = present, "the others are renewed"
     for holder in lost(material, situation.observed, situation.record):
@@ -321,7 +321,7 @@ def _composed(
 def _names(
     situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None
 ) -> tuple[str, ...]:
-    """The names of the next certificate. Within a generation a pool's has every name of the one that it replaces."""
+    """The names of the next certificate. Within a generation, that of a pool keeps the names of the one before it."""
     found = dns_names(situation.desired, holder, material.known_pools)
     if not holder.pool or before is None or before.generation != generation:
         return found
@@ -334,7 +334,7 @@ def _also(
 ) -> int:
     """The generation of the contract, if brokers have no file of it: a pool is new, or the Secret was lost.
 
-    Nor may that file of a pool stay if it lacks a name: brokers that are new start with it.
+    A pool's file that lacks a name is written again, too, because new brokers start with it.
     """
     named = situation.runtime.certificates
     if not (is_of_brokers(holder) and 0 < named < generation):
@@ -357,10 +357,10 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
 
 
 def _why_renewed(situation: Situation, leaf: LeafSeen, signer: AuthoritySeen) -> str:
-    """Why this leaf is replaced; empty if it is not. One that would hardly end later is no reason.
+    """Why this leaf is replaced; empty if it is not, for example because a new one would hardly end later.
 
-    A leaf ends with its authority: near that end each new leaf is as short as the one before. What is compared is the
-    time that is left to the present one, whatever the spec says by now: so a gain always counts before that one ends.
+    A leaf ends with its authority: near that end each new leaf is as short as the one before. The gain is compared with
+    the time that the present leaf has left, whatever the spec says by now, so a gain always counts before its end.
     """
     policy, shown, now_s = situation.desired.trust, leaf.certificate, situation.now_s
     if leaf.authority != signer.sha256:

@@ -1,10 +1,10 @@
 """Leafs of another issuer: a checked leaf is copied into the Secret that its holder mounts, as a new generation.
 
-Each holder follows its own source. What cannot be used is no reason to stop the others: then a holder keeps its leaf,
+Each holder follows its own source. A source that cannot be used does not stop the others: its holder keeps its leaf,
 also in the next generation, and the status says what is wrong with the Secret of the issuer.
 
-A pool is one more holder, with one difference: if its leaf has ended, and nothing replaces it, it has none in the next
-generation. Then its brokers go on with what they loaded, and none restarts to show a leaf that nobody accepts.
+A pool differs in one case: if its leaf has ended, and nothing replaces it, the pool has none in the next generation.
+Then its brokers keep what they loaded, and none restarts to show a leaf that is not accepted.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ from kafka_quorum.plan.security.shared import (
 def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
     """Copies of what the issuer gave, where it is new; and what is wrong with the rest."""
     if material.other_issuer:
-        return  # the authority says so
+        return  # the part of the authority reports it
     yield from _requests(situation, material)
     yield from _wrong(situation, material)
     ready = dict(_ready(situation, material))
@@ -77,7 +77,7 @@ def _requests(situation: Situation, material: Material) -> Iterator[Part]:
 
 
 def _wrong(situation: Situation, material: Material) -> Iterator[Part]:
-    """What the Secrets of the issuer lack. The controllers often have one Secret, which is named once."""
+    """What is wrong with the issuer's Secrets. Controllers often share one Secret, which is named once."""
     trust = material.given_trust
     if isinstance(trust, Unknown) and trust.reason:
         yield waits(f"Did not look after the authorities that servers trust: {trust.reason}", Severity.HELD)
@@ -104,9 +104,9 @@ def _ready(situation: Situation, material: Material) -> Iterator[tuple[Holder, S
 
 
 def _trusted(situation: Situation, source: Source) -> bool:
-    """Whether the authority of a source is one that servers trusted before a change, or that may sign by now.
+    """Whether servers trusted the authority of a source before a change, or it may sign by now.
 
-    Once the new one may sign, what the next revision trusts counts: it may lack the earlier one.
+    As soon as the new one may sign, the trust of the next revision counts, which may lack the earlier one.
     """
     change = None if situation.record.migration is None else situation.record.migration.trust
     signed_by_new = situation.record.overlay.signed_by_new
@@ -143,7 +143,7 @@ def _copied(
     source: Source | None,
     why: str,
 ) -> Part:
-    """Write the Secret of this holder with the leaf of its source, or with its own one again."""
+    """Write the Secret of this holder with the leaf of its source, or again with the leaf that it has."""
     desired, name = situation.desired, holder.secret(situation.desired.name)
     if source is not None:
         secret, sha256, authority = source.secret, source.digest, _authority(situation, source)
@@ -178,7 +178,7 @@ def _copied(
 
 
 def _also(situation: Situation, material: Material, holder: Holder, generation: int, before: LeafSeen | None) -> int:
-    """The generation of the contract, if brokers have no file of it, or if that of a pool lacks one of their hosts."""
+    """The generation of the contract, if brokers have no file of it, or if a pool's file lacks one of their hosts."""
     named, due = named_again(situation, generation, before), situation.runtime.certificates
     if named or before is None or not 0 < due < generation:
         return named

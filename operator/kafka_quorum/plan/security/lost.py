@@ -8,9 +8,9 @@ from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 
 
 def must_sign(situation: Situation, material: Material, sha256: str) -> bool:
-    """Whether an authority signs before every broker trusts it, because nobody can sign with the earlier one.
+    """Whether an authority signs before every broker trusts it, because the key of the earlier one is lost.
 
-    Its key is lost, and the certificates end before a roll could follow, or have ended. Every controller accepts it.
+    The certificates end before a roll could follow, or have ended, and every controller accepts the new authority.
     """
     change = None if situation.record.migration is None else situation.record.migration.trust
     if change is None or not has_authority(change.after, sha256):
@@ -30,7 +30,7 @@ def _life_s(leaf: LeafSeen) -> int:
 
 
 def locked_out(quorum: str) -> str:
-    """Why the operator, without its own Secret and without a key, reaches no controller, and the way out."""
+    """Why the operator reaches no controller without its own Secret and without a key, and the way out."""
     ca, own = names.authority_name(quorum), OPERATOR.secret(quorum)
     why = f"Secret {own} is lost, and so is the authority that the controllers trust"
     return f"Did not make another certificate for the operator: {why}. Restore Secret {ca} from a backup"

@@ -1,4 +1,4 @@
-"""Listeners that serve another certificate than their Secret has, or one that has ended: they load it again."""
+"""Listeners that serve another certificate than their Secret has, or one that has ended: they load the Secret's."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Names of brokers for which the certificate of their pool has no room: else a broker would wait in silence."""
+"""Reports broker names that do not fit into the certificate of a pool: else a broker would wait without a reason."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 
 
 def without_room(material: Material) -> Iterator[Part]:
-    """A wait for each pool that has such names. The pool refuses a spec that leads there; its record may be edited."""
+    """A wait for each pool with such names. The pool refuses specs that lead to them; a person may edit its record."""
     for each in material.known_pools:
         if lacking := _lacking(material, each):
             names = f"{lacking[0]} and {len(lacking) - 1} more" if len(lacking) > 1 else lacking[0]

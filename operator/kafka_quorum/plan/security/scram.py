@@ -1,7 +1,7 @@
-"""The brokers' users of SCRAM: made from a person's Secret, replaced with their passwords, removed when they leave it.
+"""The brokers' SCRAM users: made from a person's Secret, replaced with their passwords, removed with their keys.
 
 One user at a time. Each is recorded before its request is sent, and once more when Kafka has accepted it: an operator
-that is killed between sends the same request again.
+that is killed in between sends the same request again.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _due(situation: Situation, seen: ScramSeen, recorded: RecordedUsers, wanted:
 
 
 def _wanted(given: tuple[GivenUser, ...], recorded: RecordedUsers, seen: ScramSeen) -> dict[str, str]:
-    """The users to make, replace or remove, each with the reason; empty for one that has left the Secret."""
+    """The users to make, replace or remove, each with the reason, which is empty for a user to remove."""
     held = seen.held.value.sha_512 if isinstance(seen.held, Known) else None
     found = {}
     for each in given:
@@ -77,7 +77,7 @@ def _wanted(given: tuple[GivenUser, ...], recorded: RecordedUsers, seen: ScramSe
 def _changed(
     situation: Situation, seen: ScramSeen, recorded: RecordedUsers, leader: Endpoint, wanted: dict[str, str]
 ) -> Part:
-    """The first user that may be changed; one that failed a moment ago goes last."""
+    """The first user that may be changed; one whose change just failed comes last."""
     verdicts = {user: may_change_user(situation, seen, user) for user in sorted(wanted)}
     held = tuple(_wait(one.reason) for one in verdicts.values() if isinstance(one, Refusal))
     ready = (_action(situation, recorded, leader, user, wanted[user], one) for user, one in _permitted(verdicts))

@@ -19,7 +19,7 @@ _LOCATIONS: Final = (".ssl.truststore.location", ".ssl.keystore.location")
 
 
 def sasl(situation: Situation) -> frozenset[str]:
-    """The listeners with users, now and next."""
+    """The listeners with users, in stored revisions and the next one."""
     made = (each.runtime for each in situation.observed.revisions)
     return sasl_listeners(situation.desired, situation.record, (*made, situation.runtime))
 
@@ -30,13 +30,13 @@ def is_of_brokers(holder: Holder) -> bool:
 
 
 def trust_of(situation: Situation, material: Material) -> str:
-    """The bundle beside a leaf: what the controllers trust, or will at first."""
+    """The bundle beside a leaf: what the controllers trust, or will trust at their first start."""
     wanted = material.wanted_trust
     return situation.runtime.trust or (wanted.value if isinstance(wanted, Known) else "")
 
 
 def lacks_named(situation: Situation, leaf: LeafSeen) -> bool:
-    """Whether brokers would not find the file that the contract names, because the others are renewed."""
+    """Whether the Secret lacks the file that the contract names, because it has a later generation."""
     named = situation.runtime.certificates
     return 0 < named < leaf.generation and keystore_file(named) not in leaf.files
 
@@ -65,7 +65,7 @@ def named_files(situation: Situation) -> tuple[str, ...]:
 
 
 def changing_trusts(situation: Situation) -> tuple[str, ...]:
-    """What brokers trust that have not followed a change of authorities yet, in PEM; empty if there is no change."""
+    """The trust of brokers that have not followed a change of authorities yet, in PEM; empty without a change."""
     change = None if situation.record.migration is None else situation.record.migration.trust
     return () if change is None else (change.before, together(change.before, change.after))
 
@@ -96,7 +96,7 @@ def logins(situation: Situation, material: Material) -> frozenset[str]:
 
 
 def keeps_login(situation: Situation, material: Material) -> bool:
-    """Whether a Secret of the brokers keeps the user that it has: the users are lost, or could not be read."""
+    """Whether a Secret of the brokers keeps its user, because the users are lost or could not be read."""
     users = material.users
     known = isinstance(users, Known) and users.value is not None
     return bool(sasl(situation)) and not known
