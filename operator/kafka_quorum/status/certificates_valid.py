@@ -1,6 +1,6 @@
-"""CertificatesValid: until when the certificates are valid that the Secrets have and the listeners serve.
+"""CertificatesValid: until when the certificates in the Secrets and on the listeners are valid.
 
-Only quorums with TLS have it. A certificate that the operator renews is no reason for a warning before it has ended.
+Only quorums with TLS have this. A certificate that the operator renews is no reason for a warning before it has ended.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,9 @@ from kit.text import NAME_MAX_CHARS, clean
 TYPE: Final = "CertificatesValid"
 _AUTHORITY: Final = "the authority"
 SOON_S: Final = 30 * 24 * 3600
-"""How long before its end a certificate is reported that nobody renews."""
+"""How long before its end a certificate that is not renewed is reported."""
 _UNSIGNED: Final = 0.5
-"""The part of the time for a renewal that is left when it is reported that nothing signs: one look may have failed."""
+"""The share of the time for a renewal that is left when a missing signer is reported: one look may have failed."""
 
 
 def certificates_valid(done: Pass) -> Finding | None:
@@ -63,7 +63,7 @@ def certificates(done: Pass, old: Json) -> Json:
 
 
 def _ended(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
-    """What has ended already, by a Secret, a running process or a listener."""
+    """What has ended, as a Secret, a running process or a listener shows."""
     over = _ends(done, record, material, done.now_s)
     ended = [f"the certificate of {what} ended {_day(end_s)}" for what, end_s in over]
     ended += [
@@ -92,9 +92,9 @@ def _unread(record: IdentityRecord, material: Material) -> Finding | None:
 
 
 def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
-    """What ends and is not replaced in time, of what is known and has not ended.
+    """What is known to end, has not ended yet, and is not replaced in time.
 
-    Neither a Secret that could not be read hides it, nor what another certificate is reported for, such as a pool's.
+    Neither a Secret that could not be read hides it, nor a report about another certificate, such as a pool's.
     """
     soon = [each for each in _ends(done, record, material, done.now_s + SOON_S) if each[1] > done.now_s]
     if soon and (why := _why_not_in_time(done, record, material)):
@@ -109,7 +109,7 @@ def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | N
 
 
 def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
-    """Until when all of it is valid, if every listener shows that it serves something."""
+    """Until when every certificate is valid, if every listener has shown one."""
     unknown = [str(node_id) for node_id, end_s in client_ends(done.observed, record) if not end_s]
     if unknown:
         shows = f"controller {unknown[0]} shows as a client until it restarts"
@@ -149,13 +149,13 @@ def _is_authority_due(done: Pass, record: IdentityRecord, own: OwnAuthorities) -
 
 
 def _authority_is_due(done: Pass, present: AuthoritySeen, part: float) -> bool:
-    """Whether only this part of the time for its change is left to an authority."""
+    """Whether an authority has only this part of the time for its change left."""
     life_s = present.not_after_s - present.not_before_s
     return done.now_s >= present.not_after_s - done.desired.trust.renew_before(life_s) * part
 
 
 def _due(done: Pass, record: IdentityRecord, material: Material, part: float) -> Iterator[tuple[str, float]]:
-    """What the operator itself renews, has not ended, and has only this part of the time for its renewal left."""
+    """What the operator itself renews and has not ended, if only this part of the time for the renewal is left."""
     return (each for each in _all_due(done, record, material, part) if each[1] > done.now_s)
 
 
@@ -190,7 +190,7 @@ def _silent(done: Pass, material: Material) -> str:
 
 
 def _ends(done: Pass, record: IdentityRecord, material: Material, by_s: float) -> Iterator[tuple[str, float]]:
-    """What ends at this time, or before it."""
+    """What ends by this time."""
     return ((what, end_s) for what, end_s in _all_ends(done, record, material) if end_s <= by_s)
 
 
@@ -213,8 +213,8 @@ def _authority(
 ) -> tuple[str, float] | None:
     """The first end of an authority that servers trust and that a leaf needs; of the last one if no leaf is known.
 
-    One that nothing needs is not told, nor is it while it is replaced. If several have signed the same leaf, as before
-    and after a renewal with the same key, the last one counts.
+    One that no leaf needs is not reported; nor is that last one during a change of authorities. If several have signed
+    the same leaf, as before and after a renewal with the same key, the last one counts.
     """
     applied = done.observed.revision(record.applied_revision)
     trusted = () if applied is None else bundle_of(applied.runtime.trust).authorities

@@ -28,9 +28,9 @@ def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
     """Why the next pod of this controller would show an earlier leaf than the target says; empty if it would not.
 
     `made` is the generation that it is made for now. The operator would count with the end of the later leaf, and would
-    restart the controller too late. So the minute that this takes is waited for even if the earlier leaf ends meanwhile:
-    with that one, the controller would reach no other until the next renewal. While a new authority signs, restarts wait
-    for listeners that show its leafs, and not for this.
+    restart the controller too late. So this minute is waited for even if the earlier leaf ends meanwhile: with that one,
+    the controller would reach no other until the next renewal. While a new authority signs, restarts wait for listeners
+    that show its leafs, and not for this.
     """
     material, wanted = situation.observed.material, situation.runtime.certificates
     seen = None if material is None else material.leaf(controller(node_id))
