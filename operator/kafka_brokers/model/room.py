@@ -1,4 +1,4 @@
-"""Whether one certificate has room for the names of all brokers of a pool: those that it has, and those to come."""
+"""Whether one certificate has room for the names of all brokers of a pool, present and future."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from kit.pki.certificate import NAMES_MAX, NAMES_MAX_CHARS
 class Members:
     """The brokers of a pool, as far as its certificate is concerned.
 
-    `recorded` are their node ids, those that leave last. `taken` are ids of others. `hosts` are those of the listeners
-    with TLS in the last accepted spec; None if there is no such spec.
+    `recorded` are their node ids; those of brokers that leave come last. `taken` are ids of others. `hosts` are those
+    of the listeners with TLS in the last accepted spec; None if there is no such spec.
     """
 
     recorded: tuple[int, ...] = ()
@@ -20,10 +20,10 @@ class Members:
     hosts: frozenset[str] | None = None
 
     def certified(self, exact: Collection[int], first: int, replicas: int, hosts: Collection[str]) -> tuple[int, ...]:
-        """The node ids whose names must have room together, for a spec with these ids, or so many from the first one.
+        """The node ids whose names must fit together, for a spec with exact ids, or with a number from the first one.
 
-        Those that leave have names until they are gone. A spec that adds neither brokers nor hosts is judged without
-        them: else nobody could make a pool smaller that has grown too large.
+        Brokers that leave have names until they are gone. A spec that adds neither brokers nor hosts is judged without
+        these names: otherwise a pool that has grown too large could not be made smaller.
         """
         taken = self.taken | set(self.recorded)
         coming = exact or lowest_free(first, replicas - len(self.recorded), taken)
