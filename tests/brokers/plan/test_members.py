@@ -36,7 +36,7 @@ AT_REST = look()
 NEW = look(record=None, claims=(), pods=(), record_owner_uid=None)
 """A pool of which nothing exists yet."""
 YOUNG = look(PoolRecord(cluster_id=CLUSTER, resource_version="1"), claims=(), pods=(), seen=view((), ()))
-"""A pool whose record has no broker yet, and nobody else has one."""
+"""A pool whose record has no broker yet, in a cluster without brokers."""
 
 
 def write(of: Plan | Part) -> WriteRecord:
@@ -81,7 +81,7 @@ UNSETTLED: list[tuple[Observed, Severity, str]] = [
 
 @pytest.mark.parametrize(("of", "severity", "reason"), UNSETTLED)
 def test_nothing_is_done_before_the_record_is_there_and_fits(of: Observed, severity: Severity, reason: str) -> None:
-    """A record or contract that cannot be read, or of another cluster, is told, and nothing else is planned."""
+    """A record or contract of another cluster, or that cannot be read, is reported, and nothing else is planned."""
     assert wait_of(planned(of)) == (severity, reason)
 
 
@@ -105,7 +105,7 @@ def test_retired_claims_of_another_cluster_hold_nothing_up() -> None:
 
 
 def test_the_accepted_spec_is_stored_before_anything_that_follows_from_it() -> None:
-    """A spec that is not stored yet is stored alone, beside the record of this version; not while it is invalid."""
+    """Storing a new spec is the only action of a plan, for this version of the record; an invalid one is not stored."""
     five = desired({"replicas": 5})
     of = look(spec_kept=False)
     assert planned(of, five).actions == (KeepSpec(resource_version="7"),)
@@ -124,7 +124,7 @@ def test_brokers_that_are_missing_join_with_the_volumes_of_the_spec() -> None:
 
 
 def test_brokers_that_no_certificate_has_room_for_do_not_join() -> None:
-    """The spec was judged by ids that turn out to be others': nothing is created, and the sentence has a way out."""
+    """The spec was judged by ids that others turn out to have: nothing is created, and the message has a way out."""
     host = ".".join(("b-{id}", "a" * 60, "b" * 60, "c" * 60, "d" * 51, "org"))
     outside = {"name": "TLS", "port": 9094, "protocol": "SSL", "external": "LoadBalancer", "host": host}
     of = desired({"replicas": 100, "listeners": [outside]}, mutual())
@@ -168,14 +168,14 @@ def test_which_node_ids_a_pool_shall_have(of: Observed, spec: dict[str, Any], id
 
 
 def test_a_broker_that_leaves_is_replaced_before_it_is_taken_back() -> None:
-    """Of those that the pool has, the ones that stay count first, whatever their ids are."""
+    """Brokers that stay count before those that leave, whatever their ids are."""
     of = replace(AT_REST, record=edited(ran(record(), desired()), 0, leaving=True))
     assert requested(of, desired({"replicas": 2})) == (1, 2)
     assert requested(of, desired({"replicas": 3})) == (0, 1, 2)
 
 
 def test_ids_of_the_pool_itself_are_not_taken_by_others() -> None:
-    """A broker of the record is registered, of course."""
+    """A broker of the record may be registered."""
     assert requested(AT_REST, desired()) == (0, 1, 2)
     assert planned(AT_REST).waits == ()
 
@@ -191,13 +191,13 @@ TAKEN: list[Observed] = [
 
 @pytest.mark.parametrize("of", TAKEN, ids=["a pool", "a broker", "a fenced broker", "an observer", "a controller"])
 def test_an_id_of_others_does_not_join(of: Observed) -> None:
-    """An exact id that somebody else has is told, and nobody joins or leaves meanwhile."""
+    """An exact id that is taken is reported, and no broker joins or leaves meanwhile."""
     exact = desired({"nodeIDs": [0, 1, 9]})
     assert wait_of(members(situation(of, exact))) == (Severity.DEGRADED, "NodeIDTaken")
 
 
 def test_an_id_that_the_pool_has_is_not_judged_again() -> None:
-    """A later pool or broker with the same id does not make a broker leave that has its volumes."""
+    """A broker that has its volumes stays, even if a later pool or broker has the same id."""
     of = replace(AT_REST, taken_ids=((NodeID(1), "other"),))
     assert members(situation(of, desired({"nodeIDs": [0, 1, 2]}))) == Part()
 
@@ -211,14 +211,14 @@ def test_brokers_that_are_too_many_are_marked_and_keep_everything() -> None:
 
 
 def test_a_broker_that_is_wanted_again_stays() -> None:
-    """The mark is removed, and it is noted that its moves have to be undone; nothing else changes."""
+    """The mark is removed, and the record notes that its moves must be undone; nothing else changes."""
     of = replace(AT_REST, record=edited(ran(record(), desired()), 2, leaving=True))
     action = write(planned(of))
     assert (action.change, action.record) == (RecordChange.STAYING, edited(ran(record(), desired()), 2, kept=True))
 
 
 def test_an_invalid_spec_changes_no_membership() -> None:
-    """The last accepted spec repairs, and neither adds nor removes brokers."""
+    """The last accepted spec is used for repairs; it neither adds nor removes brokers."""
     plan = planned(YOUNG, repair_only=True)
     assert not any(isinstance(one, WriteRecord) for one in plan.actions)
 
@@ -227,7 +227,7 @@ JBOD = desired({"storage": [{"size": "10Gi"}, {"size": "10Gi"}]})
 
 
 def test_a_new_volume_waits_until_its_broker_is_made_again() -> None:
-    """A pod from the earlier revision has no place for it; a broker without a pod, or noted for the new one, has."""
+    """A pod of the earlier revision has no place for it. A broker without a pod, or noted for the new one, has."""
     old = revision_of(desired())
     of = look(ran(record(), desired()), JBOD, old=(old,))
     of = replace(of, pods=tuple(replace(one, revision=old.name) for one in of.pods))
@@ -241,7 +241,7 @@ def test_a_new_volume_waits_until_its_broker_is_made_again() -> None:
 
 
 def test_a_broker_that_leaves_gets_no_more_volumes() -> None:
-    """It is drained with those that it has."""
+    """It is drained with the volumes that it has."""
     of = edited(with_brokers(record(), [NodeID(3)], 1), 3, ran=True, leaving=True)
     of = replace(of, brokers=(broker(of, 3),), resource_version="7")
     found = look(of, JBOD, pods=())
