@@ -28,8 +28,8 @@ def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
     """Why the next pod of this controller would show an earlier leaf than the target says; empty if it would not.
 
     `made` is the generation that it is made for now. The operator would count with the end of the later leaf, and would
-    restart the controller too late. So this minute is waited for even if the earlier leaf ends meanwhile: with that one,
-    the controller would reach no other until the next renewal. While a new authority signs, restarts wait for listeners
+    restart the controller too late. So this minute is waited for even if the earlier leaf ends meanwhile: with it, the
+    controller would reach no other until the next renewal. While a new authority signs, restarts wait for listeners
     that show its leafs, and not for this.
     """
     material, wanted = situation.observed.material, situation.runtime.certificates
