@@ -28,6 +28,7 @@ NOT_DEMANDED = {
         "releases.revisions._adopt_revision",
         "releases.revisions._correct_format",
         "releases.revisions._correct_pods",
+        "releases.rolls._back",
         "releases.rolls.roll",
     },
 }

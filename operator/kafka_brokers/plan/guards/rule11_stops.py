@@ -102,14 +102,12 @@ def _of_what_waits_for_others(
 ) -> Iterator[tuple[bool, str]]:
     """What only other brokers can end: partitions that they lead, or an answer of one that can be asked."""
     pod = observed.broker_pod(node_id)
-    going = "" if pod is None else goes_with(observed, pod)
-    yield bool(going), f"{going}: its volume would be gone with the pod"
+    if pod is not None and (going := goes_with(observed, pod)):
+        yield True, f"{going}: its volume would be gone with the pod"
     if isinstance(observed.cluster, Unknown):
         asked = {each.node_id for each in observed.pods if each.serves} & leader.observers_caught_up - cut_off
-        text = (
-            f"the partitions are not known ({observed.cluster.reason}), and broker {min(asked, default=0)} may answer"
-        )
-        yield bool(asked), text
+        if asked:
+            yield True, f"the partitions are not known ({observed.cluster.reason}), and broker {min(asked)} may answer"
         return
     view = observed.cluster.value
     for row in view.registered:
