@@ -296,4 +296,16 @@ CERTIFICATE_MUTANTS: Final = (
         ("tls-relabelled-secrets-in-a-roll",),
         ("_but_for_the_token", "not (ends and _why_secret(situation, other))", "not _why_secret(situation, other)"),
     ),
+    mutant(
+        "a-restart-does-not-wait-for-what-its-pod-mounts",
+        "13, ended",
+        ("tls-secret-given-back-after-its-end",),
+        ("why_earlier_leaf", "is_mounted(leaf, situation.now_s)", "True"),
+    ),
+    mutant(
+        "a-stuck-controller-stays-where-it-is",
+        "13, ended",
+        ("tls-stuck-controller-with-a-held-secret",),
+        ("_back", "why_leaf_of_before(situation, node)", "''"),
+    ),
 )

@@ -13,11 +13,14 @@ from tests.simulation.rules.glances import RECENT_S, Glance, Glances
 from tests.simulation.rules.spoken import asked, changed_meanwhile, operation_of, resource_of
 
 from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.material import controller
 from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, token_holder, token_name
 from kit.kube.protocol import LEASES, PODS, Json
+from kit.kube.secrets import SECRETS
 
 _PAIR: Final = 2
 _RAN_S: Final = 10.0
+_SOON_S: Final = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,6 +130,16 @@ class RollRules:
         """Whether the certificate that it shows as a client has ended: the others accept no connection from it."""
         return process.tls is not None and process.tls.shown.not_after <= self._world.clock.now()
 
+    def _ends_soon(self, process: Process) -> bool:
+        now = self._world.clock.now()
+        return process.tls is not None and (process.tls.shown.not_after - now).total_seconds() < _SOON_S
+
+    def _is_held(self, event: PodDeleted, process: Process) -> bool:
+        """Whether the Secret of this controller is missing, or somebody made it another quorum's."""
+        holder = controller(process.meta.node_id)
+        item = self._world.kube.view(SECRETS, event.namespace, holder.secret(event.quorum))
+        return item is None or (item["metadata"].get("labels") or {}).get(LABEL_QUORUM) != event.quorum
+
     def has_token(self, event: PodDeleted) -> bool:
         """Whether the quorum has the token, or had it so lately that a look may have shown it."""
         lease = self._world.kube.view(LEASES, event.namespace, token_name(event.quorum))
@@ -181,8 +194,11 @@ class RollRules:
         return bool(asked(self._world, quorum, "controllers", "replicas") == 1 if said is None else said)
 
     def _left(self, event: PodDeleted, glance: Glance) -> list[str]:
-        """Other voters that still run with the inputs of the stopped pod: they come before it."""
-        names = []
+        """Other voters that still run with the inputs of the stopped pod: they come before it.
+
+        One that its own Secret holds does not, if the certificate of the stopped one ends within a minute.
+        """
+        names, hurries = [], event.process is not None and self._ends_soon(event.process)
         for pod in self._world.kube.all(PODS):
             metadata = pod["metadata"]
             sandbox = self._world.kubelet.sandboxes.get(metadata["uid"])
@@ -191,7 +207,8 @@ class RollRules:
                 continue
             same = (metadata.get("annotations") or {}).get(INPUTS_HASH, "") == event.inputs
             ours = (metadata.get("labels") or {}).get(LABEL_QUORUM) == event.quorum
-            if ours and same and event.inputs and glance.leader.known(process.key) in glance.voters:
+            held = hurries and self._is_held(event, process)
+            if ours and same and event.inputs and not held and glance.leader.known(process.key) in glance.voters:
                 names.append(str(metadata["name"]))
         return names
 
