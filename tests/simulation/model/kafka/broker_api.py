@@ -18,7 +18,7 @@ from tests.simulation.model.kafka.kraft_api import ModelControllers, process_at,
 from tests.simulation.model.kafka.kraft_model import KraftModel
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.releases import supported
-from tests.simulation.model.kafka.tls import NO_TLS, trust_in, why_refused
+from tests.simulation.model.kafka.tls import trust_in, why_refused
 
 from kafka_quorum.model.brokers import (
     BrokersAnswer,
@@ -233,10 +233,13 @@ class ModelBrokers:
         return broker
 
     def _why_refused(self, broker: Broker, endpoint: Endpoint) -> str:
-        """Why the operator, which opens a connection for each look, does not accept a broker's certificate."""
+        """Why the operator, which opens a connection for each look, does not accept a broker's certificate.
+
+        The quorum's own client of brokers is modelled without its TLS.
+        """
         tls = endpoint.security.tls if isinstance(endpoint.security, Secured) else None
         if tls is None or broker.process.tls is None:
-            return NO_TLS
+            return ""
         now = self._kraft.true_now
         return why_refused(broker.process.tls.served, trust_in(tls.ca), now, endpoint.certified_name)
 

@@ -219,7 +219,7 @@ class BrokerModel:
         lead, log, theirs = source.leads.get(row.at), follower.log_of(row.at), source.log_of(row.at)
         if lead is None or lead.epoch != row.leader_epoch or log is None or theirs is None:
             return
-        if follower.process.slow or not self.reaches_broker(follower, source):
+        if follower.process.slow or not follower.fetches or not self.reaches_broker(follower, source):
             return
         log.fetch(theirs, follower.fetches)
         lead.ends[follower.node_id] = log.end

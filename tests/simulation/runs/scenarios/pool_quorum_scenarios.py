@@ -149,12 +149,12 @@ def _returns(world: World) -> bool:
 
 def _does_not_fetch(world: World, _: Checker) -> None:
     if (broker := broker_of(world, 0)) is not None:
-        broker.process.slow = True
+        broker.fetches = 0
 
 
 def _fetches(world: World, checker: Checker) -> None:
     if (broker := broker_of(world, 0)) is not None:
-        broker.process.slow = False
+        broker.fetches = world.pools.fetches
     _no_more_may_end(world, checker)
 
 
