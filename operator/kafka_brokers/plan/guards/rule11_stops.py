@@ -36,7 +36,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     mine = tuple(node_id for node_id in batch if node_id in cut_off)
     if len(mine) != 1:
         return usual
-    after_its_end = _after_its_end(desired, observed, observed.leader.value, mine[0], now_s)
+    after_its_end = _after_its_end(desired, observed, observed.leader.value, mine[0], cut_off, now_s)
     return after_its_end if after_its_end.allowed else usual
 
 
@@ -64,13 +64,20 @@ def _as_usual(
     )
 
 
-def _after_its_end(desired: PoolDesired, observed: Observed, leader: Leader, node_id: NodeID, now_s: float) -> Answer:
-    """A broker whose certificate has ended, alone, while every other one runs.
+def _after_its_end(
+    desired: PoolDesired,
+    observed: Observed,
+    leader: Leader,
+    node_id: NodeID,
+    cut_off: frozenset[NodeID],
+    now_s: float,
+) -> Answer:
+    """A broker of those whose certificates have ended (`cut_off`), alone, while every other one runs.
 
     Nobody opens a connection to it, so replicas that lost theirs stay out of the ISRs of what it leads until it starts
     again. To wait for them would be to wait for ever. What other brokers lead is judged as usual: there, waiting helps.
     """
-    batch, cut_off = (node_id,), ended(desired, observed, now_s)
+    batch = (node_id,)
     return unless(
         (
             *_of_the_pods(observed, batch),

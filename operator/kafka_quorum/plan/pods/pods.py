@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreatePod, DeletePod
 from kafka_quorum.model.disk import found_empty
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
 from kafka_quorum.model.nodes import has_disk_of, is_down
@@ -18,6 +18,7 @@ from kafka_quorum.plan.facts.configs import lacks_config
 from kafka_quorum.plan.facts.formats import is_mirrored
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
+from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.guards.rule2_disks import is_look_due, may_run
 from kafka_quorum.plan.guards.rule3_voters import may_replace_pod, may_stop_retired
 from kafka_quorum.plan.part import Part, merged
@@ -83,7 +84,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
         text = f"Did not create controller {node.node_id}: ControllerRevision {name} is missing, or cannot be read"
         wait = Wait(severity=Severity.DEGRADED, reason="RevisionMissing", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    if revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+    if would_vote_at_once(node, revision.runtime):
         text = f"Waiting to start controller {node.node_id} from the next revision, without controller.quorum.voters"
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from kafka_quorum.model.actions import RecordChange, WriteRecord
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import refused_pod
+from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part, merged
 
@@ -30,8 +31,8 @@ def _moved(situation: Situation, node: NodeIdentity) -> Part:
         revision = situation.observed.revision(name)
         if name in (None, pod.revision) or revision is None or (name != situation.target and not own.current):
             continue
-        if node.formatted and revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
-            continue  # `pods` makes no pod from it, because with an empty log it would vote
+        if node.formatted and would_vote_at_once(node, revision.runtime):
+            continue
         if not may_run_image(situation, revision.runtime.release).allowed:
             continue
         question = replace(pod, revision=revision.name)

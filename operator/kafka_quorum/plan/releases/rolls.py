@@ -12,7 +12,7 @@ from dataclasses import replace
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed
@@ -23,6 +23,7 @@ from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.podstate import is_stuck
+from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart, why_leaf_of_before
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
@@ -101,8 +102,8 @@ def _back(situation: Situation, node: NodeIdentity) -> Part | None:
         return None
     if not (pods and all(is_stuck(pod) and pod.revision == own for pod in pods) and record.had_leader):
         return None
-    if node.formatted and applied.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
-        return None  # `pods` makes no pod from it, because with an empty log it would vote
+    if node.formatted and would_vote_at_once(node, applied.runtime):
+        return None
     held = why_leaf_of_before(situation, node)
     if not held or not may_run_image(situation, applied.runtime.release).allowed:
         return None

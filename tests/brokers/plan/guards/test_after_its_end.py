@@ -33,7 +33,6 @@ from kit.token import Token
 
 FIRST, SECOND = desired(contract=mutual(1)), desired(contract=mutual(2))
 EARLIER: Final = revision_of(FIRST)
-ENDED: Final = ((1, int(NOW_S) - 60), (2, int(NOW_S) + 600))
 OURS: Final = Known(value=Token(holder="pool/payments", since="", resource_version="1"))
 OUT_OF_SYNC: Final = (
     partition("orders-0", [0, 1, 2]),
@@ -49,8 +48,9 @@ def waiting() -> Observed:
     returned = edited(ran(record(), SECOND), 0, stopped=True)
     of = look(edited(returned, 2, revision=EARLIER.name), SECOND, old=(EARLIER,), least=2)
     of = replace(with_view(of, view(OUT_OF_SYNC, min_isr=2)), token=OURS)
-    of = replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ENDED)))
-    of = replace(of, secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),))
+    of = replace(
+        _ending(of, -60, 600), secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),)
+    )
     return changed_pod(of, 2, revision=EARLIER.name)
 
 
@@ -72,19 +72,22 @@ def test_a_broker_that_is_waited_for_in_vain_starts_again() -> None:
     assert [one.pod.node_id for one in planned(after, SECOND).actions if isinstance(one, EvictPod)] == [2]
 
 
-def _valid(of: Observed) -> Observed:
-    ends = ((1, int(NOW_S) + 60), (2, int(NOW_S) + 600))
+def _ending(of: Observed, first_s: int, second_s: int) -> Observed:
+    """The two certificates end so many seconds after now."""
+    ends = ((1, int(NOW_S) + first_s), (2, int(NOW_S) + second_s))
     return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+
+
+def _valid(of: Observed) -> Observed:
+    return _ending(of, 60, 600)
 
 
 def _just_ended(of: Observed) -> Observed:
-    ends = ((1, int(NOW_S) - 10), (2, int(NOW_S) + 600))
-    return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+    return _ending(of, -10, 600)
 
 
 def _next_one_ended(of: Observed) -> Observed:
-    ends = ((1, int(NOW_S) - 60), (2, int(NOW_S) - 1))
-    return replace(of, contract=Known(value=replace(mutual(2), certificate_ends=ends)))
+    return _ending(of, -60, -1)
 
 
 def _no_secret(of: Observed) -> Observed:
@@ -168,8 +171,7 @@ def _all_ended(of: Observed) -> Observed:
     """Broker 0 has not been stopped, and the certificates of all three have ended: nobody can be asked."""
     for node_id in (0, 1, 2):
         of = changed_pod(of, node_id, revision=EARLIER.name)
-    kept = edited(edited(edited(record(), 0), 1), 2)
-    return replace(of, record=ran(kept, FIRST), cluster=Unknown(reason="certificate has expired"))
+    return replace(of, record=ran(record(), FIRST), cluster=Unknown(reason="certificate has expired"))
 
 
 def test_without_any_answer_one_starts_after_the_other() -> None:
