@@ -120,7 +120,8 @@ def lives(name: str, seconds: float, *turns: Any, **more: Any) -> Scenario:  # n
     return Scenario(name=name, spec=spec, turns=(*turns, time_passes), bound=int(3 * seconds) + 700, **more)
 
 
-def _mounts_old_content(world: World, _: Checker) -> None:
+def mounts_old_content(world: World, _: Checker) -> None:
+    """New pods mount what a Secret had some seconds before."""
     world.kubelet.mounts.old_s = 10.0
 
 
@@ -135,7 +136,7 @@ def _goes_away(for_s: int) -> Act:
     return act
 
 
-def _no_more_may_end_later(recovers_s: int) -> Act:
+def no_more_may_end_later(recovers_s: int) -> Act:
     """After this time nothing excuses a certificate that has ended."""
 
     def act(world: World, _: Checker) -> None:
@@ -359,7 +360,7 @@ CERTIFICATES: Final = (
     lives(
         "tls-mounted-late",
         1500,
-        turn("pods mount Secrets of some seconds ago", always, _mounts_old_content),
+        turn("pods mount Secrets of some seconds ago", always, mounts_old_content),
         turn("a leaf is lost", after(280), loses_secrets("3001-tls")),
         holds=ends_renewed(3),
     ),
@@ -367,7 +368,7 @@ CERTIFICATES: Final = (
         "tls-operator-away",
         1500,
         turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
-        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(_RECOVERS_S)),
+        turn("it is back", after(_AWAY_S + 30), no_more_may_end_later(_RECOVERS_S)),
         holds=ends_renewed(2),
     ),
     lives(
@@ -375,7 +376,7 @@ CERTIFICATES: Final = (
         1600,
         turn("the operator is away until every certificate has ended", is_ready, _goes_away(_AWAY_S)),
         turn("no Secret says when the certificates ended", after(900), loses_secrets(*_LEAFS)),
-        turn("it is back", after(_AWAY_S + 30), _no_more_may_end_later(3 * _RECOVERS_S)),
+        turn("it is back", after(_AWAY_S + 30), no_more_may_end_later(3 * _RECOVERS_S)),
         holds=ends_renewed(2),
     ),
     lives(
@@ -383,7 +384,7 @@ CERTIFICATES: Final = (
         1000,
         turn("every listener has the renewed certificate", after(440), _every_listener_serves_it),
         turn("the operator is away until every client's one has ended", always, _goes_away(_UNROLLED_S)),
-        turn("it is back", after(440 + _UNROLLED_S), _no_more_may_end_later(_RECOVERS_S)),
+        turn("it is back", after(440 + _UNROLLED_S), no_more_may_end_later(_RECOVERS_S)),
         turn("all have restarted before a listener's one ends", after(860), _nothing_has_ended),
         holds=ends_renewed(2),
     ),

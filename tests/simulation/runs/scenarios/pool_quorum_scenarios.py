@@ -1,7 +1,6 @@
 """Changes of trust with a pool beside the quorum: one operator serves both, and brokers have TLS to the controllers."""
 
 import math
-from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -9,7 +8,13 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.rules.pool_away import cut_off
 from tests.simulation.runs.faults import CLOCK_LOSSES
-from tests.simulation.runs.scenarios.certificate_scenarios import ends_renewed, foreign_secret, loses_secrets, secured
+from tests.simulation.runs.scenarios.certificate_scenarios import (
+    ends_renewed,
+    foreign_secret,
+    loses_secrets,
+    no_more_may_end_later,
+    secured,
+)
 from tests.simulation.runs.scenarios.listener_scenarios import (
     OLD,
     SECURE,
@@ -45,6 +50,7 @@ _LEAF_S: Final = 300
 _RECOVERS_S: Final = 120
 _BROKERS: Final = 2
 _CERTAINLY_S: Final = 60
+_no_more_may_end: Final = no_more_may_end_later(_RECOVERS_S)
 _NEW_POOL: Final = applies_pool(pool_spec(1, firstNodeID=10), OTHER)
 _SECRET: Final = "brokers-tls"  # noqa: S105 - the end of a name
 Moment: TypeAlias = tuple[str, When, Act]
@@ -134,11 +140,6 @@ def _lasts(world: World, _: Checker) -> None:
     world.certificates_may_end = True
 
 
-def _no_more_may_end(world: World, _: Checker) -> None:
-    """From some time on nothing excuses a certificate that has ended."""
-    world.later(2 * _RECOVERS_S, lambda: setattr(world, "certificates_may_end", False))
-
-
 def _returns(world: World) -> bool:
     """Broker 0 starts with a renewed certificate, and broker 1 still has the earlier one."""
     shown = [
@@ -152,10 +153,9 @@ def _does_not_fetch(world: World, _: Checker) -> None:
         broker.fetches = 0
 
 
-def _fetches(world: World, checker: Checker) -> None:
+def _fetches(world: World, _: Checker) -> None:
     if (broker := broker_of(world, 0)) is not None:
         broker.fetches = world.pools.fetches
-    _no_more_may_end(world, checker)
 
 
 def _freezes(world: World, _: Checker) -> None:
@@ -163,21 +163,17 @@ def _freezes(world: World, _: Checker) -> None:
         broker.process.frozen = True
 
 
-def _thaws(world: World, checker: Checker) -> None:
+def _thaws(world: World, _: Checker) -> None:
     if (broker := broker_of(world, 0)) is not None:
         broker.process.frozen = False
-    _no_more_may_end(world, checker)
 
 
 def _was_cut_off(world: World) -> bool:
     """The same for so long that the operator, whose clock may differ, counts it as ended."""
     held = broker_of(world, 1)
-    ended_s = 0.0 if held is None or held.process.tls is None else _since(world, held.process.tls.served.not_after)
-    return ended_s > _CERTAINLY_S
-
-
-def _since(world: World, moment: datetime) -> float:
-    return (world.clock.now() - moment).total_seconds()
+    if held is None or held.process.tls is None:
+        return False
+    return (world.clock.now() - held.process.tls.served.not_after).total_seconds() > _CERTAINLY_S
 
 
 def _is_cut_off(world: World) -> bool:
@@ -201,7 +197,7 @@ TRUST_WITH_POOLS: Final = (
         secured(leaf_s=_LEAF_S),
         ("connections last", pools_rest, _lasts),
         ("broker 0 lags", _returns, _does_not_fetch),
-        ("broker 1 was its leader", _is_cut_off, _fetches),
+        ("broker 1 was its leader", _is_cut_off, both(_fetches, _no_more_may_end)),
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(_encrypted, _ended),
     ),
@@ -210,7 +206,7 @@ TRUST_WITH_POOLS: Final = (
         secured(leaf_s=_LEAF_S),
         ("connections last", pools_rest, _lasts),
         ("broker 0 freezes", _returns, _freezes),
-        ("broker 1 was its leader", _was_cut_off, _thaws),
+        ("broker 1 was its leader", _was_cut_off, both(_thaws, _no_more_may_end)),
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(_encrypted, _ended),
     ),

@@ -12,6 +12,7 @@ from tests.simulation.runs.scenarios.certificate_scenarios import (
     generation,
     lives,
     loses_secrets,
+    mounts_old_content,
     secured,
     shows_until,
 )
@@ -100,10 +101,10 @@ def _may_not_end(world: World, _: Checker) -> None:
     world.certificates_may_end = False
 
 
-def _mounts_old_content(world: World, _: Checker) -> None:
-    """New pods mount what a Secret had some seconds before. What a person does about one Secret may let it end."""
-    world.kubelet.mounts.old_s = 10.0
+def _holds_one(world: World, checker: Checker) -> None:
+    """A person makes one Secret another quorum's: its certificate may end."""
     world.certificates_may_end = True
+    _relabels("other", "3000")(world, checker)
 
 
 def _all_are_valid(world: World, checker: Checker) -> None:
@@ -199,7 +200,7 @@ RENEWALS: Final = (
     lives(
         "tls-secret-given-back-after-its-end",
         900,
-        turn("a Secret is another quorum's", is_ready, both(_mounts_old_content, _relabels("other", "3000"))),
+        turn("a Secret is another quorum's", is_ready, both(mounts_old_content, _holds_one)),
         turn("it is given back after the end", after(650), _relabels(NAME, "3000")),
         turn("it must have a later one", after(780), _all_are_valid),
         spec=_short(leaf_s=600, authority_s=6000, before_s=200),
