@@ -127,8 +127,7 @@ def _roll_at_s(desired: Desired, leaf: LeafSeen, now_s: float) -> float:
 
     If the end of the earlier one is unknown, they begin when no pod can mount an earlier content any more.
     """
-    shown = leaf.certificate
-    middle_s = leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2
+    middle_s = desired.trust.renewal_s(leaf.before_ends_s, leaf.certificate.life_s, 1 / 2)
     return max(middle_s, written_s(leaf, now_s) + MOUNTED_AFTER_S)
 
 
@@ -151,9 +150,8 @@ def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: f
 
     If the spec asks for shorter lives by now, the renewal begins as late as for such a leaf.
     """
-    life_s = leaf.certificate.not_after_s - leaf.certificate.not_before_s
-    shorter_s = min(life_s, desired.trust.leaf_s + SKEW.total_seconds())
-    return now_s >= end_s - desired.trust.renew_before(shorter_s) * part
+    shorter_s = min(leaf.certificate.life_s, desired.trust.leaf_s + SKEW.total_seconds())
+    return now_s >= desired.trust.renewal_s(end_s, shorter_s, part)
 
 
 def may_lack(leaf: LeafSeen, now_s: float) -> bool:

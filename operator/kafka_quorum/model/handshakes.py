@@ -30,6 +30,11 @@ class Certificate:
     dns_names: tuple[str, ...]
     other_names: tuple[str, ...] = ()
 
+    @property
+    def life_s(self) -> int:
+        """From its begin to its end."""
+        return self.not_after_s - self.not_before_s
+
 
 def chain_digest(sha256s: Sequence[str]) -> str:
     """The digest of a chain, by those of its certificates; of one without issuers it is that of its certificate."""

@@ -89,6 +89,11 @@ class AuthoritySeen:
     not_before_s: int
     not_after_s: int
 
+    @property
+    def life_s(self) -> int:
+        """From its begin to its end."""
+        return self.not_after_s - self.not_before_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAuthorities:

@@ -61,3 +61,7 @@ class TrustPolicy:
     def renew_before(self, life_s: float) -> float:
         """How long before the end of a certificate with this life it is renewed, in seconds."""
         return self.renew_before_s if 0 < self.renew_before_s < life_s else life_s / 3
+
+    def renewal_s(self, end_s: float, life_s: float, part: float = 1.0) -> float:
+        """When only this part of the time for a renewal is left before this end of a certificate with this life."""
+        return end_s - self.renew_before(life_s) * part

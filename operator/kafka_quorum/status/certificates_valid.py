@@ -150,8 +150,7 @@ def _is_authority_due(done: Pass, record: IdentityRecord, own: OwnAuthorities) -
 
 def _authority_is_due(done: Pass, present: AuthoritySeen, part: float) -> bool:
     """Whether an authority has only this part of the time for its change left."""
-    life_s = present.not_after_s - present.not_before_s
-    return done.now_s >= present.not_after_s - done.desired.trust.renew_before(life_s) * part
+    return done.now_s >= done.desired.trust.renewal_s(present.not_after_s, present.life_s, part)
 
 
 def _due(done: Pass, record: IdentityRecord, material: Material, part: float) -> Iterator[tuple[str, float]]:

@@ -51,7 +51,7 @@ CERTIFICATE_MUTANTS: Final = (
         _RENEWED,
         (
             "_roll_at_s",
-            "leaf.before_ends_s - desired.trust.renew_before(shown.not_after_s - shown.not_before_s) / 2",
+            "desired.trust.renewal_s(leaf.before_ends_s, leaf.certificate.life_s, 1 / 2)",
             "leaf.before_ends_s",
         ),
     ),
@@ -60,9 +60,9 @@ CERTIFICATE_MUTANTS: Final = (
         "13, ended",
         ("tls-lost-leafs-late", "tls-lost-leaf"),
         (
-            "_generation",
-            "for holder in lost(material, situation.observed, situation.record):\n    due, why = ...\n    break",
-            "",
+            "wanted_generation",
+            "holder in ready",
+            "False",
         ),
     ),
     mutant(
@@ -75,9 +75,9 @@ CERTIFICATE_MUTANTS: Final = (
             "(0, *(leaf.generation for _, leaf in material.known_leafs()))",
         ),
         (
-            "_generation",
-            "for holder in lost(material, situation.observed, situation.record):\n    due, why = ...\n    break",
-            "",
+            "wanted_generation",
+            "holder in ready",
+            "False",
         ),
     ),
     mutant(
@@ -159,7 +159,7 @@ CERTIFICATE_MUTANTS: Final = (
         "given-certificates-are-not-followed",
         "13, ended",
         ("given-renewed",),
-        ("_given_generation", "leaf.digest == source.digest", "True"),
+        ("_why_replaced", "leaf.digest == source.digest", "True"),
     ),
     mutant(
         "a-refused-source-stops-the-others",

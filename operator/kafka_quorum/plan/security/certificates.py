@@ -1,6 +1,7 @@
 """The quorum's own authority, the leafs that it signs, their renewal, and listeners that load them again."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from kafka_quorum.model import names
@@ -13,7 +14,7 @@ from kafka_quorum.model.actions import (
 )
 from kafka_quorum.model.bundles import has_authority, have_ended
 from kafka_quorum.model.certified import dns_names, holders, needs_certificates, shown_until_s
-from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest
+from kafka_quorum.model.generations import FIRST
 from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.known import Known, Unknown
@@ -51,6 +52,7 @@ from kafka_quorum.plan.security.shared import (
     trust_of,
     wait,
     waits,
+    wanted_generation,
 )
 
 _LONGER: Final = 0.1
@@ -189,8 +191,7 @@ def _why_another(situation: Situation, seen: OwnAuthorities) -> str:
         return ""
     if policy.renew_authority != seen.asked_for:
         return "spec.security.controllers.renewCA was changed"
-    life_s = present.not_after_s - present.not_before_s
-    if situation.now_s >= present.not_after_s - policy.renew_before(life_s):
+    if situation.now_s >= policy.renewal_s(present.not_after_s, present.life_s):
         return "the present one ends soon"
     return ""
 
@@ -218,8 +219,9 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
         yield waits(f"{text}{way_out}", Severity.PROGRESS)
         if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
             yield waits(locked_out(situation.desired.name), Severity.HELD)
-    wanted, why = _generation(situation, material)
-    for holder in holders(situation.record, material.known_pools):
+    every, signer = holders(situation.record, material.known_pools), _signer(situation, material)
+    wanted, why = wanted_generation(situation, material, every, partial(_why_renewed, situation, signer))
+    for holder in every:
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):
             if seen.reason:
@@ -269,19 +271,6 @@ def _signer_of(situation: Situation, material: Material, holder: Holder) -> str:
     if found is None and holder in {OPERATOR, BROKERS}:
         found = _candidate(situation, material)
     return "" if found is None else found.sha256
-
-
-def _generation(situation: Situation, material: Material) -> tuple[int, str]:
-    """The generation that every leaf shall have, and why. A lost leaf that is refused blocks no renewal."""
-    present, signer = newest(material, situation.observed, situation.record), _signer(situation, material)
-    due, why = present, "the others are renewed"
-    for holder in lost(material, situation.observed, situation.record):
-        due, why = due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
-        break
-    for holder, leaf in material.known_leafs():
-        if signer is not None and leaf.generation == present and (ends := _why_renewed(situation, leaf, signer)):
-            return max(due, present + 1), f"{ends} ({holder})"
-    return due, why
 
 
 def _composed(
@@ -356,16 +345,18 @@ def _why_other(situation: Situation, material: Material, holder: Holder, leaf: L
     return ""
 
 
-def _why_renewed(situation: Situation, leaf: LeafSeen, signer: AuthoritySeen) -> str:
+def _why_renewed(situation: Situation, signer: AuthoritySeen | None, holder: Holder, leaf: LeafSeen) -> str:
     """Why this leaf is replaced; empty if it is not, for example because a new one would hardly end later.
 
     A leaf ends with its authority: near that end each new leaf is as short as the one before. The gain is compared with
     the time that the present leaf has left, whatever the spec says by now, so a gain always counts before its end.
     """
     policy, shown, now_s = situation.desired.trust, leaf.certificate, situation.now_s
+    if signer is None:
+        return ""
     if leaf.authority != signer.sha256:
-        return "another authority signs"
-    ends = now_s >= shown.not_after_s - policy.renew_before(shown.not_after_s - shown.not_before_s)
+        return f"another authority signs ({holder})"
+    ends = now_s >= policy.renewal_s(shown.not_after_s, shown.life_s)
     longer_s = min(now_s + policy.leaf_s, signer.not_after_s) - shown.not_after_s
     gains = longer_s > 0 and longer_s >= (shown.not_after_s - now_s) * _LONGER
-    return "the certificate ends soon" if ends and gains else ""
+    return f"the certificate ends soon ({holder})" if ends and gains else ""

@@ -8,11 +8,12 @@ Then its brokers keep what they loaded, and none restarts to show a leaf that is
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from kafka_quorum.model.actions import ComposeLeaf, RequestLeaf
 from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.certified import given_hosts, holders, shown_until_s
-from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest
+from kafka_quorum.model.generations import FIRST
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import Holder, LeafSeen, Material, Source
 from kafka_quorum.model.permit import Refusal
@@ -33,6 +34,7 @@ from kafka_quorum.plan.security.shared import (
     trust_of,
     wait,
     waits,
+    wanted_generation,
 )
 
 
@@ -43,7 +45,7 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
     yield from _requests(situation, material)
     yield from _wrong(situation, material)
     ready = dict(_ready(situation, material))
-    wanted, why = _given_generation(situation, material, ready)
+    wanted, why = wanted_generation(situation, material, ready, partial(_why_replaced, ready))
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):
@@ -116,22 +118,13 @@ def _trusted(situation: Situation, source: Source) -> bool:
     return any(has_authority(before, sha256) for sha256 in source.authorities)
 
 
-def _given_generation(situation: Situation, material: Material, ready: dict[Holder, Source]) -> tuple[int, str]:
-    """The generation that every leaf shall have, and why."""
-    present = newest(material, situation.observed, situation.record)
-    due, why = present, "the others are renewed"
-    for holder in lost(material, situation.observed, situation.record):
-        if holder in ready:
-            due, why = due_for_lost(material, situation.observed, situation.record), f"that of {holder} is lost"
-            break
-    for holder, leaf in material.known_leafs():
-        source = ready.get(holder)
-        if source is None or leaf.generation != present or leaf.digest == source.digest:
-            continue
-        same = leaf.certificate.sha256 == source.certificate.sha256
-        what = "other intermediate authorities" if same else "another certificate"
-        return max(due, present + 1), f"Secret {source.secret} has {what}"
-    return due, why
+def _why_replaced(ready: dict[Holder, Source], holder: Holder, leaf: LeafSeen) -> str:
+    """Why this leaf is replaced: its source has another one; empty if it is not."""
+    source = ready.get(holder)
+    if source is None or leaf.digest == source.digest:
+        return ""
+    same = leaf.certificate.sha256 == source.certificate.sha256
+    return f"Secret {source.secret} has {'other intermediate authorities' if same else 'another certificate'}"
 
 
 def _copied(

@@ -2,7 +2,7 @@
 
 from kafka_quorum.model import names
 from kafka_quorum.model.bundles import has_authority
-from kafka_quorum.model.material import OPERATOR, LeafSeen, Material, Role
+from kafka_quorum.model.material import OPERATOR, Material, Role
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 
@@ -15,18 +15,14 @@ def must_sign(situation: Situation, material: Material, sha256: str) -> bool:
     change = None if situation.record.migration is None else situation.record.migration.trust
     if change is None or not has_authority(change.after, sha256):
         return False
-    ends_s = [
-        leaf.certificate.not_after_s - situation.desired.trust.renew_before(_life_s(leaf)) / 2
+    moments_s = [
+        situation.desired.trust.renewal_s(leaf.certificate.not_after_s, leaf.certificate.life_s, 1 / 2)
         for holder, leaf in material.known_leafs()
         if holder.role == Role.CONTROLLERS.value and leaf.authority != sha256
     ]
     signed = any(leaf.authority == sha256 for holder, leaf in material.known_leafs() if holder.node_id >= 0)
-    late = signed or (bool(ends_s) and situation.now_s >= min(ends_s))
+    late = signed or (bool(moments_s) and situation.now_s >= min(moments_s))
     return late and may_show_leaf(situation, OPERATOR, sha256, "").allowed
-
-
-def _life_s(leaf: LeafSeen) -> int:
-    return leaf.certificate.not_after_s - leaf.certificate.not_before_s
 
 
 def locked_out(quorum: str) -> str:

@@ -1,10 +1,11 @@
 """What the leafs of every issuer have in common: the files beside them, users of brokers, and how a wait is shown."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Final
 
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import sasl_listeners
+from kafka_quorum.model.generations import due_for_lost, lost, newest
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material
 from kafka_quorum.model.names import keystore_file, trust_file
@@ -22,6 +23,23 @@ def sasl(situation: Situation) -> frozenset[str]:
     """The listeners with users, in stored revisions and the next one."""
     made = (each.runtime for each in situation.observed.revisions)
     return sasl_listeners(situation.desired, situation.record, (*made, situation.runtime))
+
+
+def wanted_generation(
+    situation: Situation, material: Material, ready: Container[Holder], why_replaced: Callable[[Holder, LeafSeen], str]
+) -> tuple[int, str]:
+    """The generation that every leaf shall have, and why: a leaf of the newest one is replaced, or one is lost.
+
+    `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal.
+    """
+    observed, record = situation.observed, situation.record
+    present, due, why = newest(material, observed, record), 0, "the others are renewed"
+    if again := next((holder for holder in lost(material, observed, record) if holder in ready), None):
+        due, why = due_for_lost(material, observed, record), f"that of {again} is lost"
+    for holder, leaf in material.known_leafs():
+        if leaf.generation == present and (replaced := why_replaced(holder, leaf)):
+            return max(due, present + 1), replaced
+    return max(due, present), why
 
 
 def is_of_brokers(holder: Holder) -> bool:
