@@ -34,6 +34,8 @@ _STOPS: Final = 12
 _LEAST_S: Final = 0.2
 """Shorter times without an answer are no gaps."""
 _CHANGED_TIMEOUT_S: Final = 1200.0
+_POLL_S: Final = 5.0
+"""Each look runs kubectl: more of them take the processor from what is measured."""
 _GOAL: Final = 1.5
 _CHANGE: Final = "another listener"
 
@@ -52,11 +54,13 @@ def wait_changed(quorum: Quorum, listener: Json) -> None:
     """Wait until every controller has this listener alone, and the quorum is ready."""
 
     def alone() -> bool:
+        if stage(quorum):
+            return False
         texts = quorum.properties().values()
         only = f"listeners={listener['name']}://:{listener['port']}\n"
-        return len(texts) == 3 and all(only in text for text in texts) and not stage(quorum)
+        return len(texts) == 3 and all(only in text for text in texts)
 
-    wait_until(f"only listener {listener['name']} is left", alone, _CHANGED_TIMEOUT_S, poll_s=1.0)
+    wait_until(f"only listener {listener['name']} is left", alone, _CHANGED_TIMEOUT_S, poll_s=_POLL_S)
     quorum.wait_ready(180)
 
 
@@ -160,6 +164,6 @@ def _changed(quorum: Quorum, listener: Json) -> None:
 def _half_way_back(quorum: Quorum) -> None:
     """Ask for PLAINTEXT again, take it back once the brokers follow, and end with SASL_SSL as before."""
     asks(quorum, PLAIN)
-    wait_until("the brokers follow", lambda: stage(quorum) in {"Brokers", "Prefer"}, _CHANGED_TIMEOUT_S)
+    wait_until("the brokers follow", lambda: stage(quorum) in {"Brokers", "Prefer"}, _CHANGED_TIMEOUT_S, poll_s=2.0)
     asks(quorum, SASL)
     wait_changed(quorum, SASL)
