@@ -4,12 +4,19 @@ import asyncio
 import importlib.util
 import logging
 import sys
+from typing import Final
 
 from kafka_quorum.handlers import run
 from kafka_quorum.observations.sinks import recorder
 from kafka_quorum.settings import Settings, SettingsError, from_environment
 from kit.clock import SystemClock
 from kit.logs import JsonFormatter, TextFormatter
+
+_LEVELS: Final = 25_000
+"""How deep values may be nested. The API server accepts JSON of 10,000 levels, for example in managed fields, which
+anybody who may write an object chooses. With Python's limit of 1000 one such object would end Kopf's watch of its kind,
+and this process with it, again and again. 40,000 levels still fit into a stack of 8 MiB (measured).
+"""
 
 
 def configure_logs(settings: Settings) -> None:
@@ -30,6 +37,7 @@ def main() -> int:
         print(f"kafka-quorum-operator: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 2
     configure_logs(settings)
+    sys.setrecursionlimit(_LEVELS)
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 

@@ -7,6 +7,7 @@ with an error, so its caller repeats it for ever (`supervise`).
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final
@@ -22,6 +23,8 @@ _SILENT_S: Final = 90.0
 _LINE_MAX_BYTES: Final = 4 * 1024 * 1024
 _REOPEN_S: Final = 0.2
 _GONE: Final = 410
+
+logger = logging.getLogger(__name__)
 
 
 class Watch:
@@ -53,8 +56,9 @@ class Watch:
             if len(rest) > _LINE_MAX_BYTES:
                 raise KubeUnavailable(f"the watch of {self._resource.plural} sent a line that is too long")
             for line in lines:
-                if line.strip():
-                    self._take(_event(line, self._resource), seen)
+                event = _event(line, self._resource) if line.strip() else None
+                if event is not None:
+                    self._take(event, seen)
 
     async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
         try:
@@ -76,9 +80,17 @@ class Watch:
             seen(metadata)
 
 
-def _event(line: bytes, resource: ResourceType) -> Json:
+def _event(line: bytes, resource: ResourceType) -> Json | None:
+    """The event in a line; None if it is nested too deeply to be read.
+
+    Everybody who may create an object decides how deep its managed fields are. So one such object is left out, and does
+    not end the watch of all others.
+    """
     try:
         event = json.loads(line)
+    except RecursionError:
+        logger.warning("the watch of %s sent an object that is nested too deeply; it is left out", resource.plural)
+        return None
     except ValueError as error:
         raise KubeUnavailable(f"the watch of {resource.plural} sent no JSON: {line[:100]!r}") from error
     if not isinstance(event, dict) or not isinstance(event.get("object") or {}, dict):

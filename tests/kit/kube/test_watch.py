@@ -55,6 +55,14 @@ async def _followed(streams: Streams, for_s: float = 30.0) -> list[str]:
     return [metadata["name"] for metadata in seen]
 
 
+def test_an_object_that_is_nested_too_deeply_is_left_out() -> None:
+    """Whoever may create an object decides how deep it is: one such object does not end the watch of all others."""
+    deep = line("ADDED", "deep").rstrip(b"}}\n") + b',"spec":' + b'{"a":' * 30_000 + b"1" + b"}" * 30_002 + b"\n"
+    streams = Streams([deep + line("ADDED", "next"), 3600.0])
+    assert virtual_time.run(_followed(streams)) == ["next"]
+    assert len(streams.versions) == 1
+
+
 def test_changes_are_reported_and_bookmarks_are_not() -> None:
     """Events may arrive in any chunks; a bookmark is not reported, and only moves the start of the next watch."""
     text = (
