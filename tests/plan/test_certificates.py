@@ -424,6 +424,25 @@ def test_a_controller_whose_certificate_has_ended_restarts_without_a_leader() ->
     assert may_restart(now, node, pod).allowed
 
 
+def test_any_later_leaf_is_enough_without_a_leader() -> None:
+    """One Secret has generation 3, and two are refused since generation 2: a majority can start again."""
+    seen = material(RECORD)
+    over = NotServed(failure=Failure.EXPIRED, why="it has ended")
+    for holder, _ in seen.leafs:
+        held = holder in {SECOND, controller(IDS[2])}
+        leaf = leaf_seen(holder, at_s=NOW_S + 3000, generation=2 if held else 3, before_ends_s=int(NOW_S) + LEAF_S)
+        seen = with_leaf(seen, holder, leaf)
+    seen = replace(seen, shown=tuple(replace(served(each, handshake=over), at_s=LOOKED_S) for each in IDS))
+    look = replace(looked(RECORD, seen), quorum=SILENT, taken_at_s=LOOKED_S)
+    now = situation(wanted(), look, RECORD, now_s=NOW_S + LEAF_S + 100)
+    assert now.runtime.certificates == 3
+    assert judge_restart(now).allowed
+    early = replace(leaf_seen(SECOND, at_s=now.now_s - 59), generation=2, before_ends_s=int(NOW_S) + LEAF_S)
+    for leaf in (early, leaf_seen(SECOND, at_s=NOW_S + 3000)):
+        other = replace(look, material=with_leaf(seen, SECOND, leaf))
+        assert not judge_restart(situation(wanted(), other, RECORD, now_s=now.now_s)).allowed
+
+
 RENEWED_S = NOW_S + 1000
 ENDS_S = int(NOW_S) + 2000
 
