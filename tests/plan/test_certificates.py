@@ -386,6 +386,18 @@ def test_a_leader_that_refuses_is_not_asked(leader: str, listener: str, *, allow
     assert verdict_of(secured(release=leader, static_voters=RECORD.node_ids)).allowed
 
 
+def test_no_listener_loads_a_leaf_that_has_ended() -> None:
+    """Its Secret could not be written since then: a request would change nothing."""
+    over = NotServed(failure=Failure.EXPIRED, why="its certificate has ended")
+    for shown in (served(3001, handshake=over), served(3001, NOW_S + 500)):
+        seen = replace(material(RECORD), shown=(shown,))
+        for now_s, number in ((NOW_S + LEAF_S - 1, 1), (NOW_S + LEAF_S, 0)):
+            asked = [
+                each for each in certificates(judged(seen, now_s=now_s)).actions if isinstance(each, ReloadListener)
+            ]
+            assert len(asked) == number
+
+
 @pytest.mark.parametrize("before_ends_s", [0, int(NOW_S) - 1], ids=["not known", "ended"])
 def test_a_listener_waits_for_what_its_pod_gets(before_ends_s: int) -> None:
     """After a leaf that is not known, or has ended, a listener loads the next one when no pod can lack it any more."""
