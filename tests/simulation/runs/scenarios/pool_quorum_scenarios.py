@@ -50,7 +50,7 @@ from kit.kube.secrets import SECRETS
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
 _POOL: Final = ((POOL, pool_spec(2)),)
 _LEAF_S: Final = 300
-_RAISED_FOR_S: Final = 700
+_RAISED_FOR_S: Final = 400
 _RECOVERS_S: Final = 120
 _BROKERS: Final = 2
 _CERTAINLY_S: Final = 60
@@ -238,9 +238,9 @@ TRUST_WITH_POOLS: Final = (
     ),
     _beside(
         "renewal-with-a-pool-whose-number-grows",
-        secured(leaf_s=2 * _LEAF_S),
+        secured(leaf_s=_LEAF_S),
         ("a user raises its number again and again", pools_rest, _raises_its_number),
-        until_s=_RAISED_FOR_S + 60.0,
+        until_s=_RAISED_FOR_S + 10.0,
         until=_none_has_ended,
         holds=all_hold(ends_renewed(2), _encrypted, _ended),
     ),
