@@ -147,9 +147,10 @@ def _given_leaf(role: str, of: int, at_s: float) -> Leaf:
 
 
 def copied(holder: Holder, of: int = 1, at_s: float = NOW_S, **changes: Any) -> LeafSeen:  # noqa: ANN401 - any field
-    """A leaf of another issuer in the Secret of its holder, as a look has it."""
+    """A leaf of another issuer in the Secret of its holder, as a look has it: it was copied long ago."""
     certificate = certificate_seen(given_leaf(holder, of, at_s).certificate)
-    fields = {"certificate": certificate, "issuer": IssuerKind.SECRET, "files": everything()} | changes
+    fields = {"certificate": certificate, "issuer": IssuerKind.SECRET, "files": everything()}
+    fields |= {"composed_s": int(at_s) - LEAF_S} | changes
     return leaf_seen(holder, of, at_s, **fields)
 
 

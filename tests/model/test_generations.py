@@ -16,6 +16,7 @@ from kafka_quorum.model.generations import (
     is_mounted,
     lost,
     newest,
+    written_s,
 )
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, controller
@@ -131,6 +132,22 @@ def test_the_newest_generation_survives_lost_secrets() -> None:
     record = replace(RECORD, applied_revision=look.revisions[0].name)
     assert newest(bare, look, record) == 4
     assert newest(renewed(7), look, record) == 7
+
+
+def test_secrets_of_brokers_count_only_without_any_other() -> None:
+    """More users may write them: what the controllers and the operator have, or are made for, is the newest one."""
+    ahead = with_leaf(material(RECORD), BROKERS, leaf_seen(BROKERS, generation=9))
+    assert newest(ahead, looked(RECORD, ahead), RECORD) == 1
+    alone = replace(ahead, leafs=tuple((one, seen) for one, seen in ahead.leafs if one == BROKERS))
+    assert newest(alone, looked(RECORD, alone), RECORD) == 1
+    assert newest(alone, replace(looked(RECORD, alone), revisions=()), RECORD) == 9
+
+
+def test_a_copy_of_another_issuer_was_written_when_it_was_copied() -> None:
+    """Its begin is not some minutes early: a container that started after the copy has loaded it."""
+    seen = replace(leaf_seen(THIRD, generation=2), composed_s=int(NOW_S) + 5)
+    seen = replace(seen, certificate=replace(seen.certificate, not_before_s=int(NOW_S)))
+    assert written_s(seen, NOW_S + 10) == NOW_S + 5
 
 
 def test_a_lost_leaf_is_one_that_a_pod_may_show() -> None:

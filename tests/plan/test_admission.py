@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
 from tests.model.values import (
     IDS,
     NOW_S,
@@ -25,6 +26,7 @@ from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.identity import IdentityRecord, with_claim, with_nodes, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import controller
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.planner import plan
@@ -247,6 +249,23 @@ def test_a_revision_is_applied_once_a_pod_has_run() -> None:
 
 
 # Formatters
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_a_refused_controller_moves_only_with_the_leaf_of_the_target(generation: int) -> None:
+    """With the earlier one it would count as one that shows the later one, and would not restart before its end."""
+    record, second = recorded(), controller(IDS[1])
+    seen = material(record)
+    for holder, _ in seen.leafs:
+        leaf = leaf_seen(holder, at_s=NOW_S + 2000, generation=2, before_ends_s=int(NOW_S) + LEAF_S)
+        seen = with_leaf(seen, holder, leaf)
+    seen = seen if generation == 2 else with_leaf(seen, second, leaf_seen(second))
+    made = without_pod(looked(record, seen, secured(), secured(certificates=2)), 3001)
+    own, target = (each.name for each in made.revisions)
+    answers = ((question(own), Known(value=NO)), (question(target), Known(value=YES)))
+    now = situation(wanted(), replace(made, admissions=answers), record, now_s=NOW_S + LEAF_S - 300)
+    assert now.target == target
+    assert isinstance(moved(now).exclusive, WriteRecord) is (generation == 2)
 
 
 def test_a_refused_formatter_moves_to_the_applied_revision() -> None:

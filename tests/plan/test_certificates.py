@@ -386,6 +386,18 @@ def test_a_leader_that_refuses_is_not_asked(leader: str, listener: str, *, allow
     assert verdict_of(secured(release=leader, static_voters=RECORD.node_ids)).allowed
 
 
+def test_no_listener_loads_a_leaf_that_has_ended() -> None:
+    """Its Secret could not be written since then: a request would change nothing."""
+    over = NotServed(failure=Failure.EXPIRED, why="its certificate has ended")
+    for shown in (served(3001, handshake=over), served(3001, NOW_S + 500)):
+        seen = replace(material(RECORD), shown=(shown,))
+        for now_s, number in ((NOW_S + LEAF_S - 1, 1), (NOW_S + LEAF_S, 0)):
+            asked = [
+                each for each in certificates(judged(seen, now_s=now_s)).actions if isinstance(each, ReloadListener)
+            ]
+            assert len(asked) == number
+
+
 @pytest.mark.parametrize("before_ends_s", [0, int(NOW_S) - 1], ids=["not known", "ended"])
 def test_a_listener_waits_for_what_its_pod_gets(before_ends_s: int) -> None:
     """After a leaf that is not known, or has ended, a listener loads the next one when no pod can lack it any more."""
@@ -422,6 +434,25 @@ def test_a_controller_whose_certificate_has_ended_restarts_without_a_leader() ->
     pod = next(iter(now.observed.serving(IDS[1])))
     node = next(one for one in RECORD.nodes if one.node_id == IDS[1])
     assert may_restart(now, node, pod).allowed
+
+
+def test_any_later_leaf_is_enough_without_a_leader() -> None:
+    """One Secret has generation 3, and two are refused since generation 2: a majority can start again."""
+    seen = material(RECORD)
+    over = NotServed(failure=Failure.EXPIRED, why="it has ended")
+    for holder, _ in seen.leafs:
+        held = holder in {SECOND, controller(IDS[2])}
+        leaf = leaf_seen(holder, at_s=NOW_S + 3000, generation=2 if held else 3, before_ends_s=int(NOW_S) + LEAF_S)
+        seen = with_leaf(seen, holder, leaf)
+    seen = replace(seen, shown=tuple(replace(served(each, handshake=over), at_s=LOOKED_S) for each in IDS))
+    look = replace(looked(RECORD, seen), quorum=SILENT, taken_at_s=LOOKED_S)
+    now = situation(wanted(), look, RECORD, now_s=NOW_S + LEAF_S + 100)
+    assert now.runtime.certificates == 3
+    assert judge_restart(now).allowed
+    early = replace(leaf_seen(SECOND, at_s=now.now_s - 59), generation=2, before_ends_s=int(NOW_S) + LEAF_S)
+    for leaf in (early, leaf_seen(SECOND, at_s=NOW_S + 3000)):
+        other = replace(look, material=with_leaf(seen, SECOND, leaf))
+        assert not judge_restart(situation(wanted(), other, RECORD, now_s=now.now_s)).allowed
 
 
 RENEWED_S = NOW_S + 1000

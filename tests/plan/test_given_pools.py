@@ -60,6 +60,7 @@ SEEN = PoolSeen(
 EVENTS = pool(SEEN)
 OWN = "alpha-brokers-tls.events"
 FILES = everything() | {"keystore-1.pem"}
+END_S = int(NOW_S) + LEAF_S
 BAD = Unknown(reason="tls.key of Secret events-cert is bad")
 
 
@@ -120,6 +121,31 @@ def test_a_renewed_certificate_of_a_pool_begins_a_generation() -> None:
     assert of_pool(part).before_ends_s == pool_leaf().certificate.not_after_s
 
 
+def test_a_pool_that_alternates_begins_no_generation_at_each_change() -> None:
+    """All follow after a pause: an eighth of the time for a renewal, three minutes at least, and an hour at most."""
+    seen = with_pool(pool_leaf(), Known(value=pool_source(at_s=LATER_S)))
+    fresh = with_leaf(seen, OPERATOR, copied(OPERATOR, composed_s=int(NOW_S)))
+    assert made(certificates(judged(fresh, now_s=NOW_S + 179))) == []
+    assert len(made(certificates(judged(fresh, now_s=NOW_S + 180)))) == len((*holders(RECORD), EVENTS))
+
+
+def test_a_given_leaf_of_the_controllers_is_followed_after_three_minutes_or_its_end() -> None:
+    """In between, pods mount what their Secrets have. One that has ended is replaced at once."""
+    seen = renewed(given_material(RECORD), *(controller(each) for each in IDS))
+    fresh = with_leaf(seen, OPERATOR, copied(OPERATOR, composed_s=int(NOW_S)))
+    assert made(certificates(judged(fresh, now_s=NOW_S + 179))) == []
+    assert made(certificates(judged(fresh, now_s=NOW_S + 180))) != []
+    over = copied(controller(IDS[0]))
+    over = replace(over, certificate=replace(over.certificate, not_after_s=int(NOW_S)))
+    assert made(certificates(judged(with_leaf(fresh, controller(IDS[0]), over), now_s=NOW_S + 1))) != []
+
+
+def test_a_pool_whose_number_is_ahead_gets_the_common_one() -> None:
+    """Its owner wrote it there. Its Secret alone is written, from its source."""
+    seen = with_pool(pool_leaf(generation=7), Known(value=pool_source()))
+    assert made(certificates(judged(seen))) == [(EVENTS, 1, "events-cert")]
+
+
 @pytest.mark.parametrize("leaf", [None, pool_leaf()], ids=["without a leaf", "with one"])
 def test_a_bad_secret_of_a_pool_holds_nobody_up(leaf: LeafSeen | None) -> None:
     """The others are renewed, a pool with a leaf keeps it in the next generation, and the status names the Secret."""
@@ -152,10 +178,10 @@ def test_a_leaf_that_others_do_not_trust_waits() -> None:
 @pytest.mark.parametrize("holder", [EVENTS, BROKERS], ids=str)
 def test_the_end_of_what_brokers_show_is_not_forgotten(holder: Holder) -> None:
     """The others begin one more generation before the brokers follow: the earliest end still decides the roll."""
-    leaf = pool_leaf(generation=2, before_ends_s=17, files=FILES | {"keystore-2.pem"})
-    seen = with_pool(pool_leaf(generation=2, files=FILES), Known(value=pool_source()))
+    leaf = pool_leaf(generation=2, before_ends_s=17, composed_s=int(NOW_S), files=FILES | {"keystore-2.pem"})
+    seen = with_pool(pool_leaf(generation=2, before_ends_s=END_S, files=FILES), Known(value=pool_source()))
     for one in holders(RECORD):
-        seen = with_leaf(seen, one, copied(one, generation=2, files=FILES))
+        seen = with_leaf(seen, one, copied(one, generation=2, before_ends_s=END_S, files=FILES))
     part = certificates(judged(renewed(with_leaf(seen, holder, leaf), controller(IDS[0]))))
     (found,) = (one for one in part.actions if isinstance(one, ComposeLeaf) and one.holder == holder)
     assert (found.generation, found.before_ends_s, found.also) == (3, 17, 0)
@@ -165,14 +191,14 @@ def test_the_end_of_what_brokers_show_is_not_forgotten(holder: Holder) -> None:
 def test_brokers_always_find_the_file_of_the_contract(holder: Holder) -> None:
     """A Secret keeps two earlier files beside the one that the contract names; one that is lost comes back."""
     many = FILES | {"keystore-2.pem", "keystore-3.pem"}
-    seen = with_pool(pool_leaf(generation=3, files=many), Known(value=pool_source()))
+    seen = with_pool(pool_leaf(generation=3, before_ends_s=END_S, files=many), Known(value=pool_source()))
     for one in holders(RECORD):
-        seen = with_leaf(seen, one, copied(one, generation=3, files=many))
+        seen = with_leaf(seen, one, copied(one, generation=3, before_ends_s=END_S, files=many))
     part = certificates(judged(renewed(seen, controller(IDS[0]))))
     (found,) = (one for one in part.actions if isinstance(one, ComposeLeaf) and one.holder == holder)
     assert (found.generation, found.also) == (4, 0)
     assert keystore_file(1) in found.keeps
-    gone = pool_leaf(generation=3, files=many - {"keystore-1.pem"})
+    gone = pool_leaf(generation=3, before_ends_s=END_S, files=many - {"keystore-1.pem"})
     (lost,) = (each for each in certificates(judged(with_leaf(seen, holder, gone))).actions)
     assert isinstance(lost, ComposeLeaf)
     assert (lost.holder, lost.generation, lost.also) == (holder, 3, 1)

@@ -66,6 +66,21 @@ def test_a_complete_pool_needs_nothing() -> None:
     assert composed(certificates(judged(with_pool(pool_leaf())))) == []
 
 
+def test_nobody_follows_the_number_of_a_pool() -> None:
+    """Who may write the Secret of one pool can write any number there: the pool alone gets the common one again."""
+    for number in (2, 1_000_000):
+        (one,) = composed(certificates(judged(with_pool(pool_leaf(generation=number)))))
+        assert (one.holder, one.generation) == (EVENTS, 1)
+
+
+def test_an_old_leaf_in_the_secret_of_a_pool_begins_no_generation_at_once() -> None:
+    """Who may write the Secret can put back a leaf that ends soon, again and again: the next generation waits."""
+    old = pool_leaf()
+    old = replace(old, certificate=replace(old.certificate, not_after_s=int(NOW_S) + 60))
+    assert composed(certificates(judged(with_pool(old), now_s=NOW_S + 179))) == []
+    assert len(composed(certificates(judged(with_pool(old), now_s=NOW_S + 180)))) == len((*holders(RECORD), EVENTS))
+
+
 def test_more_names_replace_the_leaf_within_its_generation() -> None:
     """A name that is missing is added to those that the certificate has; none is taken away, no other is renewed."""
     more = replace(SEEN, names=certified_names("kafka", "events", ("b-{id}.example.org",), (4,)))

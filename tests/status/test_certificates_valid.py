@@ -18,14 +18,18 @@ from tests.model.certificates import (
     wanted,
     with_leaf,
 )
-from tests.model.values import IDS, NOW_S, runtime
+from tests.model.values import IDS, NOW_S, runtime, situation
 from tests.status.passes import FAULT, done
 
+from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, NotServed
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, AuthoritySeen, Material, OwnAuthorities, controller
+from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.status.certificates_valid import certificates, certificates_valid
 from kit.conditions.finding import Truth
 from kit.stamps import seconds_of
@@ -54,6 +58,25 @@ def test_valid_until_the_first_end() -> None:
     truth, reason, message = found(everything())
     assert (truth, reason) == (Truth.TRUE, "Valid")
     assert "valid until 20" in message
+
+
+@pytest.mark.parametrize(("used", "reason"), [(1, "Ended"), (2, "Valid"), (0, "Valid")])
+def test_a_broker_that_still_uses_an_earlier_certificate_is_named(used: int, reason: str) -> None:
+    """Its Secret has a later one; the end of the earlier one is in the contract. Without an answer nothing is known."""
+    seen, runtime_ = everything(), secured(certificates=2)
+    for holder, _ in seen.leafs:
+        leaf = replace(leaf_seen(holder), generation=2, before_ends_s=int(NOW_S) - 1000)
+        seen = with_leaf(seen, holder, leaf)
+    look = looked(recorded(runtime_), seen, runtime_)
+    contract = due_contract(situation(wanted(), look, recorded(runtime_), now_s=NOW_S), None, may_go_down=False)
+    file = {"listener.name.controller.ssl.keystore.location": f"/etc/kafka-quorum-tls/keystore-{used}.pem"}
+    settings = Known(value=file) if used else Unknown(reason="no answer")
+    brokers = Known(value=(BrokerSeen(node_id=NodeID(7), settings=settings, fenced=False),))
+    look = replace(look, contract=Known(value=StoredContract(contract=contract)), brokers=brokers)
+    finding = certificates_valid(replace(done(look, wanted()), now_s=NOW_S))
+    assert finding is not None
+    assert finding.reason == reason
+    assert ("broker 7" in finding.message) is (reason == "Ended")
 
 
 def test_an_ended_certificate_is_named() -> None:

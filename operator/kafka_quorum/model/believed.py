@@ -1,6 +1,7 @@
 """Which generations of certificates are believed: a user who may write one Secret can write any number into it.
 
-All leafs follow the newest generation. So one wrong number would reach every Secret, until none can be read.
+All leafs follow the newest generation. So one wrong number would reach every Secret, until none can be read. Those of
+brokers are no evidence: what the controllers and the operator have counts.
 """
 
 from dataclasses import replace
@@ -14,11 +15,11 @@ AHEAD_MAX: Final = 1_000_000
 
 
 def believed(material: Material, quorum: str, made: int) -> Material:
-    """The same, but leafs with a generation far above every lower one are Unknown.
+    """The same, but leafs with a generation far above every lower one that counts are Unknown.
 
     `made` is the newest generation that a controller is made for. If that is not known (0), the lowest one counts.
     """
-    generations = sorted({leaf.generation for _, leaf in material.known_leafs()})
+    generations = sorted({leaf.generation for leaf in material.leading_leafs(made)})
     highest = max(made or min(generations, default=1), 1)
     for generation in generations:
         highest = generation if highest < generation <= highest + AHEAD_MAX else highest

@@ -26,14 +26,18 @@ LATE: Final = 0.125
 BROUGHT_AFTER_S: Final = 180.0
 """How long after a write a running pod has this content: twice the 90 s after which a kubelet looks at a pod again."""
 
+BROKERS_PAUSE_S: Final = 3600.0
+"""How long after a generation a leaf of brokers asks for another one. Less, if the certificates live for hours only."""
+
 
 def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
-    """The newest generation that a Secret has, or that a controller was made for; 0 if there was none.
+    """The newest generation that a controller was made for, or that is in a Secret of one or the operator; 0 if none.
 
-    Secrets may be lost, and a controller shows the lost leaf until it starts again.
+    Secrets may be lost, and a controller shows the lost leaf until it starts again. A Secret of brokers does not count:
+    one that has a later generation, which a person wrote there, gets the common one again.
     """
     made = made_for(observed.revisions, record)
-    return max((made, *(leaf.generation for _, leaf in material.known_leafs())))
+    return max((made, *(leaf.generation for leaf in material.leading_leafs(made))))
 
 
 def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
@@ -57,6 +61,21 @@ def due_for_lost(material: Material, observed: Observed, record: IdentityRecord)
     if len(known) < len(made):
         known.append(made_for(observed.revisions, record))
     return max(max(known, default=0) + 1, newest(material, observed, record))
+
+
+def follows_too_soon(desired: Desired, material: Material, holder: Holder, leaf: LeafSeen, now_s: float) -> bool:
+    """Whether all leafs would get another generation, because of this one, too soon after the present one.
+
+    Otherwise a Secret that changes again and again would leave no minute in which a controller's Secret is mounted, and
+    would restart the controllers each time. The operator's own leafs for controllers and itself are renewed when due.
+    """
+    of_brokers = holder.role == BROKERS.role
+    if not of_brokers and (desired.trust.issuer.own or leaf.ends_s <= now_s):
+        return False
+    leading = material.leading_leafs(0)
+    life_s = min(each.certificate.life_s for each in leading)
+    longest_s = min(BROKERS_PAUSE_S, desired.trust.renew_before(life_s) * LATE) if of_brokers else 0.0
+    return now_s < max(written_s(each, now_s) for each in leading) + max(BROUGHT_AFTER_S, longest_s)
 
 
 def _has_pod(observed: Observed, node_id: NodeID) -> bool:
@@ -139,10 +158,12 @@ def is_mounted(leaf: LeafSeen, now_s: float) -> bool:
 def written_s(leaf: LeafSeen, now_s: float) -> float:
     """When this leaf was put into its Secret. A time in the future, which anybody may write there, counts for nothing.
 
-    The clock of another operator may be ahead by some seconds.
+    The clock of another operator may be ahead by some seconds. Of another issuer's leaf the copy alone counts: its
+    begin says nothing. An own one begins some minutes before it is made.
     """
-    composed_s = leaf.composed_s if leaf.composed_s <= now_s + MOUNTED_AFTER_S else 0
-    return max(leaf.certificate.not_before_s + SKEW.total_seconds(), composed_s)
+    if 0 < leaf.composed_s <= now_s + MOUNTED_AFTER_S:
+        return leaf.composed_s
+    return leaf.certificate.not_before_s + SKEW.total_seconds()
 
 
 def is_due(desired: Desired, leaf: LeafSeen, end_s: float, now_s: float, part: float) -> bool:

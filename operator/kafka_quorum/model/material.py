@@ -264,6 +264,16 @@ class Material:
             if isinstance(seen, Known) and seen.value is not None:
                 yield holder, seen.value
 
+    def leading_leafs(self, made: int) -> tuple[LeafSeen, ...]:
+        """Those whose generations all others follow: of the controllers and the operator.
+
+        More users may write those of brokers: they count only if nothing else shows a generation. `made` is the newest
+        one that a controller is made for; 0 if that is not known.
+        """
+        known = tuple(self.known_leafs())
+        leading = tuple(leaf for holder, leaf in known if holder.role != BROKERS.role)
+        return leading if leading or made else tuple(leaf for _, leaf in known)
+
     def source(self, holder: Holder) -> Knowable[Source]:
         """What another issuer gave for this holder; Unknown without a reason with an own authority."""
         return next((seen for one, seen in self.sources if one == holder), Unknown(reason=""))

@@ -14,7 +14,8 @@ from kafka_quorum.model.generations import LATE, is_due
 from kafka_quorum.model.handshakes import Failure, NotServed, Served
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.material import AuthoritySeen, Holder, LeafSeen, Material, OwnAuthorities, controller
+from kafka_quorum.model.material import BROKERS, AuthoritySeen, Holder, LeafSeen, Material, OwnAuthorities, controller
+from kafka_quorum.model.names import keystore_generation
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
@@ -26,6 +27,7 @@ TYPE: Final = "CertificatesValid"
 _AUTHORITY: Final = "the authority"
 SOON_S: Final = 30 * 24 * 3600
 """How long before its end a certificate that is not renewed is reported."""
+_KEYSTORE: Final = ".ssl.keystore.location"
 _UNSIGNED: Final = 0.5
 """The share of the time for a renewal that is left when a missing signer is reported: one look may have failed."""
 
@@ -203,8 +205,28 @@ def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterato
     for node_id, end_s in client_ends(done.observed, record):
         if end_s:
             yield f"controller {node_id} as a client", end_s
+    yield from _broker_ends(done, material)
     if (authority := _authority(done, record, leafs)) is not None:
         yield authority
+
+
+def _broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
+    """The ends of earlier certificates that brokers report to use, as far as they are known.
+
+    The contract has the ends of all brokers' certificates. With another issuer a pool may have one of its own.
+    """
+    stored, brokers, leaf = done.observed.contract, done.observed.brokers, material.leaf(BROKERS)
+    if isinstance(stored, Unknown) or stored.value is None or isinstance(brokers, Unknown) or isinstance(leaf, Unknown):
+        return
+    if leaf.value is None or (material.known_pools and not done.desired.trust.issuer.own):
+        return
+    for broker in brokers.value:
+        settings = {} if isinstance(broker.settings, Unknown) else broker.settings.value
+        files = [value.rpartition("/")[2] for key, value in settings.items() if value and key.endswith(_KEYSTORE)]
+        used = [number for number in map(keystore_generation, files) if 0 < number < leaf.value.generation]
+        ends = [end_s for number in used if (end_s := stored.value.contract.end_s_of(number)) is not None]
+        if ends:
+            yield f"broker {broker.node_id}", min(ends)
 
 
 def _authority(

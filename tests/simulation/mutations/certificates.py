@@ -303,6 +303,19 @@ CERTIFICATE_MUTANTS: Final = (
         ("why_earlier_leaf", "is_mounted(leaf, situation.now_s)", "True"),
     ),
     mutant(
+        "all-follow-the-number-of-one-pool",
+        "13, ended",
+        ("renewal-with-a-pool-whose-number-grows",),
+        ("Material.leading_leafs", "holder.role != BROKERS.role", "True"),
+        ("wanted_generation", "follows_too_soon(situation.desired, material, holder, leaf, situation.now_s)", "False"),
+    ),
+    mutant(
+        "one-pool-asks-for-generations-without-a-pause",
+        "13, ended",
+        ("given-with-a-pool-that-alternates",),
+        ("wanted_generation", "follows_too_soon(situation.desired, material, holder, leaf, situation.now_s)", "False"),
+    ),
+    mutant(
         "a-stuck-controller-stays-where-it-is",
         "13, ended",
         ("tls-stuck-controller-with-a-held-secret",),

@@ -24,21 +24,21 @@ def why_no_secret(situation: Situation, node_id: NodeID, runtime: Runtime) -> st
     return _leaf(situation, material, node_id, runtime) or _users(situation, material, runtime)
 
 
-def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int) -> str:
+def why_earlier_leaf(situation: Situation, node_id: NodeID, made: int, least: int = 0) -> str:
     """Why the next pod of this controller would show an earlier leaf than the target says; empty if it would not.
 
     `made` is the generation that it is made for now. The operator would count with the end of the later leaf, and would
     restart the controller too late. So this minute is waited for even if the earlier leaf ends meanwhile: with it, the
     controller would reach no other until the next renewal. While a new authority signs, restarts wait for listeners
-    that show its leafs, and not for this.
+    that show its leafs, and not for this. `least` is the generation that is enough; 0: that of the target.
     """
-    material, wanted = situation.observed.material, situation.runtime.certificates
+    material, wanted = situation.observed.material, least or situation.runtime.certificates
     seen = None if material is None else material.leaf(controller(node_id))
     if not situation.runtime.encrypted or not isinstance(seen, Known) or seen.value is None:
         return ""
     leaf, name = seen.value, controller(node_id).secret(situation.desired.name)
     if leaf.generation < wanted:
-        return f"Secret {name} has certificate {leaf.generation} yet, and the next revision shows certificate {wanted}"
+        return f"Secret {name} has certificate {leaf.generation} yet, and its next pod must show certificate {wanted}"
     if 0 < made < wanted and not situation.record.overlay.signed_by_new and not is_mounted(leaf, situation.now_s):
         return f"Secret {name} was written just now, and its next pod may mount what it had before"
     return ""

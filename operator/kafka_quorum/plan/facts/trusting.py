@@ -56,6 +56,6 @@ def _client_has_ended(pod: Pod, leaf: LeafSeen, generation: int, now_s: float) -
     started_s = seconds_of(pod.container.started_at) if isinstance(pod.container, Running) else 0.0
     if not started_s or not leaf.before_ends_s or now_s < leaf.before_ends_s:
         return False
-    made_s = leaf.certificate.not_before_s + SKEW.total_seconds()
+    made_s = leaf.certificate.not_before_s + (0.0 if leaf.composed_s else SKEW.total_seconds())
     is_before = started_s < written_s(leaf, now_s) and leaf.generation == generation + 1
     return is_before or now_s >= started_s + leaf.certificate.not_after_s - made_s

@@ -135,10 +135,14 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     )
 
 
-def _why_secret(situation: Situation, node: NodeIdentity) -> str:
-    """Why this controller would not come back from a restart with the certificate of the target; empty if it would."""
+def _why_secret(situation: Situation, node: NodeIdentity, *, later: bool = False) -> str:
+    """Why this controller would not come back from a restart with the certificate of the target; empty if it would.
+
+    With `later`, any certificate after the one that it is made for is enough.
+    """
+    made = _made_for(situation, node)
     secret = why_no_secret(situation, node.node_id, situation.runtime)
-    return secret or why_earlier_leaf(situation, node.node_id, _made_for(situation, node))
+    return secret or why_earlier_leaf(situation, node.node_id, made, made + 1 if later else 0)
 
 
 def _made_for(situation: Situation, node: NodeIdentity) -> int:
@@ -233,7 +237,8 @@ def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod
     """Without a leader a controller restarts only if a certificate that it shows has ended, and a later one waits.
 
     With one that has ended as a client it gets no connection to the others, whatever its listener serves: it cannot
-    follow a leader. One follows the other when that one has run for some time.
+    follow a leader. One follows the other when that one has run for some time. A later certificate that is valid is
+    enough, even if it is not the latest: the Secrets of a majority may be refused since then.
     """
     first = f"Waiting to restart controller {node.node_id}"
     others = (other for other in situation.record.nodes if other is not node and _tries(situation, other))
@@ -246,7 +251,7 @@ def _where_certificates_ended(situation: Situation, node: NodeIdentity, pod: Pod
                 f"Did not restart pod {pod.name}: it is not on its present disk",
             ),
             (bool(away), f"{first}: controllers {away} must run without a crash first"),
-            (bool(secret := _why_secret(situation, node)), f"{first}: {secret}"),
+            (bool(secret := _why_secret(situation, node, later=True)), f"{first}: {secret}"),
         ),
         "its certificate has ended, so no other controller accepts it",
     )

@@ -8,6 +8,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import refused_pod
 from kafka_quorum.plan.facts.static import would_vote_at_once
+from kafka_quorum.plan.guards.rule5_restarts import why_leaf_of_before
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part, merged
 
@@ -16,6 +17,7 @@ def moved(situation: Situation) -> Part:
     """Controllers without a pod, because the pod is refused, move to an accepted revision: one look, one move.
 
     The first is `situation.target`. The controller's own revision is asked about again before the applied one.
+    None moves to a target whose certificate its Secret lacks: it would count as one that shows that certificate.
     """
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
@@ -32,6 +34,8 @@ def _moved(situation: Situation, node: NodeIdentity) -> Part:
         if name in (None, pod.revision) or revision is None or (name != situation.target and not own.current):
             continue
         if node.formatted and would_vote_at_once(node, revision.runtime):
+            continue
+        if name == situation.target and why_leaf_of_before(situation, node):
             continue
         if not may_run_image(situation, revision.runtime.release).allowed:
             continue

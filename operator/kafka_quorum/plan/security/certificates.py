@@ -40,7 +40,9 @@ from kafka_quorum.plan.security.lost import locked_out, must_sign
 from kafka_quorum.plan.security.reloads import reloads
 from kafka_quorum.plan.security.room import without_room
 from kafka_quorum.plan.security.shared import (
+    AHEAD,
     changing_trusts,
+    is_ahead,
     is_of_brokers,
     keeps_login,
     lacks_named,
@@ -219,6 +221,11 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
         yield waits(f"{text}{way_out}", Severity.PROGRESS)
         if material.leaf(OPERATOR) == Known(value=None) and isinstance(situation.observed.quorum, Unknown):
             yield waits(locked_out(situation.desired.name), Severity.HELD)
+    yield from _each_leaf(situation, material)
+
+
+def _each_leaf(situation: Situation, material: Material) -> Iterator[Part]:
+    """The Secret of each holder, where it is written."""
     every, signer = holders(situation.record, material.known_pools), _signer(situation, material)
     wanted, why = wanted_generation(situation, material, every, partial(_why_renewed, situation, signer))
     for holder in every:
@@ -231,6 +238,8 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
             yield _composed(situation, material, holder, max(wanted, FIRST), None, "it has none")
         elif seen.value.generation < wanted:
             yield _composed(situation, material, holder, wanted, seen.value, why)
+        elif is_ahead(holder, seen.value, wanted):
+            yield _composed(situation, material, holder, wanted, seen.value, AHEAD)
         elif is_of_brokers(holder) and (other := _why_other(situation, material, holder, seen.value)):
             yield _composed(situation, material, holder, wanted, seen.value, other)
 

@@ -23,7 +23,9 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule13_trust import may_show_leaf
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.shared import (
+    AHEAD,
     changing_trusts,
+    is_ahead,
     is_of_brokers,
     keeps_login,
     lacks_named,
@@ -59,6 +61,8 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
             continue
         elif leaf.generation < wanted:
             yield _copied(situation, material, holder, wanted, leaf, source, why)
+        elif is_ahead(holder, leaf, wanted):
+            yield _copied(situation, material, holder, wanted, leaf, source, AHEAD)
         elif is_of_brokers(holder) and _needs_files(situation, material, leaf):
             yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
 

@@ -14,12 +14,15 @@ from kafka_quorum.plan.part import Part
 
 
 def reloads(situation: Situation, material: Material) -> Iterator[Part]:
-    """Listeners that serve another chain than their Secret has: asked again in each look that shows it."""
+    """Listeners that serve another chain than their Secret has: asked again in each look that shows it.
+
+    A leaf in a Secret that has ended itself is no reason: to load it would change nothing.
+    """
     for shown in material.shown:
         leaf, handshake = material.leaf(controller(shown.node_id)), shown.handshake
         if not shown.fresh or not isinstance(leaf, Known) or leaf.value is None:
             continue
-        if not _is_another(handshake, leaf.value):
+        if leaf.value.ends_s <= situation.now_s or not _is_another(handshake, leaf.value):
             continue
         pods = [pod for pod in situation.observed.serving(shown.node_id) if pod.instance == shown.instance]
         made = situation.observed.revision(pods[0].revision) if pods else None

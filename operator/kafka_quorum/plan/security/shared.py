@@ -5,7 +5,7 @@ from typing import Final
 
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import sasl_listeners
-from kafka_quorum.model.generations import due_for_lost, lost, newest
+from kafka_quorum.model.generations import FIRST, due_for_lost, follows_too_soon, lost, newest
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material
 from kafka_quorum.model.names import keystore_file, trust_file
@@ -16,6 +16,7 @@ from kafka_quorum.plan.part import Part
 
 CERTIFICATES: Final = "Certificates"
 HELD: Final = "CertificatesHeld"
+AHEAD: Final = "its generation is above that of the controllers"
 _LOCATIONS: Final = (".ssl.truststore.location", ".ssl.keystore.location")
 
 
@@ -30,16 +31,24 @@ def wanted_generation(
 ) -> tuple[int, str]:
     """The generation that every leaf shall have, and why: a leaf of the newest one is replaced, or one is lost.
 
-    `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal.
+    `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal. After a
+    generation some time passes before another Secret asks for the next one.
     """
     observed, record = situation.observed, situation.record
     present, due, why = newest(material, observed, record), 0, "the others are renewed"
     if again := next((holder for holder in lost(material, observed, record) if holder in ready), None):
         due, why = due_for_lost(material, observed, record), f"that of {again} is lost"
     for holder, leaf in material.known_leafs():
-        if leaf.generation == present and (replaced := why_replaced(holder, leaf)):
+        if leaf.generation != present or follows_too_soon(situation.desired, material, holder, leaf, situation.now_s):
+            continue
+        if replaced := why_replaced(holder, leaf):
             return max(due, present + 1), replaced
     return max(due, present), why
+
+
+def is_ahead(holder: Holder, leaf: LeafSeen, wanted: int) -> bool:
+    """Whether a Secret of brokers has a later generation than all others shall have: it gets that one again."""
+    return is_of_brokers(holder) and leaf.generation > max(wanted, FIRST)
 
 
 def is_of_brokers(holder: Holder) -> bool:

@@ -113,6 +113,17 @@ def gives_pool(of: int, seed: int) -> Act:
     return act
 
 
+def _alternates_pool(world: World, checker: Checker) -> None:
+    """Every 40 s, for most of a certificate's life, the pool's Secret gets another certificate."""
+
+    def once(seed: int = 230) -> None:
+        gives_pool(1, seed)(world, checker)
+        if world.clock.elapsed_s < LEAF_S:
+            world.later(80, lambda: once(seed + 1))
+
+    once()
+
+
 def _has_pool(world: World, _: Checker) -> None:
     """A pool whose listener needs a certificate. Its brokers are not part of these runs: the Secret is."""
     listeners = [{"name": "TLS", "port": 9094, "protocol": "SSL"}]
@@ -245,6 +256,18 @@ ISSUERS: Final = (
         ),
         bound=2800,
         holds=_ends_renewed_with_pool(5),
+    ),
+    Scenario(
+        name="given-with-a-pool-that-alternates",
+        spec=given_spec(),
+        turns=(
+            _BEGINS,
+            turn("a pool", is_ready, both(_has_pool, _alternates_pool)),
+            turn("the others are renewed", after(300), gives(1, 229)),
+            turn("time passes", after(700), does_nothing),
+        ),
+        bound=2800,
+        holds=_ends_renewed_with_pool(2),
     ),
     Scenario(
         name="given-other-authority-with-a-pool",

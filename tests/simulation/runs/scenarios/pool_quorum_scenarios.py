@@ -1,9 +1,11 @@
 """Changes of trust with a pool beside the quorum: one operator serves both, and brokers have TLS to the controllers."""
 
+import base64
 import math
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.rules.pool_away import cut_off
@@ -43,10 +45,12 @@ from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later
 from tests.simulation.runs.scenarios.scenes import Act, When, condition, turn
 
 from kit.kube.protocol import Json
+from kit.kube.secrets import SECRETS
 
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
 _POOL: Final = ((POOL, pool_spec(2)),)
 _LEAF_S: Final = 300
+_RAISED_FOR_S: Final = 400
 _RECOVERS_S: Final = 120
 _BROKERS: Final = 2
 _CERTAINLY_S: Final = 60
@@ -181,6 +185,21 @@ def _is_cut_off(world: World) -> bool:
     return 1 in cut_off(world)
 
 
+def _raises_its_number(world: World, _: Checker) -> None:
+    """Every 40 s a user who may write the Secret of the pool raises the generation in it by one."""
+
+    def once() -> None:
+        item = world.kube.view(SECRETS, NAMESPACE, f"{NAME}-brokers-tls.{POOL}")
+        if item is not None:
+            number = int(base64.b64decode(item["data"]["generation"])) + 1
+            data = {"generation": base64.b64encode(str(number).encode()).decode()}
+            world.kube.patch(SECRETS, NAMESPACE, f"{NAME}-brokers-tls.{POOL}", {"data": data})
+        if world.clock.elapsed_s < _RAISED_FOR_S:
+            world.later(80, once)
+
+    once()
+
+
 TRUST_WITH_POOLS: Final = (
     _to_tls("", exhaustive=True),
     _to_tls("-that-is-held", *_held(STAGES[1])),
@@ -214,6 +233,14 @@ TRUST_WITH_POOLS: Final = (
         "renewal-with-a-pool",
         secured(leaf_s=_LEAF_S),
         until_s=_LEAF_S + 10.0,
+        until=_none_has_ended,
+        holds=all_hold(ends_renewed(2), _encrypted, _ended),
+    ),
+    _beside(
+        "renewal-with-a-pool-whose-number-grows",
+        secured(leaf_s=_LEAF_S),
+        ("a user raises its number again and again", pools_rest, _raises_its_number),
+        until_s=_RAISED_FOR_S + 10.0,
         until=_none_has_ended,
         holds=all_hold(ends_renewed(2), _encrypted, _ended),
     ),
