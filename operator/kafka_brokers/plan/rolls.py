@@ -15,7 +15,7 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
-from kafka_brokers.plan.facts import NO_SECRET, Situation, holder_of, is_shut_out, lacks_secret, owns_token
+from kafka_brokers.plan.facts import NO_SECRET, Situation, has_ended, holder_of, is_shut_out, lacks_secret, owns_token
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
@@ -52,22 +52,32 @@ def returning(situation: Situation) -> Part:
 def _still_runs(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether the pod that was to be stopped runs on: it is made from another revision, or it is outdated."""
     pod = situation.observed.broker_pod(broker.node_id)
-    return pod is not None and not pod.deleting and pod.running and bool(_outdated(situation, broker, pod))
+    if pod is None or pod.deleting or not pod.running:
+        return False
+    return pod.revision != broker.revision or bool(moved(situation, broker.node_id))
 
 
 def _outdated(situation: Situation, broker: BrokerIdentity, pod: Pod) -> str:
-    """Why a pod is to be made again, as a clause; empty if it is as it shall be."""
-    revision = broker.revision if broker.stopped else situation.target
-    if pod.revision != revision:
+    """Why a pod is to be made again, as a clause; empty if it is as it shall be.
+
+    One that was stopped comes back from the revision of its stop first; if its certificate has ended, it cannot.
+    """
+    lasts = broker.stopped and not has_ended(situation.desired, situation.observed, pod, situation.now_s)
+    if pod.revision != (broker.revision if lasts else situation.target):
         return f"it runs from revision {pod.revision}"
     return moved(situation, broker.node_id)
 
 
 def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Part:
-    """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now."""
+    """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now.
+
+    If one pod is left to evict, it may be one that may stop alone although others are not back: its certificate ended.
+    """
     batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.empty)
     pods = [pod for one in brokers if (pod := situation.observed.broker_pod(one.node_id)) is not None]
     verdict = may_stop(situation.desired, situation.observed, batch, situation.now_s)
+    if not isinstance(verdict, Permit) and len(brokers) == 1 < len(batch):
+        verdict = may_stop(situation.desired, situation.observed, (brokers[0].node_id,), situation.now_s)
     if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
         return Part(actions=tuple(_evict(pod, verdict) for pod in pods), verdicts=(verdict,))
     if isinstance(verdict, Permit):
@@ -245,11 +255,14 @@ def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopB
 
 
 def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView | None, revision: str) -> PoolRecord:
-    """With unknown partitions (all certificates have ended) the broker is back when it is in the ISR of all of them."""
+    """With unknown partitions (all certificates have ended) the broker is back when it is in the ISR of all of them.
+
+    One that is stopped again, before it was back, is back when it is in those of before its first stop.
+    """
     broker = record.broker(node_id)
     if broker is None:
         return record
-    outside = () if view is None else outside_of(view, node_id)
+    outside = broker.outside if broker.stopped or view is None else outside_of(view, node_id)
     return changed(record, replace(broker, stopped=True, outside=outside, revision=revision))
 
 

@@ -25,7 +25,7 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     """Running brokers are stopped together, to start again from another revision (B3, B4).
 
     A broker whose certificate has ended is judged otherwise if the usual answer is no: what that waits for may wait for
-    this broker.
+    this broker. This holds for one broker alone: nobody judged the others of a batch.
     """
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
@@ -33,10 +33,9 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     if usual.allowed:
         return usual
     cut_off = ended(desired, observed, now_s)
-    mine = tuple(node_id for node_id in batch if node_id in cut_off)
-    if len(mine) != 1:
+    if len(batch) != 1 or batch[0] not in cut_off:
         return usual
-    after_its_end = _after_its_end(desired, observed, observed.leader.value, mine[0], cut_off, now_s)
+    after_its_end = _after_its_end(desired, observed, observed.leader.value, batch[0], cut_off, now_s)
     return after_its_end if after_its_end.allowed else usual
 
 

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import pytest
 from tests.brokers.looks import (
     NOW_S,
+    at,
     changed_pod,
     edited,
     leader,
@@ -27,11 +28,12 @@ from kafka_brokers.model.actions import EvictPod, RecordChange, WriteRecord
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kit.token import Token
 
-FIRST, SECOND = desired(contract=mutual(1)), desired(contract=mutual(2))
+FIRST, SECOND, THIRD = (desired(contract=mutual(generation)) for generation in (1, 2, 3))
 EARLIER: Final = revision_of(FIRST)
 OURS: Final = Known(value=Token(holder="pool/payments", since="", resource_version="1"))
 OUT_OF_SYNC: Final = (
@@ -194,3 +196,89 @@ def test_two_brokers_whose_certificates_ended_do_not_stop_together() -> None:
     """Each waits for the other to run."""
     of = changed_pod(waiting(), 1, revision=EARLIER.name)
     assert not may(of, 1, 2)[0]
+
+
+WIDE: Final = {"roll": {"maxUnavailable": 2}}
+CHANGED: Final = desired({**WIDE, "config": {"auto.create.topics.enable": "false"}}, contract=mutual(2))
+
+
+def beside_an_outdated_one(*rows: Partition, least: dict[str, int]) -> Observed:
+    """Broker 2's certificate has ended; broker 1 has a renewed one, and is to restart only for a changed setting."""
+    made = {0: revision_of(CHANGED), 1: revision_of(desired(WIDE, contract=mutual(2)))}
+    made[2] = revision_of(desired(WIDE, contract=mutual(1)))
+    of = ran(record(), CHANGED)
+    for node_id, revision in made.items():
+        of = edited(of, node_id, revision=revision.name)
+    seen = with_view(look(of, CHANGED, old=(made[1], made[2]), least=3), view(rows, min_isr=least))
+    seen = replace(_ending(seen, -60, 600), token=OURS, secrets=waiting().secrets)
+    for node_id, revision in made.items():
+        seen = changed_pod(seen, node_id, revision=revision.name)
+    return seen
+
+
+def test_a_broker_stops_beside_no_other_after_its_end() -> None:
+    """The stop is that of broker 2 alone: nobody judged broker 1, which may not stop."""
+    of = beside_an_outdated_one(
+        partition("orders-0", [0, 1, 2]),
+        partition("orders-1", [2, 0, 1], [2, 1], leader=2),
+        partition("other-0", [1, 0], [1], leader=1),
+        least={"orders": 2, "other": 1},
+    )
+    assert not may(of, 1, wanted=CHANGED)[0]
+    assert may(of, 2, wanted=CHANGED)[0]
+    assert not may(of, 2, 1, wanted=CHANGED)[0]
+    (action,) = planned(of, CHANGED).actions
+    assert isinstance(action, WriteRecord)
+    assert [one.node_id for one in action.record.brokers if one.stopped] == [2]
+
+
+def test_a_stop_of_two_is_called_off_for_the_one_that_may_not() -> None:
+    """The ISR of what broker 1 leads shrank after the stop began: that broker 2's certificate ended is no excuse."""
+    of = beside_an_outdated_one(
+        partition("orders-0", [2, 0], [2], leader=2),
+        partition("other-0", [1, 0], [1], leader=1),
+        least={"orders": 1, "other": 1},
+    )
+    assert of.record is not None
+    begun = of.record
+    for node_id in (1, 2):
+        begun = edited(begun, node_id, stopped=True, revision=revision_of(CHANGED).name)
+    (action,) = planned(replace(of, record=begun), CHANGED).actions
+    assert isinstance(action, WriteRecord)
+    assert action.change is RecordChange.STOP_CALLED_OFF
+
+
+def third(first: tuple[int, ...], of: Observed) -> Observed:
+    """These brokers run with the second certificate, which has ended; the third one is valid."""
+    ends = ((2, int(NOW_S) - 60), (3, int(NOW_S) + 600))
+    files = frozenset({"keystore-2.pem", "keystore-3.pem", TRUST})
+    of = replace(of, contract=Known(value=replace(mutual(3), certificate_ends=ends)), token=OURS)
+    of = replace(of, secrets=((SECRET, Known(value=files)),))
+    for node_id in first:
+        of = changed_pod(of, node_id, revision=revision_of(SECOND).name)
+    return of
+
+
+def test_a_stop_that_was_begun_alone_is_not_called_off_for_those_that_wait() -> None:
+    """All certificates have ended, and broker 0 was stopped before: the next stop ends in an eviction."""
+    of = look(edited(ran(record(), SECOND), 0, stopped=True), THIRD, old=(revision_of(SECOND),), least=2)
+    of = third((0, 1, 2), replace(of, cluster=Unknown(reason="certificate has expired")))
+    (begun,) = planned(of, THIRD).actions
+    assert isinstance(begun, WriteRecord)
+    assert begun.change is RecordChange.STOP_BEGUN
+    acts = planned(replace(of, record=replace(begun.record, resource_version="8")), THIRD).actions
+    assert [one.pod.node_id for one in acts if isinstance(one, EvictPod)] == [0]
+
+
+def test_a_stopped_broker_whose_certificate_ends_again_starts_again() -> None:
+    """It waits for no ISR that it cannot enter: its stop begins again, and keeps what it has to come back to."""
+    outside = (at("orders-9"),)
+    rows = (partition("orders-0", [1, 0, 2], [1, 2]), partition("orders-1", [2, 1, 0], [2, 1]))
+    of = edited(ran(record(), THIRD), 0, revision=revision_of(SECOND).name, stopped=True, outside=outside)
+    of = third((0,), with_view(look(of, THIRD, old=(revision_of(SECOND),), least=2), view(rows, min_isr=2)))
+    (begun,) = planned(of, THIRD).actions
+    assert isinstance(begun, WriteRecord)
+    (stopped,) = [one for one in begun.record.brokers if one.stopped]
+    assert (stopped.node_id, stopped.outside, stopped.revision) == (0, outside, revision_of(THIRD).name)
+    acts = planned(replace(of, record=replace(begun.record, resource_version="8")), THIRD).actions
+    assert [one.pod.node_id for one in acts if isinstance(one, EvictPod)] == [0]
