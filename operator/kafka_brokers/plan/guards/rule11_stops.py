@@ -79,6 +79,7 @@ def _after_its_end(
     batch = (node_id,)
     return unless(
         (
+            *_of_the_quorum(leader),
             *_of_the_pods(observed, batch),
             *_of_the_secret(desired, observed, batch),
             *_of_the_certificate(desired, observed, now_s),
@@ -119,6 +120,7 @@ def _of_what_waits_for_others(
     for row in view.registered:
         fenced = row.fenced and row.node_id != node_id and row.node_id in view.by_broker
         yield fenced, f"broker {row.node_id} is fenced and has replicas: it must come back first"
+    yield from _of_contact(observed, view, leader, (node_id, *cut_off))
     led = {row.at: row.leader for row in view.partitions}
     for found in objections(view, node_id, frozenset()):
         others = led[found.at] is not None and led[found.at] not in cut_off

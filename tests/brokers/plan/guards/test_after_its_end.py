@@ -140,9 +140,27 @@ def _somebody_answers(of: Observed) -> Observed:
     return replace(of, cluster=Unknown(reason="no answer in time"))
 
 
+def _not_settled(of: Observed) -> Observed:
+    return replace(of, leader=Known(value=leader(settled=False, voters_caught_up=2)))
+
+
+def _of_others_may_have_ended(of: Observed) -> Observed:
+    rows = [*OUT_OF_SYNC, partition("far-0", [9, 2], leader=9)]
+    seen = view(rows, map(registered, (0, 1, 2, 9)), min_isr={"orders": 2, "far": 1})
+    return replace(with_view(of, seen), leader=Known(value=leader()))
+
+
+def _does_not_answer(of: Observed) -> Observed:
+    rows = ((node, Unknown(reason="connection refused") if node == 1 else found) for node, found in of.configs)
+    return replace(of, configs=tuple(rows))
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        _not_settled,
+        _of_others_may_have_ended,
+        _does_not_answer,
         _valid,
         _just_ended,
         _next_one_ended,
