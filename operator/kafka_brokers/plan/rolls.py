@@ -15,7 +15,16 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
-from kafka_brokers.plan.facts import NO_SECRET, Situation, has_ended, holder_of, is_shut_out, lacks_secret, owns_token
+from kafka_brokers.plan.facts import (
+    NO_SECRET,
+    Situation,
+    ended,
+    has_ended,
+    holder_of,
+    is_shut_out,
+    lacks_secret,
+    owns_token,
+)
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
@@ -127,13 +136,23 @@ def rolls(situation: Situation) -> Part:
         return first
     batch, permit, verdicts = chosen(situation, asked)
     if permit is None:
-        text = f"Did not restart broker {_by_rack(situation.view, asked)[0]} yet: {verdicts[0].reason}"
+        node_id, verdict = _most_telling(situation, asked, verdicts)
+        text = f"Did not restart broker {node_id} yet: {verdict.reason}"
         return Part(waits=(Wait(severity=_severity(text), reason="RollHeld", message=text),), verdicts=verdicts)
     left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
     wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
     if not owns_token(situation.desired, situation.observed):
         return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
+
+
+def _most_telling(
+    situation: Situation, asked: tuple[NodeID, ...], verdicts: tuple[Verdict, ...]
+) -> tuple[NodeID, Verdict]:
+    """The refusal to show: of a broker whose certificate has ended, because others may wait for it; else the first."""
+    cut_off = ended(situation.desired, situation.observed, situation.now_s)
+    rows = tuple(zip(_by_rack(situation.view, asked), verdicts, strict=True))
+    return next((row for row in rows if row[0] in cut_off), rows[0])
 
 
 def _before_stops(

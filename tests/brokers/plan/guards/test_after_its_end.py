@@ -15,6 +15,7 @@ from tests.brokers.looks import (
     nodes,
     partition,
     planned,
+    pod,
     ran,
     registered,
     revision_of,
@@ -22,15 +23,17 @@ from tests.brokers.looks import (
     with_view,
 )
 from tests.brokers.secured import SECRET, TRUST, mutual
-from tests.brokers.values import desired, record
+from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import EvictPod, RecordChange, WriteRecord
 from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.pods import Waiting as Pending
 from kit.token import Token
 
 FIRST, SECOND, THIRD = (desired(contract=mutual(generation)) for generation in (1, 2, 3))
@@ -185,6 +188,35 @@ def test_what_others_can_end_is_waited_for(change: Change) -> None:
 def test_a_person_may_consent_to_its_own_partitions() -> None:
     """A partition that no order of stops keeps available needs the same consent as in every roll."""
     assert may(_last_copy(waiting()), 2, wanted=replace(SECOND, unavailable=Unavailable.ALLOW))[0]
+
+
+def _too_few_replicas(of: Observed) -> Observed:
+    return with_view(of, view([*OUT_OF_SYNC, partition("pair-0", [2, 0], [2], leader=2)], min_isr=2))
+
+
+def _unknown_least(of: Observed) -> Observed:
+    return with_view(of, view([*OUT_OF_SYNC, partition("alone-0", [2])], min_isr={"orders": 2}))
+
+
+@pytest.mark.parametrize("change", [_last_copy, _too_few_replicas, _unknown_least])
+def test_the_status_names_a_missing_consent(change: Change) -> None:
+    """What waits does not hide what only a person can decide, also with a replica out of sync or min ISR unknown."""
+    of = change(waiting())
+    assert "spec.roll.unavailablePartitions: Allow" in may(of, 2)[1]
+    (held,) = (one for one in planned(of, SECOND).waits if one.reason == "RollHeld")
+    assert "spec.roll.unavailablePartitions: Allow" in held.message
+    assert held.severity is Severity.HELD
+    assert may(of, 2, wanted=replace(SECOND, unavailable=Unavailable.ALLOW))[0]
+
+
+def test_a_pod_without_replicas_is_not_waited_for() -> None:
+    """A pod of a new pool that finds no place has no partition; while the partitions are unknown it may have some."""
+    never = Pending(reason="", message="", last_exit=None)
+    peer = replace(pod(broker(record(), 1)), name="more-10-broker", node_id=NodeID(10), uid="p10", container=never)
+    assert may(replace(waiting(), peers=(peer,)), 2)[0]
+    allowed, why = may(replace(_all_ended(waiting()), peers=(peer,)), 0)
+    assert not allowed
+    assert "more-10-broker" in why
 
 
 def _all_ended(of: Observed) -> Observed:
