@@ -53,7 +53,7 @@ def returning(situation: Situation) -> Part:
         return Part(waits=waits)
     record = situation.record
     for one in back:
-        record = changed(record, replace(one, stopped=False, outside=()))
+        record = changed(record, replace(one, stopped=False, outside=(), outside_unknown=False))
     message = f"brokers {_ids(one.node_id for one in back)} are back: unfenced, and in every ISR of before"
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=message), waits=waits)
 
@@ -95,7 +95,7 @@ def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Par
     for one in brokers:
         pod = situation.observed.broker_pod(one.node_id)
         revision = pod.revision if pod is not None else one.revision
-        record = changed(record, replace(one, stopped=False, outside=(), revision=revision))
+        record = changed(record, replace(one, stopped=False, outside=(), outside_unknown=False, revision=revision))
     message = f"the stop of brokers {_ids(one.node_id for one in brokers)} is called off: {verdict.reason}"
     write = WriteRecord(record=record, change=RecordChange.STOP_CALLED_OFF, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
@@ -274,15 +274,17 @@ def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopB
 
 
 def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView | None, revision: str) -> PoolRecord:
-    """With unknown partitions (all certificates have ended) the broker is back when it is in the ISR of all of them.
+    """With unknown partitions (all certificates have ended) it is back when it is in the ISR of all that have a leader.
 
     One that is stopped again, before it was back, is back when it is in those of before its first stop.
     """
     broker = record.broker(node_id)
     if broker is None:
         return record
-    outside = broker.outside if broker.stopped or view is None else outside_of(view, node_id)
-    return changed(record, replace(broker, stopped=True, outside=outside, revision=revision))
+    if not broker.stopped:
+        outside = () if view is None else outside_of(view, node_id)
+        broker = replace(broker, outside=outside, outside_unknown=view is None)
+    return changed(record, replace(broker, stopped=True, revision=revision))
 
 
 def _next_pods(situation: Situation, batch: tuple[NodeID, ...]) -> tuple[NextPod, ...]:

@@ -289,12 +289,16 @@ def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
 
 
 def not_back(view: ClusterView, broker: BrokerIdentity) -> tuple[TopicPartition, ...]:
-    """The partitions in whose ISR a broker was before its stop, and is not now."""
+    """The partitions in whose ISR a broker was before its stop, and is not now.
+
+    If they were not known then, those without a leader are left out: it may have been outside, and cannot enter one.
+    """
     node_id, outside = broker.node_id, frozenset(broker.outside)
     return tuple(
         partition.at
         for partition in view.by_broker.get(node_id, ())
         if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
+        if partition.leader is not None or not broker.outside_unknown
     )
 
 

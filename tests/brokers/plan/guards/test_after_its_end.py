@@ -233,7 +233,23 @@ def test_without_any_answer_one_starts_after_the_other() -> None:
     (action,) = planned(_all_ended(waiting()), SECOND).actions
     assert isinstance(action, WriteRecord)
     stopped = [one for one in action.record.brokers if one.stopped]
-    assert [(one.node_id, one.outside) for one in stopped] == [(0, ())]
+    assert [(one.node_id, one.outside, one.outside_unknown) for one in stopped] == [(0, (), True)]
+
+
+def test_a_partition_that_had_no_leader_is_not_waited_for() -> None:
+    """Nobody could be asked before the stop: a partition without a leader does not keep the token for ever."""
+    (begun,) = planned(_all_ended(waiting()), SECOND).actions
+    assert isinstance(begun, WriteRecord)
+    of = begun.record
+    for node_id in (1, 2):
+        of = edited(of, node_id, revision=revision_of(SECOND).name)
+    rows = (partition("orders-0", [0, 1, 2]), partition("dead-0", [0, 9], [9], leader=None))
+    (back,) = planned(with_view(look(of, SECOND, least=2, token=OURS), view(rows, min_isr=1)), SECOND).actions
+    assert isinstance(back, WriteRecord)
+    assert back.change is RecordChange.BACK
+    assert not any(one.stopped or one.outside_unknown for one in back.record.brokers)
+    led = (rows[0], partition("dead-0", [0, 9], [9]))
+    assert not planned(with_view(look(of, SECOND, least=2, token=OURS), view(led, min_isr=1)), SECOND).actions
 
 
 def test_the_next_one_waits_until_the_first_can_be_asked() -> None:
