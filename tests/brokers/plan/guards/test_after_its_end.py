@@ -340,8 +340,8 @@ def test_a_stopped_broker_whose_certificate_ends_again_starts_again() -> None:
     """It waits for no ISR that it cannot enter: its stop begins again, and keeps what it has to come back to."""
     outside = (at("orders-9"),)
     rows = (partition("orders-0", [1, 0, 2], [1, 2]), partition("orders-1", [2, 1, 0], [2, 1]))
-    of = edited(ran(record(), THIRD), 0, revision=revision_of(SECOND).name, stopped=True, outside=outside)
-    of = third((0,), with_view(look(of, THIRD, old=(revision_of(SECOND),), least=2), view(rows, min_isr=2)))
+    known = edited(ran(record(), THIRD), 0, revision=revision_of(SECOND).name, stopped=True, outside=outside)
+    of = third((0,), with_view(look(known, THIRD, old=(revision_of(SECOND),), least=2), view(rows, min_isr=2)))
     (begun,) = planned(of, THIRD).actions
     assert isinstance(begun, WriteRecord)
     (stopped,) = [one for one in begun.record.brokers if one.stopped]
