@@ -27,6 +27,10 @@ class KafkaUnreachable(KafkaError):
     """No connection, a broken one, or a deadline: nothing was answered."""
 
 
+class KafkaExpired(KafkaUnreachable):
+    """The server shows a certificate that is not valid now: the connection ended before anything was sent."""
+
+
 class KafkaProtocolError(KafkaError):
     """Bytes that are no answer to what was asked: too large, a wrong correlation id, or a body that does not parse."""
 

@@ -14,7 +14,7 @@ from tests.kit.pki.made import certificate
 from tests.wire.captures import capture
 from tests.wire.fakes import HOST, FakeServer, framed
 
-from kafka_quorum.errors import KafkaDenied, KafkaError, KafkaUnreachable
+from kafka_quorum.errors import KafkaDenied, KafkaError, KafkaExpired, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Secured, Tls
@@ -187,6 +187,7 @@ async def test_certificates_that_are_not_accepted(authority: Authority, server: 
     async with listening(noted.serve, authority.server(server)) as port:
         failed = await asked(port, Secured(tls=authority.tls(trusted)))
     assert isinstance(failed, KafkaUnreachable)
+    assert isinstance(failed, KafkaExpired) is (words == "expired")
     assert words in str(failed).lower()
     assert noted.requests == []
 

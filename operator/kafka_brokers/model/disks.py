@@ -38,8 +38,9 @@ class BrokerIdentity:
 
     `revision` names the ControllerRevision that its pod is made from. `leaving`: it shall leave the pool, and is
     drained. `stopped`: a pod of it that had run was stopped by us on purpose, and it is not back yet. `outside` are
-    the partitions in whose ISR it was not at that moment, although it is a replica: they are not waited for. `empty`:
-    it leaves, was proved to have no replica, and is stopped for good. `kept`: it was to leave, and stays after all; the
+    the partitions in whose ISR it was not at that moment, although it is a replica: they are not waited for.
+    `outside_unknown`: they were not known at that moment, so no partition without a leader is waited for. `empty`: it
+    leaves, was proved to have no replica, and is stopped for good. `kept`: it was to leave, and stays after all; the
     moves that its drain began are being cancelled.
     """
 
@@ -50,6 +51,7 @@ class BrokerIdentity:
     leaving: bool = False
     stopped: bool = False
     outside: tuple[TopicPartition, ...] = ()
+    outside_unknown: bool = False
     empty: bool = False
     kept: bool = False
 

@@ -312,7 +312,7 @@ class Observed:
     certified: tuple[tuple[str, frozenset[str]], ...] = ()
     """The names in the certificate of each file of the pool's own Secret."""
     certificate_ends: tuple[tuple[str, int], ...] = ()
-    """When each of these certificates ends (Unix seconds), if another issuer gave them; else the contract says it."""
+    """When nobody accepts each of these certificates any more (Unix seconds)."""
     accept_loss: frozenset[NodeID] = frozenset()
     """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
     spec_kept: bool = True

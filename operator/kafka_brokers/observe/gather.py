@@ -71,7 +71,8 @@ async def _ask(
     if metadata.is_needed(contract, (one for one in taken.revisions if one.name in present)):
         led = metadata.does_zookeeper_lead(contract)
         return await metadata.ask(brokers, controllers, servers, contract.cluster_id, clock, zookeeper_leads=led)
-    return await kafka.ask(brokers, controllers, servers, contract.cluster_id, clock, last)
+    peers = frozenset(pod.node_id for pod in taken.peers)
+    return await kafka.ask(brokers, controllers, servers, contract.cluster_id, clock, last, peers)
 
 
 def unasked(taken: Snapshot) -> Observed:

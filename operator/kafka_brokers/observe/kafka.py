@@ -9,7 +9,7 @@ from kafka_brokers.api.properties import thread_counts
 from kafka_brokers.model.observed import ClusterView, Leader
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import CHANGED, CORDON
-from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.errors import KafkaError, KafkaExpired, KafkaRefused
 from kafka_quorum.model.brokers import ConfigEntry, LogDirectory
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.ids import ClusterID, NodeID
@@ -26,7 +26,12 @@ PATIENCE_S: Final = 1.0
 """How long the other servers may take after enough have answered: of controllers the leader."""
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
 _SOURCES: Final = 2
-"""So many brokers are asked for the partitions, one after the other, before they count as unknown."""
+"""So many brokers are asked for the partitions, one after the other, before they count as unknown.
+
+Those whose certificates have ended are not counted: they refuse at once, and others may answer.
+"""
+_SOURCES_MOST: Final = 32
+"""So many are asked in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,25 +60,35 @@ async def ask(
     cluster_id: ClusterID,
     clock: Clock,
     last: frozenset[NodeID] = frozenset(),
+    peers: frozenset[NodeID] = frozenset(),
 ) -> Asked:
     """Who leads, and all partitions as one of these `servers` knows them that is caught up with the metadata log.
 
     Those in `last` are asked only after all others: their certificates have ended, so they are not expected to answer.
+    The ends of certificates of `peers` (brokers of other pools) are not known: they are asked after brokers of ours.
     """
     at_s = clock.monotonic()
     leader = leader_of(await quorum_answers(brokers, controllers), controllers)
     if isinstance(leader, Unknown):
         return Asked(leader=leader, cluster=Unknown(reason=leader.reason), at_s=at_s)
-    sources = sorted(leader.value.observers_caught_up & servers.keys(), key=lambda node_id: (node_id in last, node_id))
+    caught_up = leader.value.observers_caught_up & servers.keys()
+    sources = sorted(caught_up, key=lambda node_id: (node_id in last, node_id in peers, node_id))
     if not sources:
         return Asked(leader=leader, cluster=Unknown(reason=_no_source(servers)), at_s=at_s)
-    reasons = []
-    for node_id in sources[:_SOURCES]:
-        view = await _view(brokers, servers[node_id], leader.value, cluster_id, clock.monotonic())
+    reasons: list[str] = []
+    ended: list[str] = []
+    for node_id in sources[:_SOURCES_MOST]:
+        try:
+            view = await _view(brokers, servers[node_id], leader.value, cluster_id, clock.monotonic())
+        except KafkaExpired as error:
+            ended.append(str(error))
+            continue
         if isinstance(view, Known):
             return Asked(leader=leader, cluster=view, at_s=at_s)
         reasons.append(view.reason)
-    return Asked(leader=leader, cluster=Unknown(reason="; ".join(reasons)), at_s=at_s)
+        if len(reasons) == _SOURCES:
+            break
+    return Asked(leader=leader, cluster=Unknown(reason="; ".join([*reasons, *ended][:_SOURCES])), at_s=at_s)
 
 
 def _no_source(servers: dict[NodeID, Endpoint]) -> str:
@@ -128,7 +143,10 @@ async def known(question: Callable[[Endpoint], Awaitable[T]], endpoint: Endpoint
 async def _view(
     brokers: Brokers, source: Endpoint, leader: Leader, cluster_id: ClusterID, at_s: float
 ) -> Knowable[ClusterView]:
-    """Every registered broker and partition. A part that is not known makes all of it unknown."""
+    """Every registered broker and partition. A part that is not known makes all of it unknown.
+
+    Raises `KafkaExpired` if the source's certificate has ended.
+    """
     try:
         registered, partitions, reassignments = await asyncio.gather(
             brokers.describe_brokers(source),
@@ -137,6 +155,8 @@ async def _view(
         )
         topics = sorted({partition.at.topic for partition in partitions})
         min_isr = await brokers.min_isr(source, topics) if topics else {}
+    except KafkaExpired:
+        raise
     except KafkaError as error:
         return Unknown(reason=str(error))
     if registered.cluster_id != cluster_id:

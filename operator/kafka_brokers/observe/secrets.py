@@ -14,7 +14,7 @@ from kafka_brokers.model.observed import Revision
 from kafka_quorum.model.bundles import bundle_of
 from kafka_quorum.model.contract import Contract
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.resources.secrets import ISSUER_KEY, anchored
+from kafka_quorum.resources.secrets import anchored
 from kit.errors import KubeError
 from kit.kube.protocol import Json, KubeApi
 from kit.kube.secrets import SECRETS
@@ -33,8 +33,8 @@ Keys = tuple[tuple[str, Knowable[frozenset[str] | None]], ...]
 class SecretsSeen:
     """The keys of each Secret; and of the pool's own one the names in the certificate of each file.
 
-    `ends` has when nobody accepts each of these certificates any more (Unix seconds), if another issuer gave them: at
-    its own end, or at that of an intermediate authority.
+    `ends` has when nobody accepts each of these certificates any more (Unix seconds): at its own end, or at that of an
+    intermediate authority.
     """
 
     keys: Keys = ()
@@ -50,7 +50,7 @@ async def secrets_of(
     if isinstance(contract, Known) and contract.value.secrets:
         wanted |= {*contract.value.secrets, own}
     chains: dict[str, tuple[Certificate, ...]] = {}
-    trust: Bundle | None = None
+    trust = Bundle()
 
     async def keys(name: str) -> Knowable[frozenset[str] | None]:
         nonlocal trust
@@ -61,7 +61,7 @@ async def secrets_of(
         if item is not None and name == own:
             data = item.get("data") or {}
             chains.update(_chains(data))
-            trust = bundle_of(_text(data.get("ca.crt", ""))) if ISSUER_KEY in data else None
+            trust = bundle_of(_text(data.get("ca.crt", "")))
         return Known(value=None if item is None else frozenset(map(str, item.get("data") or {})))
 
     ordered = sorted(wanted)
@@ -70,7 +70,7 @@ async def secrets_of(
     return SecretsSeen(
         keys=found,
         certified=tuple((file, _names(*chain[:1])) for file, chain in files),
-        ends=tuple((file, _end_s(chain, trust)) for file, chain in files if trust is not None and chain),
+        ends=tuple((file, _end_s(chain, trust)) for file, chain in files if chain),
     )
 
 

@@ -154,12 +154,19 @@ def is_shut_out(situation: Situation, pod: Pod) -> bool:
 
 
 def certificate_end_s(observed: Observed, runtime: BrokerRuntime) -> int | None:
-    """When the certificate ends with which a broker of this runtime starts (Unix seconds); None if it is not known."""
+    """When the certificate ends with which a broker of this runtime starts (Unix seconds); None if it is not known.
+
+    Brokers with TLS of their own show that of their pool, which ends later than the contract's of the same generation
+    if the pool came later. Without its file the next generation counts: it was made later than each pool's.
+    """
     own = certificate_of(runtime)
     if isinstance(observed.contract, Unknown) or not own:
         return None
-    ends = dict(observed.certificate_ends)  # with another issuer, each pool has its own end
-    return ends.get(keystore_file(own)) if ends and runtime.encrypted else observed.contract.value.end_s_of(own)
+    contract = observed.contract.value
+    if not runtime.encrypted:
+        return contract.end_s_of(own)
+    later_s = None if contract.given else contract.end_s_of(own + 1)
+    return dict(observed.certificate_ends).get(keystore_file(own), later_s)
 
 
 def lacks_secret(observed: Observed, runtime: BrokerRuntime, node_ids: Iterable[NodeID] = ()) -> str:

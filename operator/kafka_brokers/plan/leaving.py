@@ -64,7 +64,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     if isinstance(verdict, Permit):
         if not owns_token(situation.desired, situation.observed):
             return merged((_token(situation, broker), Part(verdicts=(verdict,))))
-        after = changed(situation.record, replace(broker, empty=True, stopped=False, outside=()))
+        after = changed(situation.record, replace(broker, empty=True, stopped=False, outside=(), outside_unknown=False))
         message = f"broker {broker.node_id} is empty, and is stopped for good: {verdict.reason}"
         write = WriteRecord(record=after, change=RecordChange.EMPTY, message=message, permit=verdict)
         return Part(exclusive=write, verdicts=(verdict,))

@@ -15,7 +15,16 @@ from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
-from kafka_brokers.plan.facts import NO_SECRET, Situation, holder_of, is_shut_out, lacks_secret, owns_token
+from kafka_brokers.plan.facts import (
+    NO_SECRET,
+    Situation,
+    ended,
+    has_ended,
+    holder_of,
+    is_shut_out,
+    lacks_secret,
+    owns_token,
+)
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
 from kafka_brokers.plan.late import moved
@@ -44,7 +53,7 @@ def returning(situation: Situation) -> Part:
         return Part(waits=waits)
     record = situation.record
     for one in back:
-        record = changed(record, replace(one, stopped=False, outside=()))
+        record = changed(record, replace(one, stopped=False, outside=(), outside_unknown=False))
     message = f"brokers {_ids(one.node_id for one in back)} are back: unfenced, and in every ISR of before"
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=message), waits=waits)
 
@@ -52,22 +61,32 @@ def returning(situation: Situation) -> Part:
 def _still_runs(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether the pod that was to be stopped runs on: it is made from another revision, or it is outdated."""
     pod = situation.observed.broker_pod(broker.node_id)
-    return pod is not None and not pod.deleting and pod.running and bool(_outdated(situation, broker, pod))
+    if pod is None or pod.deleting or not pod.running:
+        return False
+    return pod.revision != broker.revision or bool(moved(situation, broker.node_id))
 
 
 def _outdated(situation: Situation, broker: BrokerIdentity, pod: Pod) -> str:
-    """Why a pod is to be made again, as a clause; empty if it is as it shall be."""
-    revision = broker.revision if broker.stopped else situation.target
-    if pod.revision != revision:
+    """Why a pod is to be made again, as a clause; empty if it is as it shall be.
+
+    One that was stopped comes back from the revision of its stop first; if its certificate has ended, it cannot.
+    """
+    lasts = broker.stopped and not has_ended(situation.desired, situation.observed, pod, situation.now_s)
+    if pod.revision != (broker.revision if lasts else situation.target):
         return f"it runs from revision {pod.revision}"
     return moved(situation, broker.node_id)
 
 
 def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Part:
-    """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now."""
+    """Evict the pods of the stop that the record notes; call it off if the guard refuses it by now.
+
+    If one pod is left to evict, it may be one that may stop alone although others are not back: its certificate ended.
+    """
     batch = tuple(one.node_id for one in situation.record.brokers if one.stopped and not one.empty)
     pods = [pod for one in brokers if (pod := situation.observed.broker_pod(one.node_id)) is not None]
     verdict = may_stop(situation.desired, situation.observed, batch, situation.now_s)
+    if not isinstance(verdict, Permit) and len(brokers) == 1 < len(batch):
+        verdict = may_stop(situation.desired, situation.observed, (brokers[0].node_id,), situation.now_s)
     if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
         return Part(actions=tuple(_evict(pod, verdict) for pod in pods), verdicts=(verdict,))
     if isinstance(verdict, Permit):
@@ -76,7 +95,7 @@ def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Par
     for one in brokers:
         pod = situation.observed.broker_pod(one.node_id)
         revision = pod.revision if pod is not None else one.revision
-        record = changed(record, replace(one, stopped=False, outside=(), revision=revision))
+        record = changed(record, replace(one, stopped=False, outside=(), outside_unknown=False, revision=revision))
     message = f"the stop of brokers {_ids(one.node_id for one in brokers)} is called off: {verdict.reason}"
     write = WriteRecord(record=record, change=RecordChange.STOP_CALLED_OFF, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
@@ -117,13 +136,23 @@ def rolls(situation: Situation) -> Part:
         return first
     batch, permit, verdicts = chosen(situation, asked)
     if permit is None:
-        text = f"Did not restart broker {_by_rack(situation.view, asked)[0]} yet: {verdicts[0].reason}"
+        node_id, verdict = _most_telling(situation, asked, verdicts)
+        text = f"Did not restart broker {node_id} yet: {verdict.reason}"
         return Part(waits=(Wait(severity=_severity(text), reason="RollHeld", message=text),), verdicts=verdicts)
     left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
     wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
     if not owns_token(situation.desired, situation.observed):
         return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
+
+
+def _most_telling(
+    situation: Situation, asked: tuple[NodeID, ...], verdicts: tuple[Verdict, ...]
+) -> tuple[NodeID, Verdict]:
+    """The refusal to show: of a broker whose certificate has ended, because others may wait for it; else the first."""
+    cut_off = ended(situation.desired, situation.observed, situation.now_s)
+    rows = tuple(zip(_by_rack(situation.view, asked), verdicts, strict=True))
+    return next((row for row in rows if row[0] in cut_off), rows[0])
 
 
 def _before_stops(
@@ -245,12 +274,17 @@ def _begun(situation: Situation, batch: tuple[NodeID, ...], permit: Permit[StopB
 
 
 def _stopped(record: PoolRecord, node_id: NodeID, view: ClusterView | None, revision: str) -> PoolRecord:
-    """With unknown partitions (all certificates have ended) the broker is back when it is in the ISR of all of them."""
+    """With unknown partitions (all certificates have ended) it is back when it is in the ISR of all that have a leader.
+
+    One that is stopped again, before it was back, is back when it is in those of before its first stop.
+    """
     broker = record.broker(node_id)
     if broker is None:
         return record
-    outside = () if view is None else outside_of(view, node_id)
-    return changed(record, replace(broker, stopped=True, outside=outside, revision=revision))
+    if not broker.stopped:
+        outside = () if view is None else outside_of(view, node_id)
+        broker = replace(broker, outside=outside, outside_unknown=view is None)
+    return changed(record, replace(broker, stopped=True, revision=revision))
 
 
 def _next_pods(situation: Situation, batch: tuple[NodeID, ...]) -> tuple[NextPod, ...]:

@@ -48,6 +48,9 @@ def record_object(desired: PoolDesired, record: PoolRecord, accepted: str = "") 
     del body["resource_version"]
     if not record.replication_tls:  # not written: earlier versions of the operator do not know it
         del body["replication_tls"]
+    for broker in body["brokers"]:
+        if not broker["outside_unknown"]:  # the same
+            del broker["outside_unknown"]
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     metadata: Json = {
         "name": record_name(desired.name),

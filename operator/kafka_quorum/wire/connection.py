@@ -16,7 +16,14 @@ from kio.schema.api_versions.v4 import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from kafka_quorum.errors import KafkaDenied, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import (
+    KafkaDenied,
+    KafkaExpired,
+    KafkaProtocolError,
+    KafkaUnreachable,
+    KafkaVersionUnsupported,
+)
+from kafka_quorum.model.handshakes import Failure
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Sasl
 from kafka_quorum.wire import codec
@@ -30,7 +37,7 @@ from kafka_quorum.wire.frame import FrameError
 from kafka_quorum.wire.refusals import refused
 from kafka_quorum.wire.requests import api_versions, sasl_authenticate, sasl_handshake
 from kafka_quorum.wire.security import sasl_of, tls_of
-from kafka_quorum.wire.tls import tls_words
+from kafka_quorum.wire.tls import failure_of, tls_words
 from kit.errors import Fault
 from kit.parsing import Malformed, quoted
 
@@ -58,8 +65,9 @@ class _Attempt:
     doing: str = "waiting for earlier requests to end"
     sent: bool = False
 
-    def unreachable(self, why: str) -> KafkaUnreachable:
-        return KafkaUnreachable(
+    def unreachable(self, why: str, failure: Failure = Failure.OTHER) -> KafkaUnreachable:
+        error = KafkaExpired if failure is Failure.EXPIRED else KafkaUnreachable
+        return error(
             f"{self.api.name} to {self.api.server} {self.endpoint} was not answered: {why}",
             fault=Fault.PATH,
             retry_safe=self.api.effect is Effect.READS or not self.sent,
@@ -200,7 +208,7 @@ class Connection:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
                 return await open_channel(at.host, at.port, tls=tls, name=at.name)
         except ssl.SSLError as error:
-            raise attempt.unreachable(tls_words(error, at.certified_name)) from None
+            raise attempt.unreachable(tls_words(error, at.certified_name), failure_of(error)) from None
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.brokers.edges import REACHED, AnsweringBrokers, behind, quorum, refused, unreachable
-from tests.brokers.looks import ORDERS, reassignment, registered
+from tests.brokers.looks import ORDERS, nodes, reassignment, registered
 from tests.brokers.values import CLUSTER, CONTRACT, IDS, OTHER_CLUSTER
 from tests.clocks import MovingClock
 from tests.model.values import LEADER_NOW_MS
@@ -15,10 +15,12 @@ from kafka_brokers.observe import kafka
 from kafka_brokers.observe.kafka import Asked, ask, controllers_of
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import CHANGED, endpoint_of
+from kafka_quorum.errors import KafkaExpired
 from kafka_quorum.model.brokers import BrokersAnswer, ConfigEntry
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kit.errors import Fault
 
 SERVERS = {node: endpoint_of(node, f"10.0.0.{node + 1}") for node in IDS}
 CONTROLLERS = controllers_of(REACHED)
@@ -114,6 +116,19 @@ async def test_a_part_that_is_not_answered_makes_all_of_it_unknown(part: tuple[s
         assert "also lost" in why(await asked(brokers))
         assert 2 not in brokers.asked_for("describe_partitions")
         assert isinstance((await asked(brokers)).leader, Known)
+
+
+async def test_a_broker_whose_certificate_has_ended_does_not_count_as_asked() -> None:
+    """Brokers of another pool refuse at once: the next ones are asked, those of this pool first."""
+    ended = KafkaExpired("has expired", fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False)
+    brokers = AnsweringBrokers(errors={("describe_partitions", node): ended for node in (0, 1)})
+    assert seen(await asked(brokers)).source == 2
+    first = AnsweringBrokers()
+    both = nodes((0, 1))
+    clock = MovingClock(100.0)
+    assert seen(await ask(first, CONTROLLERS, SERVERS, CLUSTER, clock, peers=frozenset(both))).source == 2
+    brokers.errors["describe_partitions", 2] = ended
+    assert why(await asked(brokers)) == "has expired; has expired"
 
 
 async def test_without_the_running_reassignments_nothing_is_known() -> None:

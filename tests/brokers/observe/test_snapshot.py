@@ -487,14 +487,15 @@ async def test_for_which_names_the_certificates_are() -> None:
         "keystore-3.pem": frozenset(),
     }
     assert store.splitlines()[1] not in repr(found)
-    assert found.ends == ()
+    assert [file for file, _ in found.ends] == ["keystore-1.pem"]
 
 
-async def test_when_certificates_of_another_issuer_end() -> None:
-    """Each pool has its own end then, which the contract does not have: it is that of each file."""
+@pytest.mark.parametrize("issuer", [{}, {"issuer": "Secret"}])
+async def test_when_certificates_of_a_pool_end(issuer: dict[str, str]) -> None:
+    """Each pool has its own end, whoever gives them, which the contract does not have: it is that of each file."""
     kube = api_server(contract=MUTUAL)
     own = leaf(controller(NodeID(3000)))
-    texts = {"keystore-1.pem": keystore(own), "keystore-2.pem": "no certificate", "issuer": "Secret"}
+    texts = {"keystore-1.pem": keystore(own), "keystore-2.pem": "no certificate", **issuer}
     data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
     kube.put(SECRETS, {"metadata": {"name": OWN, "namespace": NAMESPACE}, "data": data})
     found = (await taken(kube)).secrets

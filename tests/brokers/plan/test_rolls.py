@@ -36,7 +36,8 @@ from kafka_brokers.model.actions import (
 from kafka_brokers.model.disks import DiskIdentity, changed, with_brokers
 from kafka_brokers.model.observed import ClusterView, Observed
 from kafka_brokers.model.plan import Plan, Severity
-from kafka_brokers.model.pool import PoolDesired
+from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
+from kafka_brokers.plan.facts import certificate_end_s
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kit.token import Token
@@ -315,14 +316,32 @@ def test_brokers_whose_certificates_ended_start_again() -> None:
 
 
 @pytest.mark.parametrize(("end_s", "out"), [(NOW_S - 60, True), (NOW_S + 60, False), (None, False)])
-def test_a_pool_with_another_issuer_has_its_own_end(end_s: float | None, out: bool) -> None:  # noqa: FBT001
-    """The contract's end is that of all brokers; brokers with a certificate of a pool are judged by that one."""
+def test_a_pool_has_its_own_end(end_s: float | None, out: bool) -> None:  # noqa: FBT001
+    """A pool that came later has one that ends later than the contract's: without it, nothing counts as ended."""
     own = replace(revision_of(FIRST).runtime, replication_tls=True)
+    young = replace(shut_out(*ENDED), certificate_ends=() if end_s is None else (("keystore-1.pem", int(end_s)),))
+    assert bool(planned(_made(young, own), SECOND).actions) is out
     of = replace(shut_out(*ENDED), certificate_ends=(("keystore-9.pem", 0),))
     if end_s is not None:
         of = replace(of, certificate_ends=(("keystore-1.pem", int(end_s)),))
-    of = replace(of, revisions=tuple(replace(one, runtime=own) if one == EARLIER else one for one in of.revisions))
-    assert bool(planned(of, SECOND).actions) is out
+    assert bool(planned(_made(of, own), SECOND).actions) is out
+
+
+def _made(of: Observed, runtime: BrokerRuntime) -> Observed:
+    """The look, in which the earlier revision has this runtime."""
+    return replace(
+        of, revisions=tuple(replace(one, runtime=runtime) if one == EARLIER else one for one in of.revisions)
+    )
+
+
+def test_without_its_file_a_pool_is_judged_by_the_next_generation() -> None:
+    """That was made later, so it ends later; certificates that a person gives follow no such order."""
+    over = ((1, int(NOW_S) - 600), (2, int(NOW_S) - 60), (3, int(NOW_S) + 600))
+    of = _made(shut_out(*over), replace(revision_of(FIRST).runtime, replication_tls=True))
+    assert isinstance(of.contract, Known)
+    assert certificate_end_s(of, of.revisions[0].runtime) == int(NOW_S) - 60
+    given = replace(of, contract=Known(value=replace(of.contract.value, given=True)))
+    assert certificate_end_s(given, of.revisions[0].runtime) is None
 
 
 @pytest.mark.parametrize("ends", [(), ((1, int(NOW_S) - 10), (2, int(NOW_S) + 600)), ((1, int(NOW_S) + 60),)])

@@ -30,6 +30,7 @@ STOPPED = changed(
 )
 SMALLER = without_broker(STOPPED, IDS[0])
 TLS = replace(WHOLE, replication_tls=True)
+BLIND = changed(WHOLE, replace(broker(WHOLE, 2), ran=True, stopped=True, outside_unknown=True))
 
 
 def as_stored(of: PoolRecord, version: str = "9") -> Json:
@@ -63,8 +64,8 @@ def damaged(text: str | None) -> Json:
 
 @pytest.mark.parametrize(
     "of",
-    [PoolRecord(cluster_id=CLUSTER), record(formatted=False), WHOLE, LOST, STOPPED, SMALLER, TLS],
-    ids=["new", "not formatted", "whole", "a lost disk", "stopped", "a former broker", "TLS"],
+    [PoolRecord(cluster_id=CLUSTER), record(formatted=False), WHOLE, LOST, STOPPED, SMALLER, TLS, BLIND],
+    ids=["new", "not formatted", "whole", "a lost disk", "stopped", "a former broker", "TLS", "partitions unknown"],
 )
 def test_round_trip(of: PoolRecord) -> None:
     """Every record is read back as it was written, at the version that the API server gave it."""
@@ -196,3 +197,9 @@ def test_a_record_without_tls_is_stored_as_before() -> None:
     """Earlier versions read the record of every pool whose brokers replicate without TLS, and it means no TLS."""
     assert "replication_tls" not in record_object(desired(), WHOLE)["data"]["disks.json"]
     assert not record_from(as_stored(WHOLE)).replication_tls
+
+
+def test_a_stop_with_known_partitions_is_stored_as_before() -> None:
+    """Only a stop without any answer has the field that earlier versions do not know."""
+    assert "outside_unknown" not in record_object(desired(), STOPPED)["data"]["disks.json"]
+    assert "outside_unknown" in record_object(desired(), BLIND)["data"]["disks.json"]

@@ -48,7 +48,7 @@ BROKER_TRUST_MUTANTS: Final = (
         "a-broker-is-waited-for-that-waits-for-one-whose-certificate-ended",
         "live",
         ("renewal-with-a-broker-that-comes-too-late",),
-        ("may_stop", "len(mine) != 1", "True"),
+        ("may_stop", "len(batch) != 1 or batch[0] not in cut_off", "True"),
     ),
     pool_mutant(
         "a-broker-whose-certificate-ended-stops-while-another-is-away",

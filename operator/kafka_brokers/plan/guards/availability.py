@@ -37,6 +37,23 @@ def objections(view: ClusterView, broker: NodeID, others: AbstractSet[NodeID]) -
             yield found
 
 
+def lasting(view: ClusterView, broker: NodeID) -> Iterator[Objection]:
+    """The partitions that no order of stops keeps available, whatever else harms them now.
+
+    One whose min ISR is not known may be such a one.
+    """
+    for partition in view.by_broker.get(broker, ()):
+        min_isr, count = view.min_isr_of(partition), len(view.replicas_of(partition))
+        if broker in partition.isr and (min_isr is None or count <= max(min_isr, 1)):
+            yield _for_good(partition, min_isr, count)
+
+
+def _for_good(partition: Partition, min_isr: int | None, count: int) -> Objection:
+    known = "not known" if min_isr is None else f"{min_isr}: each stop makes it unavailable"
+    why = f"it has {_replicas(count)}, and min.insync.replicas is {known}"
+    return Objection(at=partition.at, why=why, for_good=True)
+
+
 def _objection(
     view: ClusterView, partition: Partition, broker: NodeID, others: AbstractSet[NodeID]
 ) -> Objection | None:
@@ -80,8 +97,7 @@ def _of_member(
     too_few = len(isr) < _reachable(partition, min_isr)
     yield too_few, Objection(at=at, why=f"it has {_members(partition)} and needs {min_isr}")
     # Only after what waiting can end: a person who consents to this one does not consent to a stop before its time.
-    why = f"it has {_replicas(len(replicas))}, and min.insync.replicas is {min_isr}: each stop makes it unavailable"
-    yield len(replicas) <= max(min_isr, 1), Objection(at=at, why=why, for_good=True)
+    yield len(replicas) <= max(min_isr, 1), _for_good(partition, min_isr, len(replicas))
     yield not left, Objection(at=at, why=f"broker {broker} is its only in-sync replica")
     why = f"it has {_members(partition)}, without broker {broker} {len(left)}, and needs {min_isr}"
     yield len(left) < min_isr, Objection(at=at, why=why)

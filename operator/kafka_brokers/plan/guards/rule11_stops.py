@@ -9,12 +9,12 @@ from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
 from kafka_brokers.plan.facts import certificate_end_s, ended, lacks_secret
-from kafka_brokers.plan.guards.availability import counted, last_copies, named, objections, share
+from kafka_brokers.plan.guards.availability import Objection, counted, last_copies, lasting, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Known, Unknown
 
 CONSENT: Final = "spec.roll.unavailablePartitions: Allow"
 """How a person consents that partitions are unavailable for the time of a restart."""
@@ -25,7 +25,8 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     """Running brokers are stopped together, to start again from another revision (B3, B4).
 
     A broker whose certificate has ended is judged otherwise if the usual answer is no: what that waits for may wait for
-    this broker.
+    this broker. This holds for one broker alone: nobody judged the others of a batch. The reason is then that of this
+    judgement: a person may have to consent, and the usual answer only waits.
     """
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
@@ -33,11 +34,9 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     if usual.allowed:
         return usual
     cut_off = ended(desired, observed, now_s)
-    mine = tuple(node_id for node_id in batch if node_id in cut_off)
-    if len(mine) != 1:
+    if len(batch) != 1 or batch[0] not in cut_off:
         return usual
-    after_its_end = _after_its_end(desired, observed, observed.leader.value, mine[0], cut_off, now_s)
-    return after_its_end if after_its_end.allowed else usual
+    return _after_its_end(desired, observed, observed.leader.value, batch[0], cut_off, now_s)
 
 
 def _as_usual(
@@ -80,6 +79,7 @@ def _after_its_end(
     batch = (node_id,)
     return unless(
         (
+            *_of_the_quorum(leader),
             *_of_the_pods(observed, batch),
             *_of_the_secret(desired, observed, batch),
             *_of_the_certificate(desired, observed, now_s),
@@ -93,15 +93,21 @@ def _after_its_end(
 def _of_others_that_run(
     observed: Observed, leader: Leader, node_id: NodeID, cut_off: frozenset[NodeID]
 ) -> Iterator[tuple[bool, str]]:
-    """Each other broker of ours runs, and follows the metadata log; one whose certificate has ended need not."""
+    """Each other broker of ours runs, and follows the metadata log; one whose certificate has ended need not.
+
+    Nobody waits for one that is known to be a replica of nothing: it may never have run.
+    """
+    view = observed.cluster.value if isinstance(observed.cluster, Known) else None
     for broker in observed.record.brokers if observed.record is not None else ():
         pod = observed.broker_pod(broker.node_id)
-        if broker.node_id == node_id or not broker.ran or broker.empty:
+        nothing = view is not None and broker.node_id not in view.by_broker
+        if broker.node_id == node_id or not broker.ran or broker.empty or nothing:
             continue
         follows = broker.node_id in leader.observers_caught_up or broker.node_id in cut_off
         yield pod is None or not pod.serves or not follows, f"broker {broker.node_id} is away: it must come back first"
     for peer in observed.peers:
-        yield not peer.serves, f"pod {peer.name} of another pool does not run: it must come back first"
+        away = not peer.serves and (view is None or peer.node_id in view.by_broker)
+        yield away, f"pod {peer.name} of another pool does not run: it must come back first"
 
 
 def _of_what_waits_for_others(
@@ -120,16 +126,17 @@ def _of_what_waits_for_others(
     for row in view.registered:
         fenced = row.fenced and row.node_id != node_id and row.node_id in view.by_broker
         yield fenced, f"broker {row.node_id} is fenced and has replicas: it must come back first"
+    yield from _of_contact(observed, view, leader, (node_id, *cut_off))
     led = {row.at: row.leader for row in view.partitions}
     for found in objections(view, node_id, frozenset()):
         others = led[found.at] is not None and led[found.at] not in cut_off
-        consented = desired.unavailable is Unavailable.ALLOW
-        yield others or (found.for_good and not consented), f"partition {found.at}: {found.why}"
+        yield others and not found.for_good, f"partition {found.at}: {found.why}"
     for broker in observed.record.brokers if observed.record is not None else ():
         if broker.stopped and broker.node_id != node_id:
             late = (at for at in not_back(view, broker) if led[at] is not None and led[at] not in cut_off)
             at = next(late, None)
             yield at is not None, f"broker {broker.node_id} was stopped before, and is not back in the ISR of {at}"
+    yield from _of_consent(desired, node_id, tuple(lasting(view, node_id)))
 
 
 def _of_the_quorum(leader: Leader) -> Iterator[tuple[bool, str]]:
@@ -241,21 +248,24 @@ def _of_contact(
 
 
 def _of_partitions(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
-    consented = desired.unavailable is Unavailable.ALLOW
     for node_id in batch:
         found = tuple(objections(view, node_id, frozenset(batch) - {node_id}))
         waiting = [one for one in found if not one.for_good]
         if waiting:
             yield True, f"partition {waiting[0].at}: {waiting[0].why}"
-        lasting = tuple(one.at for one in found if one.for_good)
-        if lasting and not consented:
-            why = next(one.why for one in found if one.for_good)
-            text = (
-                f"no order of restarts keeps {counted(lasting)} of broker {node_id} available "
-                f"({named(lasting)}). For example {lasting[0]}: {why}. Give them more replicas, or consent with "
-                f"{CONSENT}"
-            )
-            yield True, text
+        yield from _of_consent(desired, node_id, tuple(one for one in found if one.for_good))
+
+
+def _of_consent(desired: PoolDesired, node_id: NodeID, found: tuple[Objection, ...]) -> Iterator[tuple[bool, str]]:
+    """What a person must decide."""
+    if not found or desired.unavailable is Unavailable.ALLOW:
+        return
+    rows = tuple(one.at for one in found)
+    text = (
+        f"no order of restarts keeps {counted(rows)} of broker {node_id} available ({named(rows)}). For example "
+        f"{rows[0]}: {found[0].why}. Give them more replicas, or consent with {CONSENT}"
+    )
+    yield True, text
 
 
 def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
@@ -279,12 +289,16 @@ def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
 
 
 def not_back(view: ClusterView, broker: BrokerIdentity) -> tuple[TopicPartition, ...]:
-    """The partitions in whose ISR a broker was before its stop, and is not now."""
+    """The partitions in whose ISR a broker was before its stop, and is not now.
+
+    If they were not known then, those without a leader are left out: it may have been outside, and cannot enter one.
+    """
     node_id, outside = broker.node_id, frozenset(broker.outside)
     return tuple(
         partition.at
         for partition in view.by_broker.get(node_id, ())
         if node_id in view.replicas_of(partition) and node_id not in partition.isr and partition.at not in outside
+        if partition.leader is not None or not broker.outside_unknown
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import pytest
 from tests.brokers.looks import (
     NOW_S,
+    at,
     changed_pod,
     edited,
     leader,
@@ -14,6 +15,7 @@ from tests.brokers.looks import (
     nodes,
     partition,
     planned,
+    pod,
     ran,
     registered,
     revision_of,
@@ -21,17 +23,20 @@ from tests.brokers.looks import (
     with_view,
 )
 from tests.brokers.secured import SECRET, TRUST, mutual
-from tests.brokers.values import desired, record
+from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import EvictPod, RecordChange, WriteRecord
 from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.pods import Waiting as Pending
 from kit.token import Token
 
-FIRST, SECOND = desired(contract=mutual(1)), desired(contract=mutual(2))
+FIRST, SECOND, THIRD = (desired(contract=mutual(generation)) for generation in (1, 2, 3))
 EARLIER: Final = revision_of(FIRST)
 OURS: Final = Known(value=Token(holder="pool/payments", since="", resource_version="1"))
 OUT_OF_SYNC: Final = (
@@ -138,9 +143,27 @@ def _somebody_answers(of: Observed) -> Observed:
     return replace(of, cluster=Unknown(reason="no answer in time"))
 
 
+def _not_settled(of: Observed) -> Observed:
+    return replace(of, leader=Known(value=leader(settled=False, voters_caught_up=2)))
+
+
+def _of_others_may_have_ended(of: Observed) -> Observed:
+    rows = [*OUT_OF_SYNC, partition("far-0", [9, 2], leader=9)]
+    seen = view(rows, map(registered, (0, 1, 2, 9)), min_isr={"orders": 2, "far": 1})
+    return replace(with_view(of, seen), leader=Known(value=leader()))
+
+
+def _does_not_answer(of: Observed) -> Observed:
+    rows = ((node, Unknown(reason="connection refused") if node == 1 else found) for node, found in of.configs)
+    return replace(of, configs=tuple(rows))
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        _not_settled,
+        _of_others_may_have_ended,
+        _does_not_answer,
         _valid,
         _just_ended,
         _next_one_ended,
@@ -167,6 +190,35 @@ def test_a_person_may_consent_to_its_own_partitions() -> None:
     assert may(_last_copy(waiting()), 2, wanted=replace(SECOND, unavailable=Unavailable.ALLOW))[0]
 
 
+def _too_few_replicas(of: Observed) -> Observed:
+    return with_view(of, view([*OUT_OF_SYNC, partition("pair-0", [2, 0], [2], leader=2)], min_isr=2))
+
+
+def _unknown_least(of: Observed) -> Observed:
+    return with_view(of, view([*OUT_OF_SYNC, partition("alone-0", [2])], min_isr={"orders": 2}))
+
+
+@pytest.mark.parametrize("change", [_last_copy, _too_few_replicas, _unknown_least])
+def test_the_status_names_a_missing_consent(change: Change) -> None:
+    """What waits does not hide what only a person can decide, also with a replica out of sync or min ISR unknown."""
+    of = change(waiting())
+    assert "spec.roll.unavailablePartitions: Allow" in may(of, 2)[1]
+    (held,) = (one for one in planned(of, SECOND).waits if one.reason == "RollHeld")
+    assert "spec.roll.unavailablePartitions: Allow" in held.message
+    assert held.severity is Severity.HELD
+    assert may(of, 2, wanted=replace(SECOND, unavailable=Unavailable.ALLOW))[0]
+
+
+def test_a_pod_without_replicas_is_not_waited_for() -> None:
+    """A pod of a new pool that finds no place has no partition; while the partitions are unknown it may have some."""
+    never = Pending(reason="", message="", last_exit=None)
+    peer = replace(pod(broker(record(), 1)), name="more-10-broker", node_id=NodeID(10), uid="p10", container=never)
+    assert may(replace(waiting(), peers=(peer,)), 2)[0]
+    allowed, why = may(replace(_all_ended(waiting()), peers=(peer,)), 0)
+    assert not allowed
+    assert "more-10-broker" in why
+
+
 def _all_ended(of: Observed) -> Observed:
     """Broker 0 has not been stopped, and the certificates of all three have ended: nobody can be asked."""
     for node_id in (0, 1, 2):
@@ -181,7 +233,23 @@ def test_without_any_answer_one_starts_after_the_other() -> None:
     (action,) = planned(_all_ended(waiting()), SECOND).actions
     assert isinstance(action, WriteRecord)
     stopped = [one for one in action.record.brokers if one.stopped]
-    assert [(one.node_id, one.outside) for one in stopped] == [(0, ())]
+    assert [(one.node_id, one.outside, one.outside_unknown) for one in stopped] == [(0, (), True)]
+
+
+def test_a_partition_that_had_no_leader_is_not_waited_for() -> None:
+    """Nobody could be asked before the stop: a partition without a leader does not keep the token for ever."""
+    (begun,) = planned(_all_ended(waiting()), SECOND).actions
+    assert isinstance(begun, WriteRecord)
+    of = begun.record
+    for node_id in (1, 2):
+        of = edited(of, node_id, revision=revision_of(SECOND).name)
+    rows = (partition("orders-0", [0, 1, 2]), partition("dead-0", [0, 9], [9], leader=None))
+    (back,) = planned(with_view(look(of, SECOND, least=2, token=OURS), view(rows, min_isr=1)), SECOND).actions
+    assert isinstance(back, WriteRecord)
+    assert back.change is RecordChange.BACK
+    assert not any(one.stopped or one.outside_unknown for one in back.record.brokers)
+    led = (rows[0], partition("dead-0", [0, 9], [9]))
+    assert not planned(with_view(look(of, SECOND, least=2, token=OURS), view(led, min_isr=1)), SECOND).actions
 
 
 def test_the_next_one_waits_until_the_first_can_be_asked() -> None:
@@ -194,3 +262,89 @@ def test_two_brokers_whose_certificates_ended_do_not_stop_together() -> None:
     """Each waits for the other to run."""
     of = changed_pod(waiting(), 1, revision=EARLIER.name)
     assert not may(of, 1, 2)[0]
+
+
+WIDE: Final = {"roll": {"maxUnavailable": 2}}
+CHANGED: Final = desired({**WIDE, "config": {"auto.create.topics.enable": "false"}}, contract=mutual(2))
+
+
+def beside_an_outdated_one(*rows: Partition, least: dict[str, int]) -> Observed:
+    """Broker 2's certificate has ended; broker 1 has a renewed one, and is to restart only for a changed setting."""
+    made = {0: revision_of(CHANGED), 1: revision_of(desired(WIDE, contract=mutual(2)))}
+    made[2] = revision_of(desired(WIDE, contract=mutual(1)))
+    of = ran(record(), CHANGED)
+    for node_id, revision in made.items():
+        of = edited(of, node_id, revision=revision.name)
+    seen = with_view(look(of, CHANGED, old=(made[1], made[2]), least=3), view(rows, min_isr=least))
+    seen = replace(_ending(seen, -60, 600), token=OURS, secrets=waiting().secrets)
+    for node_id, revision in made.items():
+        seen = changed_pod(seen, node_id, revision=revision.name)
+    return seen
+
+
+def test_a_broker_stops_beside_no_other_after_its_end() -> None:
+    """The stop is that of broker 2 alone: nobody judged broker 1, which may not stop."""
+    of = beside_an_outdated_one(
+        partition("orders-0", [0, 1, 2]),
+        partition("orders-1", [2, 0, 1], [2, 1], leader=2),
+        partition("other-0", [1, 0], [1], leader=1),
+        least={"orders": 2, "other": 1},
+    )
+    assert not may(of, 1, wanted=CHANGED)[0]
+    assert may(of, 2, wanted=CHANGED)[0]
+    assert not may(of, 2, 1, wanted=CHANGED)[0]
+    (action,) = planned(of, CHANGED).actions
+    assert isinstance(action, WriteRecord)
+    assert [one.node_id for one in action.record.brokers if one.stopped] == [2]
+
+
+def test_a_stop_of_two_is_called_off_for_the_one_that_may_not() -> None:
+    """The ISR of what broker 1 leads shrank after the stop began: that broker 2's certificate ended is no excuse."""
+    of = beside_an_outdated_one(
+        partition("orders-0", [2, 0], [2], leader=2),
+        partition("other-0", [1, 0], [1], leader=1),
+        least={"orders": 1, "other": 1},
+    )
+    assert of.record is not None
+    begun = of.record
+    for node_id in (1, 2):
+        begun = edited(begun, node_id, stopped=True, revision=revision_of(CHANGED).name)
+    (action,) = planned(replace(of, record=begun), CHANGED).actions
+    assert isinstance(action, WriteRecord)
+    assert action.change is RecordChange.STOP_CALLED_OFF
+
+
+def third(first: tuple[int, ...], of: Observed) -> Observed:
+    """These brokers run with the second certificate, which has ended; the third one is valid."""
+    ends = ((2, int(NOW_S) - 60), (3, int(NOW_S) + 600))
+    files = frozenset({"keystore-2.pem", "keystore-3.pem", TRUST})
+    of = replace(of, contract=Known(value=replace(mutual(3), certificate_ends=ends)), token=OURS)
+    of = replace(of, secrets=((SECRET, Known(value=files)),))
+    for node_id in first:
+        of = changed_pod(of, node_id, revision=revision_of(SECOND).name)
+    return of
+
+
+def test_a_stop_that_was_begun_alone_is_not_called_off_for_those_that_wait() -> None:
+    """All certificates have ended, and broker 0 was stopped before: the next stop ends in an eviction."""
+    of = look(edited(ran(record(), SECOND), 0, stopped=True), THIRD, old=(revision_of(SECOND),), least=2)
+    of = third((0, 1, 2), replace(of, cluster=Unknown(reason="certificate has expired")))
+    (begun,) = planned(of, THIRD).actions
+    assert isinstance(begun, WriteRecord)
+    assert begun.change is RecordChange.STOP_BEGUN
+    acts = planned(replace(of, record=replace(begun.record, resource_version="8")), THIRD).actions
+    assert [one.pod.node_id for one in acts if isinstance(one, EvictPod)] == [0]
+
+
+def test_a_stopped_broker_whose_certificate_ends_again_starts_again() -> None:
+    """It waits for no ISR that it cannot enter: its stop begins again, and keeps what it has to come back to."""
+    outside = (at("orders-9"),)
+    rows = (partition("orders-0", [1, 0, 2], [1, 2]), partition("orders-1", [2, 1, 0], [2, 1]))
+    known = edited(ran(record(), THIRD), 0, revision=revision_of(SECOND).name, stopped=True, outside=outside)
+    of = third((0,), with_view(look(known, THIRD, old=(revision_of(SECOND),), least=2), view(rows, min_isr=2)))
+    (begun,) = planned(of, THIRD).actions
+    assert isinstance(begun, WriteRecord)
+    (stopped,) = [one for one in begun.record.brokers if one.stopped]
+    assert (stopped.node_id, stopped.outside, stopped.revision) == (0, outside, revision_of(THIRD).name)
+    acts = planned(replace(of, record=replace(begun.record, resource_version="8")), THIRD).actions
+    assert [one.pod.node_id for one in acts if isinstance(one, EvictPod)] == [0]

@@ -18,8 +18,9 @@ from tests.simulation.model.kafka.kraft_api import ModelControllers, process_at,
 from tests.simulation.model.kafka.kraft_model import KraftModel
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.releases import supported
-from tests.simulation.model.kafka.tls import trust_in, why_refused
+from tests.simulation.model.kafka.tls import ENDED, trust_in, why_refused
 
+from kafka_quorum.errors import KafkaExpired, KafkaUnreachable
 from kafka_quorum.model.brokers import (
     BrokersAnswer,
     ConfigChange,
@@ -229,7 +230,8 @@ class ModelBrokers:
         if broker.process.frozen or broker.process.node in self._kraft.unseen:
             raise unreachable(endpoint, api, "the deadline passed")
         if broker.replicates_by_tls and (why := self._why_refused(broker, endpoint)):
-            raise unreachable(endpoint, api, f"its certificate is not accepted: {why}")
+            error = KafkaExpired if why == ENDED else KafkaUnreachable
+            raise unreachable(endpoint, api, f"its certificate is not accepted: {why}", error)
         return broker
 
     def _why_refused(self, broker: Broker, endpoint: Endpoint) -> str:

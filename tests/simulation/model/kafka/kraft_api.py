@@ -40,9 +40,11 @@ from kafka_quorum.wire.requests import (
 from kit.errors import Fault
 
 
-def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
+def unreachable(
+    endpoint: Endpoint, api: Api, why: str, error: type[KafkaUnreachable] = KafkaUnreachable
+) -> KafkaUnreachable:
     """No answer arrived; a request that writes may have been carried out."""
-    return KafkaUnreachable(
+    return error(
         f"{api.name} got no answer from controller {endpoint}: {why}",
         fault=Fault.PATH,
         retry_safe=api.effect is Effect.READS,
