@@ -71,8 +71,8 @@ CERTIFICATE_MUTANTS: Final = (
         ("tls-lost-leafs-late",),
         (
             "newest",
-            "(made, *(leaf.generation for _, leaf in material.known_leafs()))",
-            "(0, *(leaf.generation for _, leaf in material.known_leafs()))",
+            "(made, *(leaf.generation for leaf in material.leading_leafs(made)))",
+            "(0, *(leaf.generation for leaf in material.leading_leafs(made)))",
         ),
         (
             "wanted_generation",

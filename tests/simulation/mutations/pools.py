@@ -109,7 +109,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-hold-is-not-a-consent",
         "11, held",
         ("pool-roll-held",),
-        ("_of_partitions", "desired.unavailable is Unavailable.ALLOW", "True"),
+        ("_of_consent", "desired.unavailable is Unavailable.ALLOW", "True"),
     ),
     pool_mutant(
         "brokers-stop-without-a-leader",

@@ -32,14 +32,17 @@ def wanted_generation(
     """The generation that every leaf shall have, and why: a leaf of the newest one is replaced, or one is lost.
 
     `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal. After a
-    generation some time passes before another Secret asks for the next one.
+    generation some time passes before another Secret asks for the next one, except in a change of authorities.
     """
     observed, record = situation.observed, situation.record
+    changes = record.migration is not None and record.migration.trust is not None
     present, due, why = newest(material, observed, record), 0, "the others are renewed"
     if again := next((holder for holder in lost(material, observed, record) if holder in ready), None):
         due, why = due_for_lost(material, observed, record), f"that of {again} is lost"
     for holder, leaf in material.known_leafs():
-        if leaf.generation != present or follows_too_soon(situation.desired, material, holder, leaf, situation.now_s):
+        if leaf.generation != present:
+            continue
+        if not changes and follows_too_soon(situation.desired, material, holder, leaf, situation.now_s):
             continue
         if replaced := why_replaced(holder, leaf):
             return max(due, present + 1), replaced
