@@ -306,8 +306,9 @@ ISSUERS: Final = (
             turn("a certificate for three", always, both(trusts(1), gives(1, 211, hosts=_hosts(3)))),
             turn("wants five", is_ready, applies({"controllers": {"replicas": 5}})),
             turn("a certificate for five", is_refused, gives(1, 212, "controllers", hosts=_hosts(5))),
+            turn("three minutes after the last generation the others use it, too", after(500), does_nothing),
         ),
-        bound=1500,
+        bound=2000,
         holds=ends_renewed(2),
     ),
     Scenario(
