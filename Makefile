@@ -17,7 +17,7 @@ SOAK ?= $(HOME)/.cache/kafka-quorum-operator/soak
 MINUTES ?= 120
 
 VENV := .venv/bin
-PYTEST := $(VENV)/python -m pytest
+PYTEST := $(VENV)/python -m pytest --durations=15 --durations-min=20
 # Each file in one process, because its tests share servers; two of them for two cores.
 PARALLEL := -n $(JOBS) --dist loadfile
 TESTBED := $(VENV)/python e2e/testbed

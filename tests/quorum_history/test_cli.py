@@ -58,6 +58,8 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
     assert "ns/q was available for 50.000%" in text
 
 
+@pytest.mark.full
+@pytest.mark.timeout(1200)
 def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # noqa: ARG001 - it must run
     """One command makes every table and the page; a damaged source sets the exit code, and the page is still made."""
     target, output, seen = tmp_path / "tables", tmp_path / "page", tmp_path / "observations"

@@ -85,6 +85,7 @@ CERTIFICATE_MUTANTS: Final = (
         "13, ended",
         ("tls-mounted-late",),
         ("_roll_at_s", "max(middle_s, written_s(leaf, now_s) + MOUNTED_AFTER_S)", "middle_s"),
+        ("why_earlier_leaf", "is_mounted(leaf, situation.now_s)", "True"),
     ),
     mutant(
         "no-way-out-when-certificates-have-ended",

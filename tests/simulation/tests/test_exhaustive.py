@@ -20,17 +20,17 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.guards.registry import GUARDS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
-ONE_IN = 1000
-STORMS = 120
+ONE_IN = 2000
+STORMS = 60
 """Storms of controllers; `make soak` performs 2000 of each kind."""
-DISKS = 30
+DISKS = 20
 """Storms in which disks hide and return."""
-ROLLING = 50
+ROLLING = 30
 """Storms in which releases and levels also change."""
 
-TAILS = 12
+TAILS = 8
 """Storms of elections beside voter changes."""
-CERTIFICATES = 15
+CERTIFICATES = 10
 """Storms with certificates that live ten minutes."""
 
 _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"

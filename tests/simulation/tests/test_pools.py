@@ -9,7 +9,7 @@ from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
-ONE_IN = 600
+ONE_IN = 1200
 FAULTS = 30
 """At least so many single faults are in the share."""
 STORMS = 5

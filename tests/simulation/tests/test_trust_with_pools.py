@@ -6,7 +6,7 @@ from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POO
 from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
-ONE_IN = 600
+ONE_IN = 1200
 FAULTS = 5
 """At least so many single faults are in the share."""
 
