@@ -1,7 +1,8 @@
 """Pools in a quorum with another issuer: each follows its own source, and keeps nobody from anything."""
 
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import pytest
 from tests.model.certificates import (
@@ -40,6 +41,7 @@ from kafka_quorum.model.material import (
     pool,
 )
 from kafka_quorum.model.names import keystore_file, trust_file
+from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.pools import PoolSeen, certified_names, reached_hosts
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.contract import due_contract
@@ -47,7 +49,10 @@ from kafka_quorum.plan.guards.rule13_authority import may_drop_old
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
 from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
+from kit.stamps import second
 
+LAST_S: Final = 253_402_300_799
+"""The last second that a certificate can name: the end of the year 9999."""
 RECORD = recorded()
 SECRET = "events-cert"  # noqa: S105 - a name
 SEEN = PoolSeen(
@@ -125,8 +130,25 @@ def test_a_pool_that_alternates_begins_no_generation_at_each_change() -> None:
     """All follow after a pause: an eighth of the time for a renewal, three minutes at least, and an hour at most."""
     seen = with_pool(pool_leaf(), Known(value=pool_source(at_s=LATER_S)))
     fresh = with_leaf(seen, OPERATOR, copied(OPERATOR, composed_s=int(NOW_S)))
-    assert made(certificates(judged(fresh, now_s=NOW_S + 179))) == []
-    assert len(made(certificates(judged(fresh, now_s=NOW_S + 180)))) == len((*holders(RECORD), EVENTS))
+    waiting = certificates(judged(fresh, now_s=NOW_S + 179))
+    assert made(waiting) == []
+    (wait,) = waiting.waits
+    until = second(datetime.fromtimestamp(NOW_S + 180, tz=UTC))
+    assert (wait.reason, wait.severity) == (CERTIFICATES, Severity.PROGRESS)
+    assert f"Waiting until {until}" in wait.message
+    assert "events" in wait.message
+    after = certificates(judged(fresh, now_s=NOW_S + 180))
+    assert len(made(after)) == len((*holders(RECORD), EVENTS))
+    assert after.waits == ()
+
+
+def test_a_certificate_of_a_far_future_delays_others_and_ends_no_pass() -> None:
+    """Its Secret may hold any dates. The time in the wait is one that can be written."""
+    seen = with_pool(pool_leaf(), Known(value=pool_source(at_s=LATER_S)))
+    far = copied(OPERATOR)
+    far = replace(far, composed_s=0, certificate=replace(far.certificate, not_before_s=LAST_S, not_after_s=LAST_S))
+    (wait,) = certificates(judged(with_leaf(seen, OPERATOR, far))).waits
+    assert "Waiting until" in wait.message
 
 
 def test_a_given_leaf_of_the_controllers_is_followed_after_three_minutes_or_its_end() -> None:

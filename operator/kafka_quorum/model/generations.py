@@ -63,19 +63,20 @@ def due_for_lost(material: Material, observed: Observed, record: IdentityRecord)
     return max(max(known, default=0) + 1, newest(material, observed, record))
 
 
-def follows_too_soon(desired: Desired, material: Material, holder: Holder, leaf: LeafSeen, now_s: float) -> bool:
-    """Whether all leafs would get another generation, because of this one, too soon after the present one.
+def pauses_until_s(desired: Desired, material: Material, holder: Holder, leaf: LeafSeen, now_s: float) -> float:
+    """Until when this leaf brings no other generation, because it would follow too soon on the present one; else 0.
 
     Otherwise a Secret that changes again and again would leave no minute in which a controller's Secret is mounted, and
     would restart the controllers each time. The operator's own leafs for controllers and itself are renewed when due.
     """
     of_brokers = holder.role == BROKERS.role
-    if not of_brokers and (desired.trust.issuer.own or leaf.ends_s <= now_s):
-        return False
+    if not of_brokers and desired.trust.issuer.own:
+        return 0.0
     leading = material.leading_leafs(0)
     life_s = min(each.certificate.life_s for each in leading)
     longest_s = min(BROKERS_PAUSE_S, desired.trust.renew_before(life_s) * LATE) if of_brokers else 0.0
-    return now_s < max(written_s(each, now_s) for each in leading) + max(BROUGHT_AFTER_S, longest_s)
+    until_s = max(written_s(each, now_s) for each in leading) + max(BROUGHT_AFTER_S, longest_s)
+    return until_s if of_brokers else min(until_s, leaf.ends_s)
 
 
 def _has_pod(observed: Observed, node_id: NodeID) -> bool:

@@ -308,13 +308,13 @@ CERTIFICATE_MUTANTS: Final = (
         "13, ended",
         ("renewal-with-a-pool-whose-number-grows",),
         ("Material.leading_leafs", "holder.role != BROKERS.role", "True"),
-        ("wanted_generation", "follows_too_soon(situation.desired, material, holder, leaf, situation.now_s)", "False"),
+        ("wanted_generation", "situation.now_s < until_s", "False"),
     ),
     mutant(
         "one-pool-asks-for-generations-without-a-pause",
         "13, ended",
         ("given-with-a-pool-that-alternates",),
-        ("wanted_generation", "follows_too_soon(situation.desired, material, holder, leaf, situation.now_s)", "False"),
+        ("wanted_generation", "situation.now_s < until_s", "False"),
     ),
     mutant(
         "a-stuck-controller-stays-where-it-is",

@@ -227,7 +227,8 @@ def _leafs(situation: Situation, material: Material) -> Iterator[Part]:
 def _each_leaf(situation: Situation, material: Material) -> Iterator[Part]:
     """The Secret of each holder, where it is written."""
     every, signer = holders(situation.record, material.known_pools), _signer(situation, material)
-    wanted, why = wanted_generation(situation, material, every, partial(_why_renewed, situation, signer))
+    wanted, why, pauses = wanted_generation(situation, material, every, partial(_why_renewed, situation, signer))
+    yield Part(waits=pauses)
     for holder in every:
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):

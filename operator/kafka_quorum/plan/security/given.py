@@ -47,7 +47,8 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
     yield from _requests(situation, material)
     yield from _wrong(situation, material)
     ready = dict(_ready(situation, material))
-    wanted, why = wanted_generation(situation, material, ready, partial(_why_replaced, ready))
+    wanted, why, pauses = wanted_generation(situation, material, ready, partial(_why_replaced, ready))
+    yield Part(waits=pauses)
     for holder in holders(situation.record, material.known_pools):
         seen = material.leaf(holder)
         if isinstance(seen, Unknown):

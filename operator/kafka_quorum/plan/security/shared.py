@@ -1,11 +1,12 @@
 """What the leafs of every issuer have in common: the files beside them, users of brokers, and how a wait is shown."""
 
 from collections.abc import Callable, Container, Iterator
-from typing import Final
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from kafka_quorum.model.bundles import together
 from kafka_quorum.model.certified import sasl_listeners
-from kafka_quorum.model.generations import FIRST, due_for_lost, follows_too_soon, lost, newest
+from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest, pauses_until_s
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, Holder, LeafSeen, Material
 from kafka_quorum.model.names import keystore_file, trust_file
@@ -13,11 +14,22 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.trusting import trusting_runtimes
 from kafka_quorum.plan.part import Part
+from kit.stamps import second
 
 CERTIFICATES: Final = "Certificates"
 HELD: Final = "CertificatesHeld"
+_A_DAY_S: Final = 86_400.0
+"""No pause is so long: a later time is that of a certificate from the future."""
 AHEAD: Final = "its generation is above that of the controllers"
 _LOCATIONS: Final = (".ssl.truststore.location", ".ssl.keystore.location")
+
+
+class Wanted(NamedTuple):
+    """The generation that every leaf shall have, why, and what is shown while a replaced leaf waits for a pause."""
+
+    generation: int
+    why: str
+    pauses: tuple[Wait, ...] = ()
 
 
 def sasl(situation: Situation) -> frozenset[str]:
@@ -28,7 +40,7 @@ def sasl(situation: Situation) -> frozenset[str]:
 
 def wanted_generation(
     situation: Situation, material: Material, ready: Container[Holder], why_replaced: Callable[[Holder, LeafSeen], str]
-) -> tuple[int, str]:
+) -> Wanted:
     """The generation that every leaf shall have, and why: a leaf of the newest one is replaced, or one is lost.
 
     `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal. After a
@@ -37,16 +49,25 @@ def wanted_generation(
     observed, record = situation.observed, situation.record
     changes = record.migration is not None and record.migration.trust is not None
     present, due, why = newest(material, observed, record), 0, "the others are renewed"
+    pauses: tuple[Wait, ...] = ()
     if again := next((holder for holder in lost(material, observed, record) if holder in ready), None):
         due, why = due_for_lost(material, observed, record), f"that of {again} is lost"
     for holder, leaf in material.known_leafs():
         if leaf.generation != present:
             continue
-        if not changes and follows_too_soon(situation.desired, material, holder, leaf, situation.now_s):
-            continue
-        if replaced := why_replaced(holder, leaf):
-            return max(due, present + 1), replaced
-    return max(due, present), why
+        replaced = why_replaced(holder, leaf)
+        until_s = 0.0 if changes else pauses_until_s(situation.desired, material, holder, leaf, situation.now_s)
+        if replaced and situation.now_s < until_s:
+            pauses = pauses or (_pause(situation, holder, replaced, until_s),)
+        elif replaced:
+            return Wanted(max(due, present + 1), replaced)
+    return Wanted(max(due, present), why, pauses if present >= due else ())
+
+
+def _pause(situation: Situation, holder: Holder, why: str, until_s: float) -> Wait:
+    until = second(datetime.fromtimestamp(min(until_s, situation.now_s + _A_DAY_S), tz=UTC))
+    text = "all certificates were made again shortly before, and follow together"
+    return wait(f"Waiting until {until} to renew the certificate of {holder} ({why}): {text}", Severity.PROGRESS)
 
 
 def is_ahead(holder: Holder, leaf: LeafSeen, wanted: int) -> bool:
