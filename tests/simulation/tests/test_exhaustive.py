@@ -99,5 +99,5 @@ def test_every_fault_struck_something(tally: Tally) -> None:
 
 
 def test_random_events(tally: Tally) -> None:
-    """Storms draw some hundred thousand times what continues, with which fault."""
-    assert tally.events > 250_000
+    """Storms draw more than a hundred thousand times what continues, with which fault."""
+    assert tally.events > 150_000

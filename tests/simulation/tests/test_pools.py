@@ -10,7 +10,7 @@ from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 1200
-FAULTS = 30
+FAULTS = 15
 """At least so many single faults are in the share."""
 STORMS = 5
 """Storms in which pools and their quorum live for long."""

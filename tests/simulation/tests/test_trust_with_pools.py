@@ -7,7 +7,7 @@ from tests.simulation.tests.conftest import Shows
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(900)]
 ONE_IN = 1200
-FAULTS = 5
+FAULTS = 3
 """At least so many single faults are in the share."""
 
 
