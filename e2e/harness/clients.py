@@ -177,7 +177,7 @@ class Clients:
 
     def evidence(self) -> str:
         """What a person looks at first when a scenario with clients fails."""
-        _, logs, errors = run("kubectl", "-n", self.namespace, "logs", self.name, "--tail=40")
+        _, logs, errors = run("kubectl", "-n", self.namespace, "logs", self.name, "--tail=400")
         try:
             told = f"{self.account()}\n{self.outages()[-20:]}"
         except (OSError, ValueError) as error:

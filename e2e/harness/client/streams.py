@@ -106,6 +106,9 @@ class Streams:
                 **self._way,
                 "enable.idempotence": True,
                 "acks": "all",
+                # With more than one, librdkafka 2 may begin a new epoch when a leader changes, and send a record of
+                # another partition twice: https://github.com/confluentinc/librdkafka/issues/4953, seen here once.
+                "max.in.flight": 1,
                 "linger.ms": 0,
                 "message.timeout.ms": 0,  # a record waits without limit: it is never given up by the client
             }
