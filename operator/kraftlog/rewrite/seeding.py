@@ -1,0 +1,133 @@
+"""If no disk of a controller is left: the metadata log of a broker becomes that of a new controller.
+
+The target is a directory that was just formatted without initial controllers, so it has the cluster id and a directory
+id of its own. It gets the broker's segments, checkpoints and `partition.metadata`, and then the voter set of `rewrite`.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from kraftlog.disk.errors import DiskError
+from kraftlog.disk.files import (
+    LOG_DIR,
+    PARTITION,
+    QUORUM_STATE,
+    checkpoint_id,
+    checkpoint_name,
+    names,
+    segment_base,
+    system,
+    unused,
+)
+from kraftlog.disk.identity import identity
+from kraftlog.disk.looking import log_files, look, segment_path
+from kraftlog.disk.model import DiskLook
+from kraftlog.rewrite.copying import PARTIAL, digest, place
+from kraftlog.rewrite.plan import PLAN_SCHEMA, At, RewritePlan, SeedPlan, checked, refuse_look
+from kraftlog.rewrite.rewriting import Rewritten, already, rewrite
+
+_FORMATTED: Final = checkpoint_name(0, 0)
+"""The checkpoint that Kafka 4.4 and later write when they format: the levels of the features, no voters."""
+
+
+def seed(source: Path, target: Path, plan: SeedPlan, *, now_ms: int | None = None) -> Rewritten:
+    """Copy a broker's metadata log into a formatted directory, and make that one the only voter (`DiskError`).
+
+    Both directories have `meta.properties`. It may be interrupted and repeated. The broker may run, as long as no
+    controller gives it new records; `now_ms` as for `rewrite`.
+    """
+    checked(plan.target)
+    disk = look(source)
+    refuse_look(disk, plan.target, str(source))
+    _check_ids(source, target, disk, plan)
+    with unused(target, exclusive=True):
+        if (target / LOG_DIR).is_dir() and (done := already(target, plan.target)):
+            return done
+        _copy_log(source / LOG_DIR, target / LOG_DIR, disk)
+    return rewrite(target, plan.target, now_ms=now_ms)
+
+
+def seed_plan_of(disk: DiskLook, node_id: int, directory_id: str, plan: RewritePlan) -> SeedPlan:
+    """The plan to seed a new controller from a disk. `plan` is that of the disk itself, with the new endpoints."""
+    target = RewritePlan(
+        schema=PLAN_SCHEMA,
+        cluster_id=plan.cluster_id,
+        node_id=node_id,
+        directory_id=directory_id,
+        last_epoch=plan.last_epoch,
+        end_offset=plan.end_offset,
+        checkpoint=plan.checkpoint,
+        leader_epoch=plan.leader_epoch,
+        endpoints=plan.endpoints,
+        cut_damage=plan.cut_damage,
+    )
+    return SeedPlan(
+        schema=PLAN_SCHEMA,
+        source_node_id=disk.node_id,
+        source_directory_id=disk.directory_id,
+        target=checked(target),
+    )
+
+
+def _check_ids(source: Path, target: Path, disk: DiskLook, plan: SeedPlan) -> None:
+    """Refuse a source or a target that the plan does not name."""
+    own = identity(target)
+    wants = plan.target
+    newest = disk.checkpoint
+    seen = At(offset=newest.offset, epoch=newest.epoch) if newest else None
+    for path, name, has, want in (
+        (source, "cluster id", disk.cluster_id, wants.cluster_id),
+        (source, "node id", disk.node_id, plan.source_node_id),
+        (source, "directory id", disk.directory_id, plan.source_directory_id),
+        (source, "last leader epoch", disk.last_epoch, wants.last_epoch),
+        (source, "end offset", disk.end_offset, wants.end_offset),
+        (source, "newest checkpoint", seen, wants.checkpoint),
+        (target, "cluster id", own.cluster_id, wants.cluster_id),
+        (target, "node id", own.node_id, wants.node_id),
+        (target, "directory id", own.directory_id, wants.directory_id),
+    ):
+        if has != want:
+            raise DiskError(f"{path}: not seeded, because its {name} is {has}, not {want}: look again, and plan again")
+    if disk.leader_epoch > wants.leader_epoch:
+        raise DiskError(
+            f"{source}: not seeded, because it has seen leader epoch {disk.leader_epoch}, above {wants.leader_epoch} of"
+            f" the plan: look again, and plan again"
+        )
+
+
+def _copy_log(source: Path, target: Path, disk: DiskLook) -> None:
+    """Copy what makes up a log, segments last; the last one up to its last valid batch (`DiskError`)."""
+    with system(target):
+        target.mkdir(exist_ok=True)
+    files = log_files(source)
+    _check_fresh(target, files.bases, files.checkpoints)
+    begun = any(segment_base(name) is not None for name in names(target))
+    for name in files.checkpoints:
+        if name == _FORMATTED and not begun and _differs(source / name, target / name):
+            with system(target):
+                (target / name).unlink()
+        place(source / name, target / name)
+    if PARTITION in names(source):
+        place(source / PARTITION, target / PARTITION)
+    for segment in disk.segments:
+        last = segment is disk.segments[-1]
+        path = segment_path(target, segment.base_offset)
+        place(segment_path(source, segment.base_offset), path, segment.valid_bytes if last else None)
+
+
+def _check_fresh(target: Path, bases: tuple[int, ...], checkpoints: tuple[str, ...]) -> None:
+    """Refuse a directory with a log of its own."""
+    with system(target):
+        found = [name.removesuffix(PARTIAL) for name in names(target)]
+    if QUORUM_STATE in found:
+        raise DiskError(f"{target}: not seeded, because a server has run on this disk: format an empty one")
+    for name in found:
+        base = segment_base(name)
+        foreign = base not in bases if base is not None else name not in {*checkpoints, _FORMATTED}
+        if foreign and (base is not None or checkpoint_id(name) is not None):
+            raise DiskError(f"{target / name}: not seeded, because this disk has a log of its own: format an empty one")
+
+
+def _differs(source: Path, target: Path) -> bool:
+    """Whether a file is there with another content."""
+    return target.is_file() and digest(source, None) != digest(target, None)
