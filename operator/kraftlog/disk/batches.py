@@ -15,8 +15,8 @@ from kraftlog.disk.errors import DiskError
 from kraftlog.values import MalformedError
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-"""Base offset, length, leader epoch, magic, checksum, attributes, last offset delta, base and max timestamp, id and epoch
-of the producer, base sequence, number of records."""
+"""Base offset, length, leader epoch, magic, checksum, attributes, last offset delta, base and max timestamp, producer's
+id and epoch, base sequence, number of records."""
 OVERHEAD_BYTES: Final = 12
 """Base offset and length, which the length does not count."""
 SUMMED_FROM: Final = 21
@@ -118,11 +118,11 @@ def checked(
     position: int, head: bytes, body: bytes, offset: int | None = None, leader_epoch: int = 0
 ) -> tuple[Batch | None, str]:
     """A batch from its header and its records if it is valid, else None and the reason."""
-    base, length, epoch, magic, checksum, attributes, delta, *_, count = HEADER.unpack(head)
+    base, length, epoch, magic, _, attributes, delta, *_, count = HEADER.unpack(head)
     batch, reason = None, ""
     if magic != MAGIC:
         reason = f"a batch with magic {magic}, not {MAGIC}"
-    elif crc32c(head[SUMMED_FROM:] + body) != checksum:
+    elif not _summed(head, body):
         reason = "a batch with a wrong checksum"
     elif base < 0 or delta < 0 or base + delta >= 2**63 - 1 or epoch < 0:
         reason = f"a batch of offset {base}, {delta} more offsets and leader epoch {epoch}"
@@ -147,8 +147,14 @@ def checked(
     return batch, reason
 
 
+def _summed(head: bytes, body: bytes) -> bool:
+    """Whether the checksum in a header is that of the batch."""
+    checksum: int = HEADER.unpack(head)[4]
+    return crc32c(head[SUMMED_FROM:] + body) == checksum
+
+
 def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
-    """Where the next valid batch begins, of any offset and epoch; None if there is none up to the end of the file.
+    """Where the next batch with a right checksum begins, of any offset and epoch; None if no one is left in the file.
 
     `DiskError` if so many places look like a batch that it cannot be decided.
     """
@@ -162,8 +168,7 @@ def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
             if at + HEADER.size > len(chunk):
                 break
             size = HEADER.unpack_from(chunk, at)[1] + OVERHEAD_BYTES
-            plausible = chunk[at] < 1 << 7 and HEADER.size <= size <= min(MAX_BATCH_BYTES, size_bytes - position - at)
-            if plausible:
+            if HEADER.size <= size <= min(MAX_BATCH_BYTES, size_bytes - position - at):
                 budget -= size
                 if budget < 0:
                     raise DiskError(
@@ -172,7 +177,7 @@ def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
                     )
                 file.seek(position + at + HEADER.size)
                 body = file.read(size - HEADER.size)
-                if len(body) == size - HEADER.size and checked(0, chunk[at : at + HEADER.size], body)[0]:
+                if len(body) == size - HEADER.size and _summed(chunk[at : at + HEADER.size], body):
                     return position + at
             at += 1
         if len(chunk) <= HEADER.size:
@@ -182,7 +187,7 @@ def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
 
 
 def records(batch: Batch) -> Iterator[RawRecord]:
-    """The records of a batch (MalformedError: it contradicts itself, or is compressed, which Kafka does not do here)."""
+    """The records of a batch (MalformedError: it contradicts itself, or is compressed, as Kafka never does here)."""
     if batch.codec:
         raise MalformedError("a compressed batch")
     body, at = batch.body, 0

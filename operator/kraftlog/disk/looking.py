@@ -226,7 +226,9 @@ class _Log:
             walk = Walk(file, size_bytes, position=found)
             for batch in walk:
                 count, highest = count + 1, max(highest, batch.last_offset)
-            position = walk.position
+            if walk.position == found:  # its checksum is right, and its offsets are impossible
+                count += 1
+            position = max(walk.position, found + 1)
         self.damage = Damage(
             offset=self.damage.offset,
             segment_base=self.damage.segment_base,
