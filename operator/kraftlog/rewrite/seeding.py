@@ -101,18 +101,20 @@ def _copy_log(source: Path, target: Path, disk: DiskLook) -> None:
         target.mkdir(exist_ok=True)
     files = log_files(source)
     _check_fresh(target, files.bases, files.checkpoints)
-    begun = any(segment_base(name) is not None for name in names(target))
-    for name in files.checkpoints:
-        if name == _FORMATTED and not begun and _differs(source / name, target / name):
-            with system(target):
-                (target / name).unlink()
-        place(source / name, target / name)
-    if PARTITION in names(source):
-        place(source / PARTITION, target / PARTITION)
+    with system(target):
+        begun = any(segment_base(name) is not None for name in names(target))
+    if _FORMATTED in files.checkpoints and not begun and _differs(source / _FORMATTED, target / _FORMATTED):
+        with system(target):
+            (target / _FORMATTED).unlink()
+    wanted: list[tuple[str, int | None]] = [(name, None) for name in files.checkpoints]
+    with system(source):
+        wanted += [(PARTITION, None)] if PARTITION in names(source) else []
     for segment in disk.segments:
         last = segment is disk.segments[-1]
-        path = segment_path(target, segment.base_offset)
-        place(segment_path(source, segment.base_offset), path, segment.valid_bytes if last else None)
+        wanted.append((segment_path(source, segment.base_offset).name, segment.valid_bytes if last else None))
+    there = [(name, limit_bytes) for name, limit_bytes in wanted if (target / name).exists()]
+    for name, limit_bytes in (*there, *wanted):  # what is there is compared before anything is written
+        place(source / name, target / name, limit_bytes)
 
 
 def _check_fresh(target: Path, bases: tuple[int, ...], checkpoints: tuple[str, ...]) -> None:
