@@ -221,6 +221,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         refused(home, "regular file|not followed|directory")
 
 
+def test_a_link_in_place_of_the_log(tmp_path: Path) -> None:
+    """A link in place of the log's directory is not followed."""
+    home = disks.make(tmp_path / "a")
+    (home / disks.LOG).rename(tmp_path / "elsewhere")
+    (home / disks.LOG).symlink_to(tmp_path / "elsewhere")
+    refused(home, "a link is not followed")
+
+
 def test_a_file_that_the_system_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the system is one that may be repeated, with the file."""
     home = disks.make(tmp_path / "a")

@@ -198,7 +198,11 @@ def test_damage_needs_consent(tmp_path: Path) -> None:
     home = disks.make(tmp_path / "a", {0: b"".join(pieces)})
     plan = replace(survivor(whole), end_offset=5)
     unchanged(home, plan, "damaged at offset 5 .* 2 valid batches up to offset 7 .* cut_damage")
-    done = rewrite(home, replace(plan, cut_damage=True), now_ms=NOW_MS)
+    with pytest.raises(DiskError, match="cut_damage"):
+        plan_of(look(home))
+    consent = plan_of(look(home), cut_damage=True)
+    assert consent == replace(plan, cut_damage=True)
+    done = rewrite(home, consent, now_ms=NOW_MS)
     assert (done.offset, look(home).end_offset, look(home).damage) == (5, 6, None)
     for name, segments in (
         ("early", {0: b"".join(pieces[:3]), 6: b"".join(pieces[3:])}),

@@ -66,6 +66,8 @@ class LogFiles:
 
 def log_files(log_dir: Path) -> LogFiles:
     """The segments and checkpoints in a directory (`DiskError`: there is no such directory)."""
+    if log_dir.is_symlink():
+        raise DiskError(f"{log_dir}: a link is not followed: put the directory itself into its place")
     try:
         found = names(log_dir)
     except FileNotFoundError as error:

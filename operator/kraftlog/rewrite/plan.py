@@ -88,11 +88,13 @@ class SeedPlan:
     target: RewritePlan
 
 
-def plan_of(look: DiskLook, endpoints: tuple[Endpoint, ...] = (), *, leader_epoch: int = 0) -> RewritePlan:
-    """The plan that rewrites a disk in the state of its look (`DiskError`: it cannot be rewritten).
+def plan_of(
+    look: DiskLook, endpoints: tuple[Endpoint, ...] = (), *, leader_epoch: int = 0, cut_damage: bool = False
+) -> RewritePlan:
+    """The plan that rewrites a disk in the state of its look (`DiskError`: it cannot be rewritten; `FormError`).
 
     `endpoints` of the survivor are those of the last voter set if none are given. `leader_epoch`: the highest one that
-    was seen on other disks.
+    was seen on other disks. `cut_damage`: a person accepts the loss of what is behind damage in the last segment.
     """
     if look.directory_id is None:
         raise DiskError(f"controller {look.node_id}: meta.properties has no directory.id: use another disk")
@@ -111,7 +113,7 @@ def plan_of(look: DiskLook, endpoints: tuple[Endpoint, ...] = (), *, leader_epoc
         checkpoint=At(offset=newest.offset, epoch=newest.epoch) if newest else None,
         leader_epoch=max(look.leader_epoch, leader_epoch),
         endpoints=known,
-        cut_damage=False,
+        cut_damage=cut_damage,
     )
     refuse_look(look, plan, f"controller {look.node_id}")
     return checked(plan)
