@@ -93,7 +93,7 @@ def make(
     return home
 
 
-def meta(home: Path, node: int = 1, **changed: str) -> None:
+def meta(home: Path, node: int = 1, /, **changed: str) -> None:
     """Writes meta.properties; `changed` has `_` for `.` in the names."""
     settings = {"version": "1", "cluster.id": CLUSTER, "node.id": str(node), "directory.id": IDS[node]}
     settings |= {name.replace("_", "."): value for name, value in changed.items()}

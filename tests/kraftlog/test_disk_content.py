@@ -36,8 +36,8 @@ def test_topics_are_found_by_name(tmp_path: Path) -> None:
     """Records that name only the id of a topic are listed by the name that an earlier record has."""
     ids = {name: (letter * 21 + "A") for name, letter in (("old", "B"), ("new", "C"), ("gone", "D"))}
     first = [metadata(2, name=name, topicId=ids[name]) for name in ("old", "gone")]
-    partition = {"replicas": [1], "isr": [1], "removingReplicas": [], "addingReplicas": []}
-    numbers = {"partitionId": 0, "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
+    partition: dict[str, Value] = {"replicas": [1], "isr": [1], "removingReplicas": [], "addingReplicas": []}
+    numbers: dict[str, Value] = {"partitionId": 0, "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
     later = [
         metadata(2, name="new", topicId=ids["new"]),
         metadata(3, topicId=ids["new"], **partition, **numbers),

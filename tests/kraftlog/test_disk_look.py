@@ -32,7 +32,8 @@ def test_a_whole_disk(tmp_path: Path) -> None:
     assert found.checkpoint is not None
     assert (found.checkpoint.offset, found.checkpoint.epoch, found.checkpoint.whole) == (0, 0, True)
     assert (found.tail, found.damage, found.kraft_version) == (None, None, 1)
-    assert found.voters is found.voters_in_log is not None
+    assert found.voters is found.voters_in_log
+    assert found.voters is not None
     assert [(each.node_id, each.directory_id) for each in found.voters.voters] == list(disks.IDS.items())
     assert found.voters.voters[0].endpoints[0].host == "c-1"
     assert found.voters.offset == 2

@@ -299,6 +299,16 @@ def test_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert disks.files(target) == after
 
 
+def test_a_seed_without_a_checkpoint(tmp_path: Path) -> None:
+    """If the broker's log begins with offset 0 and has no checkpoint, that of the format is removed."""
+    broker = disks.make(tmp_path / "broker", checkpoints={}, node=2)
+    target = fresh(tmp_path / "target")
+    plan = seed_plan_of(look(broker), 3, disks.IDS[3], plan_of(look(broker), NEW))
+    assert seed(broker, target, plan).changed
+    found = look(target)
+    assert (found.checkpoint, found.end_offset) == (None, 9)
+
+
 def test_seeds_that_are_refused(tmp_path: Path) -> None:
     """A target with a log or a server of its own, of another cluster, or that the plan does not name, is refused."""
     broker = disks.make(tmp_path / "broker", node=2)
@@ -314,7 +324,6 @@ def test_seeds_that_are_refused(tmp_path: Path) -> None:
         fresh(target)
 
     disks.segment(target).write_bytes(disks.topics(0, "own"))
-    (target / disks.LOG / disks.FIRST).write_bytes(disks.checkpoint(1, 2, 3))
     keeps("not overwritten")
     disks.segment(target, 3).touch()
     keeps("has a log of its own")

@@ -178,7 +178,7 @@ async def test_only_the_log_of_an_observer_is_left(new_quorum: NewQuorum, contro
     target = voters[0]
     quorum.must_format([target], NoInitialControllers())
     endpoint = Endpoint(name=target.listener.name, host=HOST, port=target.port)
-    plan = seed_plan_of(disk, target.node_id, target.key.directory_id, plan_of(disk, (endpoint,)))
+    plan = seed_plan_of(disk, target.node_id, target.meta["directory.id"], plan_of(disk, (endpoint,)))
     done = seed(source.data, target.data, plan)
     assert (done.changed, done.offset) == (True, disk.end_offset)
     assert not seed(source.data, target.data, plan).changed

@@ -16,6 +16,7 @@ from kraftlog.disk.files import (
     checkpoint_name,
     names,
     segment_base,
+    sync_directory,
     system,
     unused,
 )
@@ -27,7 +28,7 @@ from kraftlog.rewrite.plan import PLAN_SCHEMA, At, RewritePlan, SeedPlan, checke
 from kraftlog.rewrite.rewriting import Rewritten, already, rewrite
 
 _FORMATTED: Final = checkpoint_name(0, 0)
-"""The checkpoint that Kafka 4.4 and later write when they format: the levels of the features, no voters."""
+"""The checkpoint that Kafka writes when it formats, from 4.4 on in any case: levels of features, no voters here."""
 
 
 def seed(source: Path, target: Path, plan: SeedPlan, *, now_ms: int | None = None) -> Rewritten:
@@ -100,12 +101,8 @@ def _copy_log(source: Path, target: Path, disk: DiskLook) -> None:
     with system(target):
         target.mkdir(exist_ok=True)
     files = log_files(source)
-    _check_fresh(target, files.bases, files.checkpoints)
-    with system(target):
-        begun = any(segment_base(name) is not None for name in names(target))
-    if _FORMATTED in files.checkpoints and not begun and _differs(source / _FORMATTED, target / _FORMATTED):
-        with system(target):
-            (target / _FORMATTED).unlink()
+    if not _has_begun(target, files.bases, files.checkpoints):
+        _remove_formatted(source, target, files.checkpoints)
     wanted: list[tuple[str, int | None]] = [(name, None) for name in files.checkpoints]
     with system(source):
         wanted += [(PARTITION, None)] if PARTITION in names(source) else []
@@ -117,19 +114,28 @@ def _copy_log(source: Path, target: Path, disk: DiskLook) -> None:
         place(source / name, target / name, limit_bytes)
 
 
-def _check_fresh(target: Path, bases: tuple[int, ...], checkpoints: tuple[str, ...]) -> None:
-    """Refuse a directory with a log of its own."""
+def _has_begun(target: Path, bases: tuple[int, ...], checkpoints: tuple[str, ...]) -> bool:
+    """Whether a segment was copied already (`DiskError`: the directory has a log of its own, or had a server)."""
     with system(target):
         found = [name.removesuffix(PARTIAL) for name in names(target)]
     if QUORUM_STATE in found:
         raise DiskError(f"{target}: not seeded, because a server has run on this disk: format an empty one")
+    begun = any(segment_base(name) is not None for name in found)
+    expected = {*checkpoints} if begun else {*checkpoints, _FORMATTED}
     for name in found:
         base = segment_base(name)
-        foreign = base not in bases if base is not None else name not in {*checkpoints, _FORMATTED}
+        foreign = base not in bases if base is not None else name not in expected
         if foreign and (base is not None or checkpoint_id(name) is not None):
             raise DiskError(f"{target / name}: not seeded, because this disk has a log of its own: format an empty one")
+    return begun
 
 
-def _differs(source: Path, target: Path) -> bool:
-    """Whether a file is there with another content."""
-    return target.is_file() and digest(source, None) != digest(target, None)
+def _remove_formatted(source: Path, target: Path, checkpoints: tuple[str, ...]) -> None:
+    """Remove the checkpoint of the format, unless it is the broker's: the log would be read on top of its levels."""
+    path = target / _FORMATTED
+    with system(path):
+        there = path.is_file()
+    if there and (_FORMATTED not in checkpoints or digest(source / _FORMATTED, None) != digest(path, None)):
+        with system(path):
+            path.unlink()
+            sync_directory(target)
