@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.live.brokers import LiveBrokers
+from tests.live.jars import Kafka
 from tests.live.ports import HOST
 from tests.live.quorum import LiveNode, LiveQuorum
 from tests.live.storage import ModeMissing, NoInitialControllers
@@ -52,10 +54,10 @@ async def writes_work(quorum: LiveQuorum, controllers: KafkaControllers, user: s
     return await wait_for("a leader that accepts a write", accepted)
 
 
-def digest(node: LiveNode, end_offset: int) -> str:
+def digest(data: Path, end_offset: int) -> str:
     """The sum of all batches below an offset, of which each replica must have the same."""
     summed, last = hashlib.sha256(), 0
-    log_dir = node.data / LOG
+    log_dir = data / LOG
     for batch in valid_batches(log_dir, log_files(log_dir).bases):
         if batch.last_offset < end_offset:
             last = batch.last_offset
@@ -81,21 +83,13 @@ async def no_leader(controllers: KafkaControllers, node: LiveNode) -> None:
         await controllers.describe_quorum(node.endpoint)
 
 
-async def with_records(quorum: LiveQuorum, controllers: KafkaControllers, extra: int = 0) -> list[LiveNode]:
-    """Three voters, observers, and records that a majority has; then all of them are killed."""
-    nodes = [quorum.add_node(each) for each in NODES]
-    observers = [quorum.add_node(3100 + each) for each in range(extra)]
-    quorum.must_format(nodes, quorum.initial_controllers(nodes))
-    if observers:
-        quorum.must_format(observers, NoInitialControllers())
-    quorum.start(*nodes, *observers)
+async def with_records(quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode]) -> None:
+    """Starts controllers, writes records that a majority has, and kills all of them."""
+    quorum.start(*nodes)
     leader, _ = await writes_work(quorum, controllers, "first")
     for number in range(RECORDS):
         await write(controllers, leader, f"user-{number}")
-    for node in observers:
-        await quorum.observer(controllers, node.key)
-    kill([*nodes, *observers])
-    return [*nodes, *observers]
+    kill(nodes)
 
 
 def best(nodes: Iterable[LiveNode]) -> tuple[LiveNode, DiskLook]:
@@ -126,13 +120,15 @@ async def have_all(quorum: LiveQuorum, controllers: KafkaControllers, nodes: lis
 
     await wait_for("voters that have everything", caught_up)
     kill(nodes)
-    assert len({digest(node, end_offset) for node in nodes}) == 1
+    assert len({digest(node.data, end_offset) for node in nodes}) == 1
 
 
 async def test_one_of_three_disks_is_left(new_quorum: NewQuorum, controllers: KafkaControllers, tmp_path: Path) -> None:
     """Rewritten, the survivor leads 1000 epochs later; two new voters join, and each has every earlier record."""
     quorum = new_quorum("rewritten")
-    nodes = await with_records(quorum, controllers)
+    nodes = [quorum.add_node(each) for each in NODES]
+    quorum.must_format(nodes, quorum.initial_controllers(nodes))
+    await with_records(quorum, controllers, nodes)
     survivor, disk = best(nodes)
     assert (disk.kraft_version, disk.damage) == (1, None)
     types = {each.type: each.records for each in content(survivor.data, 0).types}
@@ -149,7 +145,7 @@ async def test_one_of_three_disks_is_left(new_quorum: NewQuorum, controllers: Ka
     copied = copy(survivor.data, tmp_path / "copy")
     assert look(tmp_path / "copy") == disk
     assert len(copied.files) > 4
-    before = digest(survivor, disk.end_offset)
+    before = digest(survivor.data, disk.end_offset)
     plan = plan_of(disk)
     done = rewrite(survivor.data, plan)
     assert (done.changed, done.offset) == (True, disk.end_offset)
@@ -163,32 +159,48 @@ async def test_one_of_three_disks_is_left(new_quorum: NewQuorum, controllers: Ka
     assert [row.key for row in answer.voters] == [survivor.key]
     await join(quorum, controllers, [node for node in nodes if node is not survivor])
     await have_all(quorum, controllers, nodes, disk.end_offset)
-    assert digest(survivor, disk.end_offset) == before
+    assert digest(survivor.data, disk.end_offset) == before
     assert not rewrite(survivor.data, plan).changed
     quorum.close()
 
 
-async def test_only_the_log_of_an_observer_is_left(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """A new controller gets the log of an observer, as brokers are, leads alone, and has every earlier record."""
-    quorum = new_quorum("seeded")
-    *voters, source = await with_records(quorum, controllers, extra=1)
-    disk = look(source.data)
-    for node in voters:
-        quorum.wipe(node)
-    target = voters[0]
-    quorum.must_format([target], NoInitialControllers())
-    endpoint = Endpoint(name=target.listener.name, host=HOST, port=target.port)
-    plan = seed_plan_of(disk, target.node_id, target.meta["directory.id"], plan_of(disk, (endpoint,)))
-    done = seed(source.data, target.data, plan)
-    assert (done.changed, done.offset) == (True, disk.end_offset)
-    assert not seed(source.data, target.data, plan).changed
-    quorum.start(target)
-    leader, answer = await writes_work(quorum, controllers, "second")
-    assert (leader, [row.key for row in answer.voters]) == (target, [target.key])
-    await join(quorum, controllers, voters[1:])
-    await have_all(quorum, controllers, voters, disk.end_offset)
-    assert digest(target, disk.end_offset) == digest(source, disk.end_offset)
-    quorum.close()
+async def test_only_the_log_of_a_broker_is_left(kafka: Kafka, tmp_path: Path) -> None:
+    """A new controller gets the log of a running broker, leads alone, and the broker follows it with its topics."""
+    cluster = LiveBrokers(kafka, tmp_path, brokers=(1,))
+    quorum, controllers, broker = cluster.quorum, cluster.controllers, cluster.brokers[1]
+    (target,) = quorum.nodes.values()
+    data = broker.log_dirs[0]
+    try:
+        await cluster.open()
+        await cluster.topic("orders", [[1], [1]])
+        for number in range(RECORDS):
+            await write(controllers, target, f"user-{number}")
+        written = (await controllers.describe_quorum(target.endpoint)).high_watermark
+
+        async def fetched() -> bool | None:
+            return look(data).end_offset >= written or None
+
+        await wait_for("a broker that has every record", fetched)
+        target.running.kill()
+        quorum.wipe(target)
+        quorum.must_format([target], NoInitialControllers())
+        disk = look(data)
+        assert [each.name for each in content(data, 0).topics if each.created] == ["orders"]
+        endpoint = Endpoint(name=target.listener.name, host=HOST, port=target.port)
+        plan = seed_plan_of(disk, target.node_id, target.meta["directory.id"], plan_of(disk, (endpoint,)))
+        done = seed(data, target.data, plan)
+        assert (done.changed, done.offset) == (True, disk.end_offset)
+        assert not seed(data, target.data, plan).changed
+        quorum.start(target)
+        leader, answer = await writes_work(quorum, controllers, "second")
+        assert (leader, [row.key for row in answer.voters]) == (target, [target.key])
+        assert answer.leader_epoch > done.leader_epoch
+        await cluster.all_unfenced()
+        await cluster.topic("invoices", [[1]])
+        assert (await cluster.partition("orders", 1)).isr == (1,)
+    finally:
+        await cluster.close()
+    assert digest(target.data, disk.end_offset) == digest(data, disk.end_offset)
 
 
 async def test_a_static_quorum_has_another_way(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
@@ -199,11 +211,7 @@ async def test_a_static_quorum_has_another_way(new_quorum: NewQuorum, controller
     for node in nodes:
         quorum.write_config(node, controller_quorum_voters=servers, controller_quorum_bootstrap_servers="")
     quorum.must_format(nodes, ModeMissing())
-    quorum.start(*nodes)
-    leader, _ = await writes_work(quorum, controllers, "first")
-    for number in range(RECORDS):
-        await write(controllers, leader, f"user-{number}")
-    kill(nodes)
+    await with_records(quorum, controllers, nodes)
     survivor, disk = best(nodes)
     assert disk.kraft_version == 0
     endpoint = Endpoint(name=survivor.listener.name, host=HOST, port=survivor.port)
@@ -211,7 +219,7 @@ async def test_a_static_quorum_has_another_way(new_quorum: NewQuorum, controller
         plan_of(disk, (endpoint,))
     with pytest.raises(DiskError, match=r"only entry of controller\.quorum\.voters"):
         rewrite(survivor.data, plan_of(replace(disk, kraft_version=1), (endpoint,)))
-    before = digest(survivor, disk.end_offset)
+    before = digest(survivor.data, disk.end_offset)
     for node in nodes:
         if node is not survivor:
             quorum.wipe(node)
@@ -222,5 +230,5 @@ async def test_a_static_quorum_has_another_way(new_quorum: NewQuorum, controller
     assert found is survivor
     assert answer.high_watermark > disk.end_offset
     survivor.running.kill()
-    assert digest(survivor, disk.end_offset) == before
+    assert digest(survivor.data, disk.end_offset) == before
     quorum.close()
