@@ -1,7 +1,8 @@
 """Kafka's metadata log: record batches, record schemas, and a compiled decoder. No Spark, no Kubernetes.
 
 `read_blocks(path)` yields columns of records and the faults between them; `python -m kraftlog dump` prints them. Names
-are imported on first use, so that the command line can report which package is missing.
+are imported on first use, so that the command line can report which package is missing. `kraftlog.disk` and
+`kraftlog.rewrite` look at the disk of a stopped controller and change it, with the standard library alone.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Record batches from records: for tests, samples and benchmarks that make logs of their own.
 
 It is not meant for a directory that a controller uses: it has no indexes and no epochs, and does not check what an
-active controller may write.
+active controller may write. `kraftlog.rewrite` is what changes such a directory.
 """
 
 import struct

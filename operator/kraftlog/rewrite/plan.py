@@ -1,0 +1,204 @@
+"""What a rewrite is allowed to do: the disk that somebody looked at and approved, and what is to be written on it.
+
+A plan names the state of the disk exactly. If the disk is in any other state, nothing is written.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kraftlog.disk.control import voters_value
+from kraftlog.disk.errors import DiskError
+from kraftlog.disk.form import FormError, from_json
+from kraftlog.disk.identity import is_uuid
+from kraftlog.disk.model import DiskLook, Endpoint, Voter
+from kraftlog.values import MalformedError
+
+PLAN_SCHEMA: Final = 1
+EPOCH_GAP: Final = 1000
+"""Old disks may return while the survivor is down, and elect leaders among themselves. With this distance their epochs
+stay below the survivor's, so they give way when it returns. A distance of 1 lets both logs go on in the same epochs."""
+EPOCH_MAX: Final = 2**31 - 1
+KRAFT_VERSION_MAX: Final = 1
+_PORT_MAX = 65_535
+_INT32_MAX = 2**31 - 1
+
+STATIC: Final = (
+    "its voters are those of controller.quorum.voters (kraft.version 0), not of a record, so a new voter set in the log"
+    " would do nothing. Copy every disk, make the disks of the other voters unmountable, and start this controller with"
+    " itself as the only entry of controller.quorum.voters. If it leads and accepts a write, give the others new disks"
+)
+"""Why a static quorum is not rewritten, and the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """A checkpoint by its name: where it ends, and in which leader epoch."""
+
+    offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewritePlan:
+    """One disk as it must be, and the voter that its log gets.
+
+    `last_epoch`, `end_offset` and `checkpoint` are those of its look. `leader_epoch` is the highest that any disk has
+    seen, at least that of this disk's `quorum-state`. `cut_damage`: everything behind damage in the last segment may be
+    cut, valid batches too.
+    """
+
+    schema: int
+    cluster_id: str
+    node_id: int
+    directory_id: str
+    last_epoch: int
+    end_offset: int
+    checkpoint: At | None
+    leader_epoch: int
+    endpoints: tuple[Endpoint, ...]
+    cut_damage: bool
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch of the new batch."""
+        return max(self.last_epoch, self.leader_epoch) + EPOCH_GAP
+
+    @property
+    def survivor(self) -> Voter:
+        """The only voter of the new set."""
+        return Voter(
+            node_id=self.node_id,
+            directory_id=self.directory_id,
+            endpoints=self.endpoints,
+            min_kraft_version=0,
+            max_kraft_version=KRAFT_VERSION_MAX,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedPlan:
+    """The disk of a broker whose log is copied, and the plan for the new disk that gets it.
+
+    The state in `target` is the one of the source: its log is what is rewritten.
+    """
+
+    schema: int
+    source_node_id: int
+    source_directory_id: str | None
+    target: RewritePlan
+
+
+def plan_of(
+    look: DiskLook, endpoints: tuple[Endpoint, ...] = (), *, leader_epoch: int = 0, cut_damage: bool = False
+) -> RewritePlan:
+    """The plan that rewrites a disk in the state of its look (`DiskError`: it cannot be rewritten; `FormError`).
+
+    `endpoints` of the survivor are those of the last voter set if none are given. `leader_epoch`: the highest one that
+    was seen on other disks. `cut_damage`: a person accepts the loss of what is behind damage in the last segment.
+    """
+    if look.directory_id is None:
+        raise DiskError(f"controller {look.node_id}: meta.properties has no directory.id: use another disk")
+    voter = look.voters.of(look.node_id, look.directory_id) if look.voters else None
+    known = endpoints or (voter.endpoints if voter else ())
+    if not known:
+        raise DiskError(f"controller {look.node_id}: it is not in the last voter set of its log: give its endpoints")
+    newest = look.checkpoint
+    plan = RewritePlan(
+        schema=PLAN_SCHEMA,
+        cluster_id=look.cluster_id,
+        node_id=look.node_id,
+        directory_id=look.directory_id,
+        last_epoch=look.last_epoch,
+        end_offset=look.end_offset,
+        checkpoint=At(offset=newest.offset, epoch=newest.epoch) if newest else None,
+        leader_epoch=max(look.leader_epoch, leader_epoch),
+        endpoints=known,
+        cut_damage=cut_damage,
+    )
+    refuse_look(look, plan, f"controller {look.node_id}")
+    return checked(plan)
+
+
+def read_plan(text: str) -> RewritePlan:
+    """A plan from JSON (`FormError`)."""
+    return checked(from_json(RewritePlan, text, schema=PLAN_SCHEMA))
+
+
+def read_seed_plan(text: str) -> SeedPlan:
+    """A plan for a seed from JSON (`FormError`)."""
+    plan = from_json(SeedPlan, text, schema=PLAN_SCHEMA)
+    checked(plan.target)
+    return plan
+
+
+def checked(plan: RewritePlan) -> RewritePlan:
+    """The plan, if a voter set can be written by it (`FormError`)."""
+    for wrong, sentence in (
+        (plan.schema != PLAN_SCHEMA, f"schema must be {PLAN_SCHEMA}"),
+        (plan.node_id > _INT32_MAX, f"node_id must be at most {_INT32_MAX}"),
+        (not is_uuid(plan.directory_id), "directory_id must be 16 bytes in URL-safe base64, without padding"),
+        (plan.epoch >= EPOCH_MAX, f"the new leader epoch {plan.epoch} must stay below {EPOCH_MAX}"),
+        (plan.end_offset >= 2**63 - 1, "end_offset leaves no room for a record"),
+        (not plan.endpoints, "endpoints must have at least one listener"),
+        (len({each.name for each in plan.endpoints}) < len(plan.endpoints), "endpoints must not have a name twice"),
+        (any(not each.name or not each.host for each in plan.endpoints), "endpoints must have names and hosts"),
+        (any(not 0 < each.port <= _PORT_MAX for each in plan.endpoints), f"ports must be from 1 to {_PORT_MAX}"),
+    ):
+        if wrong:
+            raise FormError(f"RewritePlan: {sentence}")
+    try:
+        voters_value((plan.survivor,))
+    except MalformedError as error:
+        raise FormError(f"RewritePlan: no VotersRecord can be made from it: {error}") from error
+    return plan
+
+
+def differences(look: DiskLook, plan: RewritePlan) -> list[str]:
+    """How a disk differs from what its plan names."""
+    newest = look.checkpoint
+    seen = At(offset=newest.offset, epoch=newest.epoch) if newest else None
+    pairs: tuple[tuple[str, object, object], ...] = (
+        ("cluster id", look.cluster_id, plan.cluster_id),
+        ("node id", look.node_id, plan.node_id),
+        ("directory id", look.directory_id, plan.directory_id),
+        ("last leader epoch", look.last_epoch, plan.last_epoch),
+        ("end offset", look.end_offset, plan.end_offset),
+        ("newest checkpoint", _named(seen), _named(plan.checkpoint)),
+    )
+    found = [f"its {name} is {has}, not {wants}" for name, has, wants in pairs if has != wants]
+    if look.quorum_state and look.quorum_state.leader_epoch > plan.leader_epoch:
+        found.append(f"its quorum-state has leader epoch {look.quorum_state.leader_epoch}, above {plan.leader_epoch}")
+    return found
+
+
+def refuse_look(look: DiskLook, plan: RewritePlan, where: str) -> None:
+    """Refuse a disk from which no quorum can continue (`DiskError`). `where` names the disk."""
+    if not look.segments:
+        raise DiskError(f"{where}: not rewritten: the log has no segment, so no server has run here: use another disk")
+    if look.checkpoint and not look.checkpoint.whole:
+        raise DiskError(
+            f"{where}: not rewritten: the newest checkpoint, of offset {look.checkpoint.offset}, is damaged"
+            f" ({look.checkpoint.reason}), and Kafka could not start from it: use another disk"
+        )
+    if look.kraft_version < 1:
+        raise DiskError(f"{where}: not rewritten: {STATIC}")
+    if look.kraft_version > KRAFT_VERSION_MAX:
+        raise DiskError(
+            f"{where}: not rewritten: kraft.version is {look.kraft_version}, and this program writes voter sets of"
+            f" {KRAFT_VERSION_MAX}: use a later version of it"
+        )
+    damage = look.damage
+    if damage is None:
+        return
+    last = look.segments[-1]
+    in_last = (damage.segment_base, damage.offset) == (last.base_offset, last.end_offset)
+    if not (in_last and plan.cut_damage):
+        way = "approve the loss with cut_damage, or use another disk" if in_last else "use another disk"
+        raise DiskError(
+            f"{where}: not rewritten: the log is damaged at offset {damage.offset} ({damage.reason}), and"
+            f" {damage.batches_behind} valid batches up to offset {damage.last_offset_behind} are behind it: {way}"
+        )
+
+
+def _named(at: At | None) -> str:
+    return f"offset {at.offset} of leader epoch {at.epoch}" if at else "none"
