@@ -3,12 +3,23 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.certificates import LEAF_S, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
+from tests.model.certificates import (
+    LEAF_S,
+    leaf_seen,
+    looked,
+    material,
+    of_others,
+    recorded,
+    secured,
+    wanted,
+    with_leaf,
+)
 from tests.model.values import IDS, NOW_S, revision, without_pod
 
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.generations import (
+    BROUGHT_AFTER_S,
     MOUNTED_AFTER_S,
     complete,
     due_for_lost,
@@ -16,6 +27,7 @@ from kafka_quorum.model.generations import (
     is_mounted,
     lost,
     newest,
+    pauses_until_s,
     written_s,
 )
 from kafka_quorum.model.known import Known, Unknown
@@ -157,6 +169,41 @@ def test_a_lost_leaf_is_one_that_a_pod_may_show() -> None:
     assert list(lost(gone, without_pod(looked(RECORD, gone), 3002), RECORD)) == []
     unread = tuple((one, Unknown(reason="no right")) for one in holders(RECORD))
     assert list(lost(replace(gone, leafs=unread), looked(RECORD, gone), RECORD)) == []
+
+
+def test_an_earlier_leaf_than_the_pod_is_made_for_is_lost() -> None:
+    """The pod counts as one that shows the later leaf, so all get a generation above it, and it restarts again."""
+    third = secured(certificates=3)
+    record = recorded(third)
+    seen = with_leaf(renewed(3), THIRD, leaf_seen(THIRD, generation=2))
+    look = looked(record, seen, third)
+    assert list(lost(seen, look, record)) == [THIRD]
+    assert due_for_lost(seen, look, record) == 4
+    assert list(lost(renewed(3), look, record)) == []
+    assert list(lost(seen, without_pod(look, 3002), record)) == []
+
+
+def test_given_leafs_pause_no_longer_than_the_restarts_to_them_can_wait() -> None:
+    """Another given leaf of a controller is used three minutes after the last copy, or when its roll must begin.
+
+    It never comes before pods mount what was written last, and at its end it is replaced at once.
+    """
+    now_s = int(NOW_S)
+
+    def until_s(ends_in_s: int) -> float:
+        seen = with_leaf(material(RECORD), OPERATOR, replace(leaf_seen(OPERATOR), composed_s=now_s))
+        leaf = replace(leaf_seen(THIRD), composed_s=now_s - 1)
+        leaf = replace(leaf, certificate=replace(leaf.certificate, not_after_s=now_s + ends_in_s))
+        return pauses_until_s(of_others(), seen, THIRD, leaf, NOW_S) - now_s
+
+    spec, life_s = of_others().trust, leaf_seen(THIRD).certificate.life_s
+    assert until_s(LEAF_S) == BROUGHT_AFTER_S
+    assert until_s(30) == 30
+    assert until_s(90) == MOUNTED_AFTER_S
+    soon = replace(leaf_seen(THIRD).certificate, not_after_s=now_s + 600)
+    assert life_s > soon.life_s > 0
+    roll_s = spec.renewal_s(now_s + 600, soon.life_s, 1 / 2) - now_s - MOUNTED_AFTER_S
+    assert until_s(600) == max(min(BROUGHT_AFTER_S, roll_s), MOUNTED_AFTER_S)
 
 
 def test_a_lost_leaf_that_is_refused_begins_no_generation_at_each_roll() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.model.certificates import leaf_seen, with_leaf
+from tests.model.certificates import leaf_seen, looked, material, recorded, wanted, with_leaf
 from tests.model.values import (
     at_rest,
     bound,
@@ -35,6 +35,7 @@ from kafka_quorum.model.names import keystore_file, trust_file
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.plan.brokers.contract import CERTIFICATE_ENDED, FILES_MISSING, contract
+from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.part import Part
 
 OLD, NEW = runtime(release="4.3.0"), runtime(release="4.4.0")
@@ -195,6 +196,26 @@ def test_the_generation_of_pools_certificates() -> None:
     assert (made.certificates, secured(Protocol.SSL).certificates, first().certificates) == (3, 0, 0)
     again = secured(Protocol.SASL_SSL, replace(made, resource_version="5"), certificates=4)
     assert (again.certificates, again.revision) == (4, made.revision)
+
+
+def test_a_number_above_all_others_is_no_generation_of_the_contract() -> None:
+    """A person may have written it into the brokers' Secret: the true ends stay, and such numbers go again."""
+    certified = recorded()
+    seen, end_s = material(certified), leaf_seen(BROKERS).ends_s
+
+    def ends(generation: int, old: Contract | None, *, of: Material = seen) -> tuple[tuple[int, int], ...]:
+        leaf = leaf_seen(BROKERS, generation=generation, before_ends_s=end_s)
+        look = looked(certified, with_leaf(of, BROKERS, leaf))
+        return due_contract(situation(wanted(), look, certified), old, may_go_down=False).certificate_ends
+
+    look = looked(certified, seen)
+    right = due_contract(situation(wanted(), look, certified), None, may_go_down=False)
+    assert right.certificate_ends == ((1, end_s),)
+    assert ends(1000, right) == right.certificate_ends
+    wrong = replace(right, certificate_ends=((1, end_s), (999, 1), (1000, 2)))
+    assert ends(1, wrong) == right.certificate_ends
+    unread = replace(seen, leafs=tuple((one, Unknown(reason="no answer")) for one, _ in seen.leafs))
+    assert ends(2, wrong, of=unread) == wrong.certificate_ends
 
 
 def test_nothing_to_write_at_rest() -> None:

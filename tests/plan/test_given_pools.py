@@ -48,7 +48,7 @@ from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.guards.rule13_authority import may_drop_old
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.security.certificates import certificates
-from kafka_quorum.plan.security.shared import CERTIFICATES, HELD
+from kafka_quorum.plan.security.shared import CERTIFICATES, HELD, PAUSES
 from kit.stamps import second
 
 LAST_S: Final = 253_402_300_799
@@ -134,7 +134,7 @@ def test_a_pool_that_alternates_begins_no_generation_at_each_change() -> None:
     assert made(waiting) == []
     (wait,) = waiting.waits
     until = second(datetime.fromtimestamp(NOW_S + 180, tz=UTC))
-    assert (wait.reason, wait.severity) == (CERTIFICATES, Severity.PROGRESS)
+    assert (wait.reason, wait.severity) == (PAUSES, Severity.PROGRESS)
     assert f"Waiting until {until}" in wait.message
     assert "events" in wait.message
     after = certificates(judged(fresh, now_s=NOW_S + 180))

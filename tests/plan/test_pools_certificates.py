@@ -73,6 +73,16 @@ def test_nobody_follows_the_number_of_a_pool() -> None:
         assert (one.holder, one.generation) == (EVENTS, 1)
 
 
+def test_a_secret_of_brokers_is_not_put_back_if_the_others_were_not_read() -> None:
+    """They may have the same generation: unknown is not behind."""
+    seen = material(RECORD)
+    for holder, _ in seen.leafs:
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=2, before_ends_s=int(NOW_S) + 900))
+    unread = Unknown(reason="no answer in time")
+    blind = replace(seen, leafs=tuple((one, each if one == BROKERS else unread) for one, each in seen.leafs))
+    assert {one.generation for one in composed(certificates(judged(blind)))} == {2}
+
+
 def test_an_old_leaf_in_the_secret_of_a_pool_begins_no_generation_at_once() -> None:
     """Who may write the Secret can put back a leaf that ends soon, again and again: the next generation waits."""
     old = pool_leaf()

@@ -41,10 +41,18 @@ def newest(material: Material, observed: Observed, record: IdentityRecord) -> in
 
 
 def lost(material: Material, observed: Observed, record: IdentityRecord) -> Iterator[Holder]:
-    """Controllers with a pod whose Secret is gone: the end of the leaf that they may show is stored nowhere."""
+    """Controllers with a pod whose Secret is gone: the end of the leaf that they may show is stored nowhere.
+
+    So it is if a Secret has an earlier leaf than its pod is made for: the pod counts as one that shows the later leaf,
+    and would never restart to show it. A controller without a leader may have started like that, and a person may put
+    an earlier content back.
+    """
     for node in record.nodes:
         seen = material.leaf(controller(node.node_id))
-        if isinstance(seen, Known) and seen.value is None and _has_pod(observed, node.node_id):
+        if not isinstance(seen, Known):
+            continue
+        made = _made(observed, node.node_id)
+        if made is not None and (seen.value is None or seen.value.generation < made):
             yield controller(node.node_id)
 
 
@@ -68,6 +76,7 @@ def pauses_until_s(desired: Desired, material: Material, holder: Holder, leaf: L
 
     Otherwise a Secret that changes again and again would leave no minute in which a controller's Secret is mounted, and
     would restart the controllers each time. The operator's own leafs for controllers and itself are renewed when due.
+    Given ones wait no longer than until the restarts to them must begin, if pods can mount what was written last.
     """
     of_brokers = holder.role == BROKERS.role
     if not of_brokers and desired.trust.issuer.own:
@@ -75,13 +84,19 @@ def pauses_until_s(desired: Desired, material: Material, holder: Holder, leaf: L
     leading = material.leading_leafs(0)
     life_s = min(each.certificate.life_s for each in leading)
     longest_s = min(BROKERS_PAUSE_S, desired.trust.renew_before(life_s) * LATE) if of_brokers else 0.0
-    until_s = max(written_s(each, now_s) for each in leading) + max(BROUGHT_AFTER_S, longest_s)
-    return until_s if of_brokers else min(until_s, leaf.ends_s)
+    latest_s = max(written_s(each, now_s) for each in leading)
+    until_s = latest_s + max(BROUGHT_AFTER_S, longest_s)
+    if of_brokers:
+        return until_s
+    roll_s = desired.trust.renewal_s(leaf.ends_s, leaf.certificate.life_s, 1 / 2) - MOUNTED_AFTER_S
+    return min(max(min(until_s, roll_s), latest_s + MOUNTED_AFTER_S), leaf.ends_s)
 
 
-def _has_pod(observed: Observed, node_id: NodeID) -> bool:
-    """Whether a pod may have loaded its leaf already."""
-    return any(pod.node_id == node_id and pod.role is PodRole.KAFKA for pod in observed.pods)
+def _made(observed: Observed, node_id: NodeID) -> int | None:
+    """The generation that the pod of a controller is made for, 0 if that is unknown; None without a pod."""
+    pods = [pod for pod in observed.pods if pod.node_id == node_id and pod.role is PodRole.KAFKA]
+    known = [each for each in (observed.revision(pod.revision) for pod in pods) if each is not None]
+    return max((each.runtime.certificates for each in known), default=0) if pods else None
 
 
 def made_for(revisions: tuple[Revision, ...], record: IdentityRecord) -> int:

@@ -274,6 +274,11 @@ class Material:
         leading = tuple(leaf for holder, leaf in known if holder.role != BROKERS.role)
         return leading if leading or made else tuple(leaf for _, leaf in known)
 
+    @property
+    def knows_leading(self) -> bool:
+        """Whether the Secret of every controller and of the operator could be read."""
+        return all(isinstance(seen, Known) for holder, seen in self.leafs if holder.role != BROKERS.role)
+
     def source(self, holder: Holder) -> Knowable[Source]:
         """What another issuer gave for this holder; Unknown without a reason with an own authority."""
         return next((seen for one, seen in self.sources if one == holder), Unknown(reason=""))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.status.finding import Pass, sentence
 from kafka_quorum.status.lag import lag_of
 from kafka_quorum.status.ready import ready, said_of, work
@@ -11,10 +11,13 @@ from kit.conditions.finding import Finding, Truth
 _OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite"})
 """Waits that a quorum may have for weeks: voters that are starting are shown before them."""
 
+_LATER: Final = frozenset({"CertificatesPause"})
+"""Waits for a moment: nothing is done before it, and the quorum is Ready."""
+
 
 def progressing(done: Pass) -> Finding:
     """Whether the operator is at work on this quorum, and on what. `Done` only if the quorum is Ready."""
-    held, moving = done.first(Severity.HELD), done.first(Severity.PROGRESS)
+    held, moving = done.first(Severity.HELD), _moving(done)
     if held is not None and held.reason == "Paused":
         return _finding(Truth.FALSE, held.reason, held.message)
     if moving is not None:
@@ -36,7 +39,15 @@ def _resting(done: Pass) -> Finding:
     unready = ready(done)
     if unready.truth is not Truth.TRUE:
         return _finding(Truth.FALSE, unready.reason, unready.message)
+    if (later := done.first(Severity.PROGRESS)) is not None:
+        return _finding(Truth.FALSE, later.reason, later.message)
     return _finding(Truth.FALSE, "Done", "nothing is left to do")
+
+
+def _moving(done: Pass) -> Wait | None:
+    """The first wait for something that is under way."""
+    moving = (wait for wait in done.plan.waits if wait.severity is Severity.PROGRESS)
+    return next((wait for wait in moving if wait.reason not in _LATER), None)
 
 
 def _working(done: Pass) -> Finding:

@@ -19,10 +19,10 @@ from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
-    | {"DualWrite", "ScramUsers", "ScramUsersHeld"}
+    | {"DualWrite", "ScramUsers", "ScramUsersHeld", "CertificatesPause"}
 )
-"""Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls, and
-of users of the brokers."""
+"""Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls, of
+users of the brokers, and of certificates between two renewals."""
 
 
 def ready(done: Pass) -> Finding:  # noqa: PLR0911 - one answer for each state

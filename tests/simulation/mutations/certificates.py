@@ -317,6 +317,18 @@ CERTIFICATE_MUTANTS: Final = (
         ("wanted_generation", "situation.now_s < until_s", "False"),
     ),
     mutant(
+        "one-pool-asks-for-generations-while-authorities-change",
+        "live",
+        ("given-other-authority-with-a-pool-that-alternates",),
+        ("wanted_generation", "not has_authority(change.after, leaf.authority)", "True"),
+    ),
+    mutant(
+        "given-certificates-wait-for-longer-than-they-can",
+        "13, ended",
+        ("given-renewed-one-after-another",),
+        ("pauses_until_s", "min(until_s, roll_s)", "until_s"),
+    ),
+    mutant(
         "a-stuck-controller-stays-where-it-is",
         "13, ended",
         ("tls-stuck-controller-with-a-held-secret",),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kafka_quorum.model.beside import began_beside
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.desired import ControllerListener, Runtime
+from kafka_quorum.model.generations import FIRST, newest
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR
 from kafka_quorum.model.migration import FoundBy, Keeper, Listens
@@ -97,7 +98,12 @@ def _certificate_ends(
     known = {} if old is None else dict(old.certificate_ends)
     material = situation.observed.material
     seen = Unknown(reason="") if material is None else material.leaf(BROKERS)
-    if isinstance(seen, Known) and (leaf := seen.value) is not None:
+    if material is not None and isinstance(seen, Known) and (leaf := seen.value) is not None:
+        latest = max(newest(material, situation.observed, situation.record), FIRST)
+        if material.knows_leading:  # a number above all others, which anybody may have written there, is corrected
+            known = {number: end_s for number, end_s in known.items() if number <= latest}
+        if leaf.generation > latest:
+            return tuple(sorted(known.items()))
         if leaf.before_ends_s and leaf.generation > 1:
             known.setdefault(leaf.generation - 1, leaf.before_ends_s)
         known[leaf.generation] = leaf.ends_s

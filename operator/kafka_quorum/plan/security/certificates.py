@@ -239,10 +239,10 @@ def _each_leaf(situation: Situation, material: Material) -> Iterator[Part]:
             yield _composed(situation, material, holder, max(wanted, FIRST), None, "it has none")
         elif seen.value.generation < wanted:
             yield _composed(situation, material, holder, wanted, seen.value, why)
-        elif is_ahead(holder, seen.value, wanted):
+        elif is_ahead(material, holder, seen.value, wanted):
             yield _composed(situation, material, holder, wanted, seen.value, AHEAD)
         elif is_of_brokers(holder) and (other := _why_other(situation, material, holder, seen.value)):
-            yield _composed(situation, material, holder, wanted, seen.value, other)
+            yield _composed(situation, material, holder, max(wanted, seen.value.generation), seen.value, other)
 
 
 def _candidate(situation: Situation, material: Material) -> AuthoritySeen | None:

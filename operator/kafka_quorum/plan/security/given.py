@@ -62,10 +62,11 @@ def given_leafs(situation: Situation, material: Material) -> Iterator[Part]:
             continue
         elif leaf.generation < wanted:
             yield _copied(situation, material, holder, wanted, leaf, source, why)
-        elif is_ahead(holder, leaf, wanted):
+        elif is_ahead(material, holder, leaf, wanted):
             yield _copied(situation, material, holder, wanted, leaf, source, AHEAD)
         elif is_of_brokers(holder) and _needs_files(situation, material, leaf):
-            yield _copied(situation, material, holder, wanted, leaf, source, "brokers need other files")
+            latest = max(wanted, leaf.generation)
+            yield _copied(situation, material, holder, latest, leaf, source, "brokers need other files")
 
 
 def _needs_files(situation: Situation, material: Material, leaf: LeafSeen) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterator
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from kafka_quorum.model.bundles import together
+from kafka_quorum.model.bundles import has_authority, together
 from kafka_quorum.model.certified import sasl_listeners
 from kafka_quorum.model.generations import FIRST, due_for_lost, lost, newest, pauses_until_s
 from kafka_quorum.model.known import Known, Unknown
@@ -18,6 +18,8 @@ from kit.stamps import second
 
 CERTIFICATES: Final = "Certificates"
 HELD: Final = "CertificatesHeld"
+PAUSES: Final = "CertificatesPause"
+"""A certificate waits for its turn, and the quorum is Ready meanwhile."""
 _A_DAY_S: Final = 86_400.0
 """No pause is so long: a later time is that of a certificate from the future."""
 AHEAD: Final = "its generation is above that of the controllers"
@@ -44,19 +46,22 @@ def wanted_generation(
     """The generation that every leaf shall have, and why: a leaf of the newest one is replaced, or one is lost.
 
     `ready` are the holders whose lost leaf can be made again. A lost leaf that is refused blocks no renewal. After a
-    generation some time passes before another Secret asks for the next one, except in a change of authorities.
+    generation some time passes before another Secret asks for the next one, except for leafs that a change of
+    authorities waits for.
     """
     observed, record = situation.observed, situation.record
-    changes = record.migration is not None and record.migration.trust is not None
+    change = None if record.migration is None else record.migration.trust
     present, due, why = newest(material, observed, record), 0, "the others are renewed"
     pauses: tuple[Wait, ...] = ()
     if again := next((holder for holder in lost(material, observed, record) if holder in ready), None):
-        due, why = due_for_lost(material, observed, record), f"that of {again} is lost"
+        due, why = due_for_lost(material, observed, record), f"that of {again} is lost, or an earlier one"
     for holder, leaf in material.known_leafs():
         if leaf.generation != present:
             continue
         replaced = why_replaced(holder, leaf)
-        until_s = 0.0 if changes else pauses_until_s(situation.desired, material, holder, leaf, situation.now_s)
+        until_s = pauses_until_s(situation.desired, material, holder, leaf, situation.now_s)
+        if change is not None and not has_authority(change.after, leaf.authority):
+            until_s = 0.0  # the earlier authority cannot end before this leaf is replaced
         if replaced and situation.now_s < until_s:
             pauses = pauses or (_pause(situation, holder, replaced, until_s),)
         elif replaced:
@@ -67,12 +72,16 @@ def wanted_generation(
 def _pause(situation: Situation, holder: Holder, why: str, until_s: float) -> Wait:
     until = second(datetime.fromtimestamp(min(until_s, situation.now_s + _A_DAY_S), tz=UTC))
     text = "all certificates were made again shortly before, and follow together"
-    return wait(f"Waiting until {until} to renew the certificate of {holder} ({why}): {text}", Severity.PROGRESS)
+    message = f"Waiting until {until} to renew the certificate of {holder} ({why}): {text}"
+    return Wait(severity=Severity.PROGRESS, reason=PAUSES, message=message)
 
 
-def is_ahead(holder: Holder, leaf: LeafSeen, wanted: int) -> bool:
-    """Whether a Secret of brokers has a later generation than all others shall have: it gets that one again."""
-    return is_of_brokers(holder) and leaf.generation > max(wanted, FIRST)
+def is_ahead(material: Material, holder: Holder, leaf: LeafSeen, wanted: int) -> bool:
+    """Whether a Secret of brokers has a later generation than all others shall have: it gets that one again.
+
+    If a Secret of the others could not be read, it may have this generation, too.
+    """
+    return is_of_brokers(holder) and leaf.generation > max(wanted, FIRST) and material.knows_leading
 
 
 def is_of_brokers(holder: Holder) -> bool:

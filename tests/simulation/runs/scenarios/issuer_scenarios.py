@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Final
 
+from tests.simulation.model.kafka.startup import Pace
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
@@ -40,6 +41,11 @@ _POOL: Final = "events"
 _GIVEN_POOL: Final = "given-events"
 
 
+def _long() -> Pace:
+    """Controllers that need half a minute for a restart."""
+    return Pace(startup_s=22.0, dns_s=6.0, records=4)
+
+
 def given_spec(replicas: int = 3) -> Json:
     """A spec with mutual TLS whose certificates a person puts into Secrets."""
     spec = with_tls(spec_of("InitialControllers", replicas), leaf_s=LEAF_S)
@@ -47,6 +53,12 @@ def given_spec(replicas: int = 3) -> Json:
     issuer = {"type": "Secret", **named, "trustSecretName": _TRUST}
     security = {"controllers": {**spec["security"]["controllers"], "issuer": issuer}}
     return {**spec, "security": security}
+
+
+def _renewed_before(before_s: int) -> Json:
+    spec = given_spec()
+    controllers = {**spec["security"]["controllers"], "renewBeforeSeconds": before_s}
+    return {**spec, "security": {"controllers": controllers}}
 
 
 def authority(world: World, number: int) -> Authority:
@@ -113,15 +125,18 @@ def gives_pool(of: int, seed: int) -> Act:
     return act
 
 
-def _alternates_pool(world: World, checker: Checker) -> None:
-    """Every 40 s, for most of a certificate's life, the pool's Secret gets another certificate."""
+def _alternates_pool(of: int, until_s: float) -> Act:
+    """Every 40 s the pool's Secret gets another certificate of this authority."""
 
-    def once(seed: int = 230) -> None:
-        gives_pool(1, seed)(world, checker)
-        if world.clock.elapsed_s < LEAF_S:
-            world.later(80, lambda: once(seed + 1))
+    def act(world: World, checker: Checker) -> None:
+        def once(seed: int = 230) -> None:
+            gives_pool(of, seed)(world, checker)
+            if world.clock.elapsed_s < until_s:
+                world.later(80, lambda: once(seed + 1))
 
-    once()
+        once()
+
+    return act
 
 
 def _has_pool(world: World, _: Checker) -> None:
@@ -263,13 +278,39 @@ ISSUERS: Final = (
         spec=given_spec(),
         turns=(
             _BEGINS,
-            turn("a pool", is_ready, both(_has_pool, _alternates_pool)),
+            turn("a pool", is_ready, both(_has_pool, _alternates_pool(1, LEAF_S))),
             turn("the others are renewed", after(300), gives(1, 229)),
             turn("and once more", after(650), gives(1, 228)),
             turn("time passes", after(950), does_nothing),
         ),
         bound=2800,
         holds=_ends_renewed_with_pool(2),
+    ),
+    Scenario(
+        name="given-other-authority-with-a-pool-that-alternates",
+        spec=given_spec(),
+        pace=_long,
+        turns=(
+            _BEGINS,
+            turn("a pool", is_ready, both(_has_pool, gives_pool(1, 219))),
+            turn("another authority", _pool_is_served, both(both(trusts(2), gives(2, 220)), _alternates_pool(2, 2000))),
+            turn("it is the only one", only_trusts(2), gives(2, 221)),
+        ),
+        bound=2000,
+        holds=_ends_trusting(2),
+    ),
+    Scenario(
+        name="given-renewed-one-after-another",
+        spec=_renewed_before(300),
+        pace=_long,
+        turns=(
+            _BEGINS,
+            turn("the operator's", after(300), gives(1, 301, "operator")),
+            turn("the others", after(320), gives(1, 302, "controllers", "brokers")),
+            turn("time passes", after(640), does_nothing),
+        ),
+        bound=2000,
+        holds=ends_renewed(2),
     ),
     Scenario(
         name="given-other-authority-with-a-pool",
