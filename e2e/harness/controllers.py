@@ -42,7 +42,7 @@ class ControllerAccess:
         """The operator's certificate, and what it trusts."""
         if time.monotonic() - self._read_s > _FRESH_S:
             own = _texts(self.namespace, operator_tls_name(self.quorum))
-            trust = _texts(self.namespace, authority_name(self.quorum))
+            trust = _texts(self.namespace, authority_name(self.quorum)) or self._of_another_issuer()
             if own and trust:
                 tls = Tls(
                     ca=trust["ca.crt"] + trust.get("next.crt", ""), certificate=own["tls.crt"], key=own["tls.key"]
@@ -50,6 +50,12 @@ class ControllerAccess:
                 self._security = Secured(tls=tls)
             self._read_s = time.monotonic()
         return self._security
+
+    def _of_another_issuer(self) -> dict[str, str]:
+        """What the spec says is to be trusted, if the quorum has no authority of its own."""
+        security = get(self.namespace, "kq", self.quorum).get("spec", {}).get("security", {})
+        name = security.get("controllers", {}).get("issuer", {}).get("trustSecretName")
+        return _texts(self.namespace, name) if name else {}
 
 
 def is_encrypted(pod: Json) -> bool:

@@ -20,9 +20,11 @@ LEAST: Final = 8
 """Shorter values are found everywhere."""
 LEAST_LINE: Final = 16
 """Shorter lines of a key are not looked for."""
-_NAMES: Final = frozenset(("username", "user", "namespace", "sasl.username", "asked-for", "listeners", "named"))
+_NAMES: Final = frozenset(
+    ("username", "user", "namespace", "sasl.username", "asked-for", "listeners", "named", "issuer")
+)
 """Keys whose values are public: `asked-for` is that of `renewCA` in a spec, `listeners` are names of a spec,
-`named` are files of a contract."""
+`named` are files of a contract, `issuer` is a kind of issuer."""
 _NUMBER_CHARS: Final = 16
 """Shorter numbers are moments and counters, which are everywhere."""
 _SECRET_WORDS: Final = re.compile(r"pass|key|secret|token|jaas", re.IGNORECASE)

@@ -202,5 +202,5 @@ def test_a_secret_of_others_is_not_copied(quorum: Quorum, tmp_path: Path) -> Non
         return condition.get("reason") == "Refused" and "given-controllers" in condition["message"]
 
     wait_until("the status names the Secret", refused, 90)
-    assert get(quorum.namespace, "secret", f"{quorum.name}-3000-tls") is None
+    assert get(quorum.namespace, "secret", f"{quorum.name}-3000-tls") == {}
     assert quorum.pods() == {}

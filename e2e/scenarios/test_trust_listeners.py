@@ -98,19 +98,19 @@ def changes_measured(
 ) -> None:
     """PLAINTEXT to SSL, another authority, SASL_SSL and half-way back, the operator killed at random.
 
-    Prints the longest gaps beside those of graceful stops; `brokers` stop one broker each. The operator is killed during
-    both, because its start takes processor time from everything else.
+    Prints the longest gaps beside those of graceful stops; `brokers` stop one broker each. The operator is killed
+    during both, because its start takes processor time from everything else.
     """
-    with Meter({"bootstrap.servers": bootstrap}, least_s=_LEAST_S) as meter:
-        with operator_killed_at_random(random.Random(seed), 15, 60):  # noqa: S311 - moments of crashes
-            active = [measured(meter, stops, lambda: stop_active(quorum)) for _ in range(_STOPS)]
-            stopped = [measured(meter, stops, each) for each in brokers]
-            changes = [
-                measured(meter, stops, lambda: _changed(quorum, SSL)),
-                measured(meter, stops, lambda: change_authority(quorum, _CHANGED_TIMEOUT_S)),
-                measured(meter, stops, lambda: _changed(quorum, SASL)),
-                measured(meter, stops, lambda: _half_way_back(quorum)),
-            ]
+    killed = operator_killed_at_random(random.Random(seed), 15, 60)  # noqa: S311 - moments of crashes
+    with Meter({"bootstrap.servers": bootstrap}, least_s=_LEAST_S) as meter, killed:
+        active = [measured(meter, stops, lambda: stop_active(quorum)) for _ in range(_STOPS)]
+        stopped = [measured(meter, stops, each) for each in brokers]
+        changes = [
+            measured(meter, stops, lambda: _changed(quorum, SSL)),
+            measured(meter, stops, lambda: change_authority(quorum, _CHANGED_TIMEOUT_S)),
+            measured(meter, stops, lambda: _changed(quorum, SASL)),
+            measured(meter, stops, lambda: _half_way_back(quorum)),
+        ]
     print("the longest gap of each change, without and beside stops of brokers:", changes, flush=True)
     for what, stop, kind in (("the active controller", active, 0), ("a broker", stopped, 1)):
         gap_s, stop_s = max(pair[kind] for pair in changes), max(_LEAST_S, *(pair[kind] for pair in stop))
