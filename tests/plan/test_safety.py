@@ -59,6 +59,7 @@ from kafka_quorum.model.scram import ScramSeen
 from kafka_quorum.plan.guards.registry import GUARDS, yes
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter, may_retire_disk, may_retire_node, may_run
+from kafka_quorum.plan.guards.rule2_given_up import may_give_up_disk
 from kafka_quorum.plan.guards.rule3_voters import (
     may_add_voter,
     may_hand_over,
@@ -607,6 +608,7 @@ def test_every_guard_is_listed() -> None:
         may_retire_disk(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
         may_replace_pod(situation(), pod(record, node(record, 3000))),
         may_give_up_formatter(situation(record=record), formatter(record, node(record, 3000))),
+        may_give_up_disk(situation(record=record), key(3000)),
         may_change_voters(seen, key(3001), None),
         may_add_voter(seen, at_rest(), key(3001), 3, ()),
         may_remove_voter(situation(desired=desired(), record=record), seen, key(3001)),
