@@ -283,7 +283,7 @@ def test_a_controller_that_a_roll_restarted_comes_back_first() -> None:
 def test_a_static_quorum_keeps_its_disks() -> None:
     """A static quorum would take an empty disk for the voter: nothing is given up by this word."""
     record = replace(running(), static=True)
-    seen = view([ReplicaKey(node_id=of.node_id, directory_id=None) for of in record.nodes])
+    seen = replace(view(VOTERS), static=True)
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen))
     assert "static" in refused(look, asking())
 

@@ -16,6 +16,7 @@ from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.kept import staying_of
+from kafka_quorum.plan.facts.mountable import why_no_secret
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
@@ -29,7 +30,7 @@ def may_give_up_disk(situation: Situation, target: ReplicaKey) -> Answer:
     The other voters that keep up, on disks that stay, are a majority of the whole voter set. Nothing else is changing.
     A controller that keeps up is stopped by this, so that the quorum has the disruption token first.
     """
-    answer, node = _but_for_the_token(situation, target), situation.record.node(target.node_id)
+    answer, node = _may_do_without_disk(situation, target), situation.record.node(target.node_id)
     if not answer.allowed or node is None or not needs_token(situation, node) or holds_token(situation):
         return answer
     why = why_no_token(situation) or "the disruption token is not taken yet"
@@ -41,7 +42,7 @@ def token_to_give_up(situation: Situation, target: ReplicaKey) -> Permit[TakeTok
     node = situation.record.node(target.node_id)
     if node is None or not needs_token(situation, node) or holds_token(situation):
         return None
-    stop = _but_for_the_token(situation, target)
+    stop = _may_do_without_disk(situation, target)
     return may_take_token(situation, stop, f"Waiting to replace replica {target}") if stop.allowed else None
 
 
@@ -86,7 +87,7 @@ def _how_to_name(node: NodeIdentity) -> str:
     return f"To give up the disk that it has now, write {node.key}"
 
 
-def _but_for_the_token(situation: Situation, target: ReplicaKey) -> Answer:
+def _may_do_without_disk(situation: Situation, target: ReplicaKey) -> Answer:
     """Whether the disk may be given up, except that the token may be missing."""
     observed, waiting = situation.observed, f"Waiting to replace replica {target}"
     if never := why_never(situation, target):
@@ -102,6 +103,7 @@ def _but_for_the_token(situation: Situation, target: ReplicaKey) -> Answer:
     healthy, majority = len(votes.healthy), votes.majority
     stale = ", ".join(map(str, stale_voters(situation.record, view)))
     away = ", ".join(_restarted(situation, view, target)) if situation.older else ""
+    secret = _why_no_secret(situation, target)
     few = f"too few other voters keep up on disks that stay ({healthy} of the {majority} needed)"
     return unless(
         (
@@ -112,11 +114,21 @@ def _but_for_the_token(situation: Situation, target: ReplicaKey) -> Answer:
             (status.feature_operation is not None, f"{waiting}: the change of a feature level is not complete yet"),
             (situation.record.migration is not None, f"{waiting}: a migration is under way, and must end first"),
             (bool(stale), f"{waiting}: stale or foreign voters {stale} must be removed first"),
+            (bool(secret), f"{waiting}: {secret}"),
             (bool(away), f"{waiting}: controllers {away} were restarted, and must catch up first"),
             (target in view.voters and not votes.carries, f"{waiting}: {few}"),
         ),
         f"a person gives up the disk of controller {target.node_id}, and {healthy} other voters keep up",
     )
+
+
+def _why_no_secret(situation: Situation, target: ReplicaKey) -> str:
+    """Why a controller that runs now would not come back, for want of a Secret; empty if it would, or does not run."""
+    node = situation.record.node(target.node_id)
+    revision = None if node is None else situation.revision_of(node)
+    if revision is None or not situation.observed.serving(target.node_id):
+        return ""
+    return why_no_secret(situation, target.node_id, revision.runtime)
 
 
 def _restarted(situation: Situation, view: QuorumView, target: ReplicaKey) -> tuple[str, ...]:
