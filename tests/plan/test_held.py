@@ -203,9 +203,10 @@ def test_a_roll_goes_on_without_the_held_controller() -> None:
 
 def test_a_held_controller_that_was_next_delays_no_other() -> None:
     """If the record had the new revision for it already, the roll goes on with the others."""
-    said = planned(next_one((3001,)), rolling())
-    (move,) = every(said, WriteRecord)
-    assert [of.node_id for of in move.record.nodes if of.revision] == [3001, 3002]
+    said = roll(situation(desired=rolling(), observed=next_one((3001,))))
+    assert [question.node_id for question in said.questions] == [3002]
+    free = roll(situation(desired=desired(runtime=runtime(heap="1Gi")), observed=next_one((3001,))))
+    assert [question.node_id for question in free.questions] == [3001]
 
 
 def test_the_active_controller_waits_for_a_person() -> None:

@@ -35,7 +35,7 @@ WORD_MUTANTS: Final = (
     mutant(
         "held-retired-pods-are-stopped",
         "5, held",
-        ("replace-and-hold-half-way", "replace-and-hold-half-way~step"),
+        ("replace-and-hold-half-way",),
         ("may_stop_retired", "why_held(situation, pod.node_id)", "''"),
     ),
     mutant(
@@ -57,7 +57,7 @@ WORD_MUTANTS: Final = (
     mutant(
         "given-up-without-a-majority",
         "given up",
-        ("replace-while-another-is-down", "replace-while-another-is-down~step"),
+        ("replace-while-another-is-down",),
         (
             "_may_do_without_disk",
             "target in view.voters and not votes.carries",

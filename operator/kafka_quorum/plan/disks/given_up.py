@@ -47,9 +47,7 @@ def given_up(situation: Situation) -> Part:
 
 
 def _given_up(situation: Situation, node: NodeIdentity, verdict: Permit[GiveUpDisk]) -> Part:
-    message = (
-        f"controller {node.node_id} gets a new disk: directory id {node.directory_id} is retired. {verdict.reason}"
-    )
+    message = f"controller {node.node_id} gets a new disk, and {node.directory_id} is retired: {verdict.reason}"
     retired = with_disk_lost(situation.record, node.node_id, new_claim=True)
     write = DecideRecord(record=retired, change=RecordChange.DISK_GIVEN_UP, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
