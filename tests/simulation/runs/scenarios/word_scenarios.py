@@ -7,7 +7,7 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import Loss
-from tests.simulation.runs.scenarios.release_scenes import both, controllers, ends_restarted, later
+from tests.simulation.runs.scenarios.release_scenes import both, controllers, ends_restarted, later, pauses_for
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
@@ -37,6 +37,8 @@ _MANUAL: Final = {"replacement": {"lostDisk": "Manual", "lostNode": "Manual", "l
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
 _SHORT, _LONG = 20, 60
 """In steps."""
+_DOWN: Final = 26
+"""In steps: a voter that has been down for so long has been so in every look that an act can rely on."""
 
 
 def _annotates(name: str, value: str | None) -> Act:
@@ -77,9 +79,15 @@ def _replaces_a_machine(world: World, checker: Checker) -> None:
 
 
 def _replaces_while_another_is_down(world: World, checker: Checker) -> None:
-    """The machine of a follower has no power for a while, and a person gives up the disk of the leader."""
+    """The machine of a follower has no power for a while, and meanwhile a person gives up the disk of the leader."""
     loses(Loss.NODE_OFF, "follower")(world, checker)
-    _replaces("leader")(world, checker)
+    later(_DOWN, _replaces("leader"))(world, checker)
+
+
+def _pauses_with_hold(world: World, checker: Checker) -> None:
+    """A person pauses the quorum for a while, and holds the controller whose disk was given up."""
+    _holds("follower")(world, checker)
+    pauses_for(_SHORT)(world, checker)
 
 
 def _deletes_pod(who: str) -> Act:
@@ -242,7 +250,7 @@ _REPLACEMENTS: Final = (
     ),
     Scenario(
         name="replace-while-another-is-down",
-        spec=_THREE,
+        spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
         turns=(turn("gives up a disk at a bad moment", is_ready, _replaces_while_another_is_down),),
         until=_is_replaced,
         holds=_replaced(1),
@@ -310,7 +318,7 @@ _REPLACEMENTS: Final = (
         spec=_THREE,
         turns=(
             turn("gives up a disk", is_ready, _replaces("follower")),
-            turn("holds that controller", has_retired, _holds("follower")),
+            turn("pauses, and holds that controller", has_retired, _pauses_with_hold),
             turn("ends the hold", after(60), _ENDS_HOLD),
         ),
         until=_is_replaced,
