@@ -39,8 +39,10 @@ def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 4 and 6: a controller is dropped from the record when a look shows its removal as committed."""
     observed = situation.observed
     waiting = f"Waiting to remove controller {node.node_id}"
-    if held := why_held(situation, node.node_id):
-        return no(f"Did not remove controller {node.node_id}: {held}. Until then its disk and its pod stay")
+    held = why_held(situation, node.node_id)
+    text = f"Did not remove controller {node.node_id}: {held}. Until then its disk and its pod stay"
+    if not (first := unless(((bool(held), text),), "")).allowed:
+        return first
     if isinstance(observed.quorum, Unknown):
         return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view, operation = observed.quorum.value, observed.status.operation

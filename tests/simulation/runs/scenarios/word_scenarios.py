@@ -177,6 +177,7 @@ _HOLDS: Final = (
             turn("ends the hold", says("Progressing", "HeldBack"), later(_LONG, _ENDS_HOLD)),
         ),
         holds=ends_restarted("1024m"),
+        exhaustive=True,
     ),
     Scenario(
         name="hold-begins-in-a-roll",
@@ -244,7 +245,8 @@ _REPLACEMENTS: Final = (
                 turn("gives up a disk", is_ready, _replaces(who)),
                 turn("wants another heap", _is_replaced, later(_SHORT, _HEAP)),
             ),
-            holds=_replaced(1),
+            holds=has_a_new_disk,
+            exhaustive=True,
         )
         for name, who in (("a-healthy-follower", "follower"), ("the-leader", "leader"))
     ),
