@@ -157,7 +157,8 @@ class MembershipRules:
     ) -> frozenset[DirectoryID]:
         """Those of these disks that a person gives up."""
         named = set()
-        disks = (one.disk for one in (*self._world.volumes.by_claim.values(), *self._world.kraft.processes))
+        disks = [volume.disk for volume in self._world.volumes.by_claim.values()]
+        disks += [process.disk for process in self._world.kraft.processes]
         for key in {disk.key for disk in disks if disk.key is not None}:
             directory = key.directory_id
             if directory is None or directory not in directories:
