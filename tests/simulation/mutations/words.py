@@ -78,4 +78,10 @@ WORD_MUTANTS: Final = (
         ("why_never", "target != node.key", "False"),
         ("is_replaced", "any(target.directory_id in retired for retired in (now, *before))", "False"),
     ),
+    mutant(
+        "the-active-one-waits-for-a-person-until-its-end",
+        "13, ended",
+        ("tls-hold-until-a-certificate-ends",),
+        ("_is_kept", "why_held(situation, node.node_id)", "''"),
+    ),
 )

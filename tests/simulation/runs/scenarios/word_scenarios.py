@@ -7,6 +7,7 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.scenarios.certificate_scenarios import ends_renewed, lives, secured, shows_until
 from tests.simulation.runs.scenarios.release_scenes import both, controllers, ends_restarted, later, pauses_for
 from tests.simulation.runs.scenarios.scenes import (
     Act,
@@ -88,6 +89,30 @@ def _pauses_with_hold(world: World, checker: Checker) -> None:
     """A person pauses the quorum for a while, and holds the controller whose disk was given up."""
     _holds("follower")(world, checker)
     pauses_for(_SHORT)(world, checker)
+
+
+def _holds_until_its_certificate_ends(world: World, checker: Checker) -> None:
+    """A person holds a follower for so long that the certificate that it shows ends."""
+    world.certificates_may_end = True
+    _holds("follower")(world, checker)
+
+
+def _only_the_held_one_ended(world: World, checker: Checker) -> None:
+    """Every other controller, the active one too, has restarted for a renewed certificate; then the hold ends."""
+    shown, now = shows_until(world), world.clock.now()
+    ended = [node_id for node_id, end in shown.items() if end <= now]
+    body = world.kube.view(QUORUMS, NAMESPACE, NAME) or {}
+    held = str((body["metadata"].get("annotations") or {}).get(HOLD))
+    if [str(node_id) for node_id in ended] != [held]:
+        checker.fail("13, ended", f"controller {held} is held, and those of {ended} have ended")
+    _ENDS_HOLD(world, checker)
+
+
+def _none_has_ended(world: World, checker: Checker) -> None:
+    """The controller that was held has restarted, too."""
+    world.certificates_may_end = False
+    if over := [node_id for node_id, end in shows_until(world).items() if end <= world.clock.now()]:
+        checker.fail("13, ended", f"controllers {over} show certificates that have ended, and nobody is held")
 
 
 def _deletes_pod(who: str) -> Act:
@@ -236,6 +261,18 @@ _HOLDS: Final = (
         holds=lambda world: "" if _is_restarted_but(2)(world) else "not one follower alone was restarted",
     ),
 )
+_SHORT_LIVES: Final = {"leafSeconds": 600, "caSeconds": 6000, "renewBeforeSeconds": 200}
+_ENDS: Final = (
+    lives(
+        "tls-hold-until-a-certificate-ends",
+        900,
+        turn("holds a follower", is_ready, _holds_until_its_certificate_ends),
+        turn("its certificate has ended", after(660), _only_the_held_one_ended),
+        turn("it must have a later one", after(800), _none_has_ended),
+        spec={**secured(), "security": {"controllers": _SHORT_LIVES}},
+        holds=ends_renewed(2),
+    ),
+)
 _REPLACEMENTS: Final = (
     *(
         Scenario(
@@ -347,4 +384,4 @@ _REPLACEMENTS: Final = (
         holds=_keeps_first_disks,
     ),
 )
-WORDS: Final = (*_HOLDS, *_REPLACEMENTS)
+WORDS: Final = (*_HOLDS, *_ENDS, *_REPLACEMENTS)
