@@ -122,8 +122,8 @@ def may_add_node(situation: Situation) -> Answer:
         ),
         (
             "model/actions/record.py",
-            "    permit: Permit[Start] | Permit[RetireDisk]",
-            "    permit: Permit[AddNode] | Permit[Start] | Permit[RetireDisk]",
+            "        Permit[Start]\n        | Permit[RetireDisk]",
+            "        Permit[AddNode]\n        | Permit[Start]\n        | Permit[RetireDisk]",
         ),
         ("plan/voters/requested.py", "import RecordChange, WriteRecord\n", "import DecideRecord, RecordChange\n"),
         (

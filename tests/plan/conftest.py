@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_quorum.plan.guards import rule3_voters, rule5_restarts
+from kafka_quorum.plan.guards import rule2_given_up, rule3_voters, rule5_restarts
 
 
 @pytest.fixture
@@ -15,5 +15,5 @@ def _token(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Stops are tested without the two looks that take the token and give it back."""
     if "real_token" in request.fixturenames:
         return
-    for module in (rule3_voters, rule5_restarts):
+    for module in (rule2_given_up, rule3_voters, rule5_restarts):
         monkeypatch.setattr(module, "holds_token", lambda _: True)

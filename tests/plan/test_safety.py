@@ -59,6 +59,7 @@ from kafka_quorum.model.scram import ScramSeen
 from kafka_quorum.plan.guards.registry import GUARDS, yes
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter, may_retire_disk, may_retire_node, may_run
+from kafka_quorum.plan.guards.rule2_given_up import may_give_up_disk
 from kafka_quorum.plan.guards.rule3_voters import (
     may_add_voter,
     may_hand_over,
@@ -452,7 +453,7 @@ ENDED = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01
 )
 def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
     """Only a pod whose Kafka does not run may be replaced; in a finished pod nothing runs."""
-    verdict = may_replace_pod(pod(running(), node(running(), 3000), **changes))
+    verdict = may_replace_pod(situation(), pod(running(), node(running(), 3000), **changes))
     assert verdict.allowed is allowed
     assert "alpha-3000-g1" in verdict.reason
 
@@ -605,8 +606,9 @@ def test_every_guard_is_listed() -> None:
         may_start(situation(record=record, observed=at_rest()), initial_nodes(record), NAME),
         may_run(situation(record=record, observed=at_rest()), node(record, 3000), mirrored=True),
         may_retire_disk(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
-        may_replace_pod(pod(record, node(record, 3000))),
+        may_replace_pod(situation(), pod(record, node(record, 3000))),
         may_give_up_formatter(situation(record=record), formatter(record, node(record, 3000))),
+        may_give_up_disk(situation(record=record), key(3000)),
         may_change_voters(seen, key(3001), None),
         may_add_voter(seen, at_rest(), key(3001), 3, ()),
         may_remove_voter(situation(desired=desired(), record=record), seen, key(3001)),

@@ -33,9 +33,10 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import token_holder
 from kafka_quorum.model.observed import Observed, SupportObject
-from kafka_quorum.model.operation import VoterRemoval
+from kafka_quorum.model.operation import VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.releases.token import token_given_back
 from kit.token import ABSENT, Token
 
 pytestmark = pytest.mark.usefixtures("real_token")
@@ -167,3 +168,14 @@ def test_given_back_when_a_roll_cannot_go_on() -> None:
     look = rolling(known(OURS))
     cordoned = kube_nodes([name for name, _ in look.kube_nodes], cordoned=True)
     assert every(planned(replace(look, kube_nodes=cordoned), WANTED), GiveToken) == [GiveToken(seen=OURS)]
+
+
+def test_kept_while_a_voter_is_replaced() -> None:
+    """Between the removal of a stale vote and the addition of the new one every voter is caught up: it is kept."""
+    look = at_rest(token=known(OURS))
+    assert every(planned(look), GiveToken)
+    change = operation(key(3001, 2), VoterReplacement)
+    during = replace(look, status=replace(look.status, open=change))
+    assert not token_given_back(situation(observed=during)).exclusive
+    removal = replace(look, status=replace(look.status, open=operation(key(3001), VoterRemoval)))
+    assert token_given_back(situation(observed=removal)).exclusive

@@ -38,6 +38,7 @@ from tests.simulation.mutations.streams import STREAMS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
 from tests.simulation.mutations.tokens import TOKEN_MUTANTS
 from tests.simulation.mutations.users import USER_MUTANTS
+from tests.simulation.mutations.words import WORD_MUTANTS
 from tests.simulation.mutations.zookeeper import ZOOKEEPER_MUTANTS
 from tests.simulation.runs.driver import Run
 from tests.simulation.runs.explore import any_replay, runs_of
@@ -61,6 +62,7 @@ ALL: Final = (
     *USER_MUTANTS,
     *LISTENER_MUTANTS,
     *BROKER_TRUST_MUTANTS,
+    *WORD_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

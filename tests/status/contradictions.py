@@ -19,7 +19,7 @@ _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 _NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
-    | {"DualWrite", "ScramUsers", "ScramUsersHeld", "CertificatesPause"}
+    | {"DualWrite", "ScramUsers", "ScramUsersHeld", "CertificatesPause", "Holding"}
 )
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"

@@ -293,3 +293,13 @@ def test_the_dates_stay_while_they_are_unknown(seen: Material | None) -> None:
 def test_no_dates_without_tls() -> None:
     """A quorum without TLS has no dates of certificates, also if it had some once."""
     assert certificates(done(), {"certificates": {"validUntil": "2030-01-01T00:00:00Z"}}) == {}
+
+
+def test_a_held_controller_whose_certificate_ends_is_named() -> None:
+    """Within 30 days of its end, the certificate that a held controller shows is reported with the hold."""
+    held = replace(wanted(), hold=Known(value=frozenset({NodeID(3001)})))
+    assert found(everything())[1] == "Valid"
+    truth, reason, message = found(everything(), 0.0, held)
+    assert (truth, reason) == (Truth.FALSE, "EndsSoon")
+    assert "controller 3001 as a client" in message
+    assert "kafkaquorum.io/hold" in message

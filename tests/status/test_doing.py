@@ -16,6 +16,7 @@ from tests.model.values import (
     runtime,
     view,
     with_pod,
+    without_pod,
 )
 from tests.status.contradictions import contradictions
 from tests.status.passes import FAULT, done, failed
@@ -31,7 +32,8 @@ from kafka_quorum.status.lag import lag_of
 from kit.kube.protocol import Json
 
 NOW = "2026-01-01T00:00:00Z"
-LAGGING = Known(value=view([key(3000), key(3001), key(3002)], behind=[key(3002)]))
+VOTERS = (key(3000), key(3001), key(3002))
+LAGGING = Known(value=view(VOTERS, behind=[key(3002)]))
 PULLING = Waiting(reason="ImagePullBackOff", message="no such image", last_exit=None)
 
 
@@ -156,3 +158,40 @@ def test_roll_is_what_is_done() -> None:
     record = with_revision(running(), "alpha-next", (node(running(), 3002).node_id,))
     of = done(at_rest(record, quorum=LAGGING, pods=tuple(pod(record, each) for each in record.nodes[:2])))
     assert status_of(replace(of, desired=desired(runtime=runtime(heap="1Gi"))))["doing"] != "VotersLag"
+
+
+HELD_3001 = Known(value=frozenset({key(3001).node_id}))
+
+
+def test_a_hold_that_keeps_nothing_back_leaves_the_quorum_ready() -> None:
+    """Ready is True while a controller is held and nothing is left to do; DOING and Progressing say that it is held."""
+    status = status_of(done(wanted=desired(hold=HELD_3001)))
+    by_type = {row["type"]: row for row in status["conditions"]}
+    assert status["doing"] == "Holding"
+    assert (by_type["Ready"]["status"], by_type["Progressing"]["reason"]) == ("True", "Holding")
+    assert (by_type["Progressing"]["status"], by_type["Degraded"]["status"]) == ("False", "False")
+
+
+def test_what_a_hold_keeps_back_is_said_with_its_cost() -> None:
+    """A held controller without a pod is HeldBack: Ready is False, Degraded is True, and a wait has the cost."""
+    look = without_pod(at_rest(quorum=Known(value=view(VOTERS, behind=[key(3001)]))), 3001)
+    status = status_of(done(look, desired(hold=HELD_3001)))
+    by_type = {row["type"]: row for row in status["conditions"]}
+    assert by_type["Ready"]["status"] == "False"
+    assert (by_type["Progressing"]["status"], by_type["Progressing"]["reason"]) == ("False", "HeldBack")
+    assert by_type["Degraded"]["status"] == "True"
+    (row,) = (row for row in status["waits"] if row["reason"] == "HeldBack")
+    assert (row["nodeID"], "does not run" in row["message"]) == (3001, True)
+
+
+def test_work_is_shown_before_a_hold() -> None:
+    """While the operator works for other controllers, the work is shown, and not the hold."""
+    status = status_of(done(without_pod(at_rest(), 3002), desired(hold=HELD_3001)))
+    assert status["doing"] not in ("Holding", "HeldBack")
+
+
+def test_a_refused_replacement_is_shown() -> None:
+    """A word that names no disk is what a person reads first, and Ready is False."""
+    status = status_of(done(wanted=desired(give_up=key(3001, 2))))
+    assert status["doing"] == "ReplaceRefused"
+    assert f"{key(3001)}" in status["message"]

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kafka_quorum.model.ids import ClusterID, Member, NodeID
+from kafka_quorum.model.ids import ClusterID, Member, NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.registered import BrokerAccess
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
@@ -227,6 +228,10 @@ class Desired:
     trust: TrustPolicy = field(default_factory=TrustPolicy)
     migrate: Migrate | None = None
     """The migration from ZooKeeper; None for a quorum that does not begin beside one."""
+    hold: Knowable[frozenset[NodeID]] = field(default_factory=lambda: Known(value=frozenset()))
+    """The controllers that a person holds. If the annotation cannot be read, each of them may be one."""
+    give_up: ReplicaKey | None = None
+    """The replica whose disk a person gives up. Without a directory id it names no disk, and nothing is given up."""
 
     def member(self, node_id: NodeID) -> Member:
         """The controller of this node id, in the pool of this resource."""

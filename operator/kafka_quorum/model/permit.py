@@ -51,6 +51,12 @@ class RetireNode(Guard):
     id = "2-retire-node"
 
 
+class GiveUpDisk(Guard):
+    """A person gives up the disk of a controller."""
+
+    id = "2-give-up-disk"
+
+
 class GiveUpFormatter(Guard):
     """A formatter on a lost Kubernetes node is given up."""
 

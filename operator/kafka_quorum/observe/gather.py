@@ -298,7 +298,8 @@ async def token(kube: KubeApi, situation: Situation | None) -> Knowable[Token]:
 def _concerns_token(situation: Situation) -> bool:
     """Whether something is about to be stopped, this quorum had the token, or it is unknown who has it.
 
-    A roll back to ZooKeeper stops every controller, for which no pool may have it.
+    A roll back to ZooKeeper stops every controller, for which no pool may have it. A disk that a person gives up may be
+    that of a controller that serves.
     """
     status, holder = situation.observed.status, situation.observed.memory.holder
     if situation.record.phase is not BootstrapPhase.STARTED:
@@ -307,7 +308,9 @@ def _concerns_token(situation: Situation) -> bool:
     leaves = set(situation.record.node_ids) - set(situation.wanted)
     reached = situation.record.migration
     ends = reached is not None and reached.kind is MigrationKind.BACK_TO_ZOOKEEPER
-    return held or ends or bool(situation.older) or bool(leaves) or status.operation is not None
+    given_up = any(node.key == situation.desired.give_up for node in situation.record.nodes)
+    stops = ends or given_up or bool(situation.older) or bool(leaves)
+    return held or stops or status.operation is not None
 
 
 def observed(taken: Snapshot, looked: Look, material: Material | None = None) -> Observed:

@@ -24,6 +24,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.brokers.contract import contract
 from kafka_quorum.plan.disks.claims import claims, growth
 from kafka_quorum.plan.disks.formatting import formatting
+from kafka_quorum.plan.disks.given_up import given_up
 from kafka_quorum.plan.disks.lost import lost
 from kafka_quorum.plan.disks.released import released
 from kafka_quorum.plan.disks.unbound import unbound
@@ -32,6 +33,7 @@ from kafka_quorum.plan.identity.strangers import strangers
 from kafka_quorum.plan.migrations.engine import frozen, migrations
 from kafka_quorum.plan.migrations.stopped import stopped
 from kafka_quorum.plan.part import Part, merged, reported
+from kafka_quorum.plan.pods.held import held
 from kafka_quorum.plan.pods.marks import marks
 from kafka_quorum.plan.pods.pods import pods
 from kafka_quorum.plan.pods.support import support
@@ -104,6 +106,7 @@ CONCERNS: Final = (
     Concern(name="levels seen", stage=_UPKEEP, part=seen),
     Concern(name="lost disks", stage=_UPKEEP, part=lost),
     Concern(name="lost nodes", stage=_UPKEEP, part=lost_nodes),
+    Concern(name="disks that a person gives up", stage=_UPKEEP, part=given_up),
     Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
     Concern(name="claims", stage=_UPKEEP, part=claims),
     Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
@@ -146,6 +149,7 @@ CONCERNS: Final = (
         voter_change=Runs.OFF,
         feature_step=Runs.OFF,
     ),
+    Concern(name="controllers that a person holds", stage=_RELEASES, part=held, stopped=Runs.ACTS),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 

@@ -12,10 +12,11 @@ from kafka_quorum.model.bundles import bundle_of, has_authority
 from kafka_quorum.model.certified import client_ends, holders, needs_certificates
 from kafka_quorum.model.generations import LATE, is_due
 from kafka_quorum.model.handshakes import Failure, NotServed, Served
+from kafka_quorum.model.held import held_among
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.material import BROKERS, AuthoritySeen, Holder, LeafSeen, Material, OwnAuthorities, controller
-from kafka_quorum.model.names import keystore_generation
+from kafka_quorum.model.names import HOLD, keystore_generation
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
@@ -101,6 +102,10 @@ def _soon(done: Pass, record: IdentityRecord, material: Material) -> Finding | N
     soon = [each for each in _ends(done, record, material, done.now_s + SOON_S) if each[1] > done.now_s]
     if soon and (why := _why_not_in_time(done, record, material)):
         return _ends_soon(soon, why)
+    held = {f"controller {node_id} as a client" for node_id in held_among(done.desired, record.node_ids)}
+    if kept := [each for each in soon if each[0] in held]:
+        why = f"it is not restarted for a later one, because a person holds it. Remove it from annotation {HOLD}"
+        return _ends_soon(kept, why)
     if isinstance(material.own, Unknown) and (due := list(_due(done, record, material, _UNSIGNED))):
         return _ends_soon(
             due, f"the operator signs no other one: {material.own.reason or 'its authority was not read'}"

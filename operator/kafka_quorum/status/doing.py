@@ -11,7 +11,9 @@ from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Pass, sentence
 from kit.conditions.finding import Finding, Truth
 
-_LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite"})
+_LATER: Final = frozenset(
+    {"RemovingController", "FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite"} | {"Holding", "HeldBack"}
+)
 """Held, but shown only when the present work has ended: until then the work is shown."""
 
 

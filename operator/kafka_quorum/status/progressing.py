@@ -8,7 +8,7 @@ from kafka_quorum.status.lag import lag_of
 from kafka_quorum.status.ready import ready, said_of, work
 from kit.conditions.finding import Finding, Truth
 
-_OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite"})
+_OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused", "MigrationHeld", "DualWrite", "Holding"})
 """Waits that a quorum may have for weeks: voters that are starting are shown before them."""
 
 _LATER: Final = frozenset({"CertificatesPause"})

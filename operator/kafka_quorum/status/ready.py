@@ -1,7 +1,7 @@
 """Ready: every desired controller is a committed, caught-up voter at this generation, and nothing is left to do.
 
 Feature levels belong to FeaturesSettled: a step that is taken, soaks or is blocked leaves a quorum Ready. So does a
-user of the brokers that cannot be made.
+user of the brokers that cannot be made, and a hold that keeps nothing back.
 """
 
 from collections.abc import Collection
@@ -19,10 +19,11 @@ from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset(
     {"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature", "Migrating", "MigrationHeld"}
-    | {"DualWrite", "ScramUsers", "ScramUsersHeld", "CertificatesPause"}
+    | {"DualWrite", "ScramUsers", "ScramUsersHeld", "CertificatesPause", "Holding"}
 )
 """Waits that leave a quorum Ready: of a person who paused it, of feature levels, of a migration between its rolls, of
-users of the brokers, and of certificates between two renewals."""
+users of the brokers, of certificates between two renewals, and of controllers that a person holds while nothing is left
+to do for them."""
 
 
 def ready(done: Pass) -> Finding:  # noqa: PLR0911 - one answer for each state

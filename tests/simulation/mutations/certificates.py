@@ -295,7 +295,7 @@ CERTIFICATE_MUTANTS: Final = (
         "the-active-one-waits-for-none-that-its-secret-holds",
         "5",
         ("tls-relabelled-secrets-in-a-roll",),
-        ("_but_for_the_token", "not (ends and _why_secret(situation, other))", "not _why_secret(situation, other)"),
+        ("_but_for_the_token", "not (ends and _is_kept(situation, other))", "not _is_kept(situation, other)"),
     ),
     mutant(
         "a-restart-does-not-wait-for-what-its-pod-mounts",

@@ -19,6 +19,7 @@ RULES: Final = {
     "4, committed": "takes a voter set for committed that is not",
     "5": "restarts a second controller before the first is a caught-up voter again, or the active one too early",
     "5, a successor": "stops a controller whose new pod the API server refuses",
+    "5, held": "acts on the pod or the disk of a controller that a person holds",
     "5, needless": "restarts a controller for nothing",
     "5, no place": "stops a voter whose Kubernetes node takes no new pod",
     "5, the first": "goes on with an image of which the first pod is not well",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMITTED, DONE, GIVEN_UP = "4, committed", "7, done", "given up"
 WRITTEN_S: Final = 8.0
 """The greatest age of the decision to give up a disk, at the write of the record: a look, and a slow write."""
-_GIVES_UP: Final = (RecordChange.DISK_LOST, RecordChange.NODE_LOST)
+_GIVES_UP: Final = (RecordChange.DISK_LOST, RecordChange.DISK_GIVEN_UP, RecordChange.NODE_LOST)
 _PASSES: Final = 8
 """More passes than are under way at the same time."""
 

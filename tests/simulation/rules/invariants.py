@@ -53,6 +53,7 @@ from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.simulation.rules.streams_rules import STREAMS_BY_KNOWLEDGE
 from tests.simulation.rules.trust_rules import TrustRules
 from tests.simulation.rules.user_rules import UserRules
+from tests.simulation.rules.word_rules import HELD, WordRules
 from tests.simulation.rules.zookeeper_rules import ZooKeeperRules
 from tests.status.contradictions import contradictions
 
@@ -77,6 +78,7 @@ BY_KNOWLEDGE: Final = (
         "given up",
         "2, removed by another",
         KEPT,
+        HELD,
     }
 )
 """Rules that an operator keeps by the state that it has observed, because Kafka has no compare-and-swap.
@@ -151,7 +153,8 @@ class Checker:
         self.violations: list[Violation] = []
         self._glances = Glances(world)
         self._rolls = RollRules(world, self._glances, self.fail)
-        self._membership = MembershipRules(world, self._rolls, self.fail)
+        self._words = WordRules(world, self.fail)
+        self._membership = MembershipRules(world, self._rolls, self._words, self.fail)
         self._features = FeatureRules(world, self._glances, self.fail)
         self._kept = KeptRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
@@ -197,6 +200,7 @@ class Checker:
             self.fail("committed records", text)
         self._world.kraft.broken.clear()
         self._glances.look()
+        self._words.look()
         self._rolls.look()
         self._kept.look()
         self._pools.look()
@@ -245,6 +249,7 @@ class Checker:
                 self._kept.change_sent(event)
             case RemoveSent():
                 self._membership.removed(event)
+                self._words.removed(event, self._every_retired())
                 self._kept.change_sent(event)
             case UpdateSent():
                 self._features.sent(event)
@@ -258,7 +263,11 @@ class Checker:
             case Created(body=body) if LABEL_APPLICATION not in (body["metadata"].get("labels") or {}):
                 self._created(event)
 
+    def _every_retired(self) -> frozenset[DirectoryID]:
+        return frozenset(directory for lineage in self._lineages.values() for directory in lineage.retired)
+
     def _claim_deleted(self, event: ClaimDeleted) -> None:
+        self._words.claim_deleted(event)
         if event.disk is not None:
             self._released.add(event.disk.serial)
         self._pools.claim_deleted(event.name, event.disk)
@@ -267,6 +276,8 @@ class Checker:
 
     def _stopped(self, event: StopSent | PodDeleted) -> None:
         stop = event.stop if isinstance(event, StopSent) else event
+        if isinstance(event, StopSent):
+            self._words.stop_sent(stop)
         if self._zookeeper.is_going_back():
             self._zookeeper.pod_deleted(stop)
             return
@@ -300,7 +311,7 @@ class Checker:
         """Note that a rule of the book was broken; a rule by knowledge counts only if nothing excuses it."""
         if rule not in RULES:
             raise ValueError(f"there is no rule {rule!r} in the book: add it there, with what it says")
-        if (rule in BY_KNOWLEDGE and self.excused()) or (rule == NEEDLESS and self.misled()):
+        if (rule in BY_KNOWLEDGE and self.excused()) or (rule in (NEEDLESS, HELD) and self.misled()):
             self.tolerated[rule] += 1
             return
         self.violations.append(Violation(rule=rule, text=text, step=self._world.steps))
@@ -373,6 +384,7 @@ class Checker:
             self._created_for_pool(event, name)
             return
         quorum = labels.get("kafkaquorum.io/quorum", "")
+        self._words.created(event)
         if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
             self.fail("names", f"claim {name} does not carry node id and generation")
         if plural != "pods":
@@ -463,7 +475,7 @@ class Checker:
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
         kept = {node["node_id"] for node in record.get("nodes", ())}
-        lineage.given_up |= self._membership.retired(retired - set(lineage.retired), kept)
+        lineage.given_up |= self._membership.retired((namespace, quorum), retired - set(lineage.retired), kept)
         self._committed.retired(ClusterID(cluster_id), retired_in({**record, "former": ()}) - set(lineage.retired))
         if forgotten := set(lineage.retired) - retired:
             self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")

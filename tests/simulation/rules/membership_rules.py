@@ -17,6 +17,7 @@ from tests.simulation.rules.feature_rules import quorum_of
 from tests.simulation.rules.glances import RECENT_S
 from tests.simulation.rules.roll_rules import NO_TOKEN, RollRules
 from tests.simulation.rules.spoken import changed_meanwhile, resource_of, spec_changed_s
+from tests.simulation.rules.word_rules import WordRules
 
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 from kit.kube.protocol import PODS, Json
@@ -35,9 +36,12 @@ _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 class MembershipRules:
     """Judges requests of the operator that remove something from a quorum, or add to it."""
 
-    def __init__(self, world: World, rolls: RollRules, fail: Fail) -> None:
-        """Judge by this world, and report the rule and what happened to `fail`; `rolls` judges restarts."""
-        self._world, self._rolls, self._fail = world, rolls, fail
+    def __init__(self, world: World, rolls: RollRules, words: WordRules, fail: Fail) -> None:
+        """Judge by this world, and report the rule and what happened to `fail`.
+
+        `rolls` judges restarts, `words` has what a person says.
+        """
+        self._world, self._rolls, self._words, self._fail = world, rolls, words, fail
         self._handing_over: set[str] = set()
         """Incarnations of the leaders of a pair that were stopped so that the other voter leads."""
 
@@ -136,12 +140,46 @@ class MembershipRules:
             self._fail(NO_TOKEN, f"pod {event.name} is to hand over without the disruption token")
         return True
 
-    def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> frozenset[DirectoryID]:
-        """The record gives up disks of controllers that it keeps: none of them may run and fetch at that moment.
+    def retired(
+        self, of: tuple[str, str], directories: AbstractSet[DirectoryID], kept: AbstractSet[int]
+    ) -> frozenset[DirectoryID]:
+        """The record of a quorum gives up disks of controllers that it keeps: none may run and fetch at that moment.
 
         A process that stands still counts as fetching for the fetch timeout of the leader. The disks must also have no
-        data, unless their machine is gone or silent. The directory ids on such machines are returned.
+        data, unless their machine is gone or silent. The directory ids on such machines are returned, and those that a
+        person gives up: a person may give up any disk, and one that keeps up only with the disruption token.
         """
+        given_up = self._given_up(of, directories, kept)
+        return given_up | self._retired_without_a_word(directories - given_up, kept)
+
+    def _given_up(
+        self, of: tuple[str, str], directories: AbstractSet[DirectoryID], kept: AbstractSet[int]
+    ) -> frozenset[DirectoryID]:
+        """Those of these disks that a person gives up."""
+        named = set()
+        disks = [volume.disk for volume in self._world.volumes.by_claim.values()]
+        disks += [process.disk for process in self._world.kraft.processes]
+        for key in {disk.key for disk in disks if disk.key is not None}:
+            directory = key.directory_id
+            if directory is None or directory not in directories:
+                continue
+            self._words.retired(of[1], key.node_id, directory)
+            if key.node_id in kept and self._words.is_named(of[1], key.node_id, directory):
+                named.add(directory)
+                self._has_token_for(of, key)
+        return frozenset(named)
+
+    def _has_token_for(self, of: tuple[str, str], key: ReplicaKey) -> None:
+        """A voter that keeps up is given up only with the token."""
+        process = next((one for one in self._world.kraft.processes if one.key == key), None)
+        leader = None if process is None else self._world.kraft.leader_of(process.cluster_id)
+        if leader is not None and self._healthy(leader, key) and not self._rolls.quorum_has_token(*of):
+            self._fail(NO_TOKEN, f"the disk of voter {key} is given up without the disruption token")
+
+    def _retired_without_a_word(
+        self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]
+    ) -> frozenset[DirectoryID]:
+        """Disks that are given up on evidence."""
         for process in self._world.kraft.processes:
             if process.key.directory_id not in directories or process.meta.node_id not in kept:
                 continue

@@ -14,7 +14,7 @@ from tests.simulation.rules.spoken import asked, changed_meanwhile, operation_of
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.material import controller
-from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, token_holder, token_name
+from kafka_quorum.model.names import HOLD, INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, token_holder, token_name
 from kit.kube.protocol import LEASES, PODS, Json
 from kit.kube.secrets import SECRETS
 
@@ -135,17 +135,24 @@ class RollRules:
         return process.tls is not None and (process.tls.shown.not_after - now).total_seconds() < _SOON_S
 
     def _is_held(self, event: PodDeleted, process: Process) -> bool:
-        """Whether the Secret of this controller is missing, or somebody made it another quorum's."""
+        """Whether a person holds this controller, or its Secret is missing, or somebody made it another quorum's."""
+        said = (resource_of(self._world, event.quorum).get("metadata") or {}).get("annotations") or {}
+        if str(process.meta.node_id) in str(said.get(HOLD) or ""):
+            return True
         holder = controller(process.meta.node_id)
         item = self._world.kube.view(SECRETS, event.namespace, holder.secret(event.quorum))
         return item is None or (item["metadata"].get("labels") or {}).get(LABEL_QUORUM) != event.quorum
 
     def has_token(self, event: PodDeleted) -> bool:
+        """Whether the quorum of this pod has the token."""
+        return self.quorum_has_token(event.namespace, event.quorum)
+
+    def quorum_has_token(self, namespace: str, quorum: str) -> bool:
         """Whether the quorum has the token, or had it so lately that a look may have shown it."""
-        lease = self._world.kube.view(LEASES, event.namespace, token_name(event.quorum))
+        lease = self._world.kube.view(LEASES, namespace, token_name(quorum))
         holder = (lease or {}).get("spec", {}).get("holderIdentity")
-        seen_s = self._token_s.get((event.namespace, event.quorum), -RECENT_S)
-        return holder == token_holder(event.quorum) or self._world.clock.elapsed_s - seen_s < RECENT_S
+        seen_s = self._token_s.get((namespace, quorum), -RECENT_S)
+        return holder == token_holder(quorum) or self._world.clock.elapsed_s - seen_s < RECENT_S
 
     def _has_no_place(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
         """Whether the new pod of a caught-up voter would have to wait for its node, and readers could see that."""

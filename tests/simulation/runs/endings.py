@@ -21,7 +21,7 @@ from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.scenarios.scenes import Scenario, condition, is_ready, resource
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
-from kafka_quorum.model.names import KEPT, token_holder, token_name
+from kafka_quorum.model.names import HOLD, KEPT, token_holder, token_name
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 _SEEN_S: Final = 1.5
@@ -52,10 +52,10 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         why = _why_not_ready(world, checker) or scenario.holds(world)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
-    late = _with_a_wrong_clock(world)
-    if degraded.get("status") == "True" and (late or _is_stranded(world, checker)):
+    late, held = _with_a_wrong_clock(world), _held_and_named(world, degraded)
+    if degraded.get("status") == "True" and (held or late or _is_stranded(world, checker)):
         gone = (f"Kubernetes node {one.name} is down" for one in world.machines.by_name.values() if one.gone)
-        named = any(text in str(degraded.get("message")) for text in (f"pod {NAME}-", *gone, *late))
+        named = held or any(text in str(degraded.get("message")) for text in (f"pod {NAME}-", *gone, *late))
         return Ending(says=said, honest=named, why=_story(world))
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
@@ -81,6 +81,12 @@ def _is_stranded(world: World, checker: Checker) -> bool:
         return bool(gone)
     held = any(pod["spec"].get("nodeName") in gone for pod in world.kube.all(PODS))
     return held and not any(process.leads for process in world.kraft.processes)
+
+
+def _held_and_named(world: World, degraded: Json) -> bool:
+    """Whether a person holds a controller, and the message names one: nothing of it is repaired."""
+    text = str(((resource(world) or {}).get("metadata", {}).get("annotations") or {}).get(HOLD) or "")
+    return any(word.strip() in str(degraded.get("message")) for word in text.split(",") if word.strip())
 
 
 def _with_a_wrong_clock(world: World) -> list[str]:

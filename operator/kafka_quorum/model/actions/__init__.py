@@ -191,6 +191,7 @@ EXCLUSIVE = (
 _RECORDED: Final = frozenset(
     {
         RecordChange.DISK_LOST,
+        RecordChange.DISK_GIVEN_UP,
         RecordChange.DYNAMIC,
         RecordChange.MIGRATION_BEGUN,
         RecordChange.MIGRATION_DONE,

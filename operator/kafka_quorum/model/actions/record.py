@@ -29,6 +29,7 @@ from kafka_quorum.model.permit import (
     Finalize,
     Finalized,
     GiveBackZooKeeper,
+    GiveUpDisk,
     Guard,
     LeaveZooKeeper,
     ListenersChanged,
@@ -66,6 +67,7 @@ class RecordChange(Enum):
     FORMATTED = "Formatted"
     STARTED = "Started"
     DISK_LOST = "DiskLost"
+    DISK_GIVEN_UP = "DiskGivenUp"
     REVISION = "RevisionApplied"
     FIRST_LEADER = "FirstLeader"
     REFORMAT = "FormatCorrected"
@@ -102,6 +104,7 @@ class RecordChange(Enum):
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.STARTED: Start,
     RecordChange.DISK_LOST: RetireDisk,
+    RecordChange.DISK_GIVEN_UP: GiveUpDisk,
     RecordChange.NODE_LOST: RetireNode,
     RecordChange.NODES_REMOVED: DropNode,
     RecordChange.DYNAMIC: DropStatic,
@@ -197,7 +200,14 @@ class WriteRecord:
 class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
-    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | MigrationPermit
+    permit: (
+        Permit[Start]
+        | Permit[RetireDisk]
+        | Permit[GiveUpDisk]
+        | Permit[RetireNode]
+        | Permit[DropNode]
+        | MigrationPermit
+    )
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""

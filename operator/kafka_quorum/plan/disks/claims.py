@@ -19,6 +19,7 @@ from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import HELD_BACK, is_held, why_held
 from kafka_quorum.plan.facts.kept import goes_with
 from kafka_quorum.plan.part import Part, merged
 
@@ -38,7 +39,7 @@ def claims(situation: Situation) -> Part:
         names = ", ".join(claim.name for _, claim in usable)
         return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
     parts = (
-        _claim_part(situation, node)
+        _held_claim(situation, node) or _claim_part(situation, node)
         for node in record.nodes
         if node.node_id in situation.wanted or node.claim_uid is not None or _starts_with(record, node)
     )
@@ -52,14 +53,18 @@ def _unbound(situation: Situation) -> tuple[tuple[NodeIdentity, Claim], ...]:
 
 
 def _retired(situation: Situation) -> Part | None:
-    """A claim that is marked as retired is never used again: its controller gets the next claim."""
+    """A claim that is marked as retired is never used again: its controller gets the next claim, if it is not held."""
     record = situation.record
     for node, claim in _unbound(situation):
+        if is_held(situation, node.node_id):
+            continue
         if claim.phase == RETIRED and not node.formatted:
             return _next_claim(
                 record, node, f"claim {claim.name} is retired: controller {node.node_id} gets a new claim"
             )
     for node in record.nodes:
+        if is_held(situation, node.node_id):
+            continue
         match situation.disk(node):
             case Claimed(claim=claim) | Deleting(claim=claim) | VolumeGone(claim=claim):
                 if claim.phase == RETIRED and not node.formatted:
@@ -73,6 +78,18 @@ def _retired(situation: Situation) -> Part | None:
 def _next_claim(record: IdentityRecord, node: NodeIdentity, message: str) -> Part:
     without = without_claim(record, node.node_id)
     return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
+
+
+def _held_claim(situation: Situation, node: NodeIdentity) -> Part | None:
+    """The wait of a controller that would get a claim, and that a person holds; None if it needs none, or gets one."""
+    disk, held = situation.disk(node), why_held(situation, node.node_id)
+    present = disk.claim is not None and not (disk.claim.volume_gone and _never_ran(situation.record, node))
+    lacks = isinstance(disk, Unclaimed) or _never_ran(situation.record, node)
+    if not held or present or not lacks or node.mode is FormatMode.ADOPTED:
+        return None
+    name = claim_name(situation.desired.member(node.node_id), node.generation)
+    text = f"Did not create claim {name} of controller {node.node_id}: {held}. Until then it gets no disk"
+    return Part(waits=(Wait(severity=Severity.HELD, reason=HELD_BACK, message=text, node_id=node.node_id),))
 
 
 def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
@@ -134,11 +151,15 @@ def _owner(situation: Situation) -> Part:
 
 
 def growth(situation: Situation) -> Part:
-    """Claims that request less than the spec does."""
-    actions = []
+    """Claims that request less than the spec does. The disk of a controller that a person holds stays as it is."""
+    actions, waits = [], []
     for node in situation.record.nodes:
-        claim = situation.disk(node).claim
-        if claim is not None and not claim.deleting and claim.requested_bytes < situation.desired.storage.size_bytes:
-            grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=situation.desired.storage.size)
-            actions.append(grow)
-    return Part(actions=tuple(actions))
+        claim, size = situation.disk(node).claim, situation.desired.storage.size
+        if claim is None or claim.deleting or claim.requested_bytes >= situation.desired.storage.size_bytes:
+            continue
+        if held := why_held(situation, node.node_id):
+            text = f"Did not request {size} for claim {claim.name} of controller {node.node_id}: {held}"
+            waits.append(Wait(severity=Severity.HELD, reason=HELD_BACK, message=text, node_id=node.node_id))
+            continue
+        actions.append(AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=size))
+    return Part(actions=tuple(actions), waits=tuple(waits))

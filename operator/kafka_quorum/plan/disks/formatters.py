@@ -10,6 +10,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.configs import lacks_config
+from kafka_quorum.plan.facts.held import held_back, is_held
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter
 from kafka_quorum.plan.guards.rule3_voters import may_replace_pod
@@ -28,7 +29,7 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
     if pod.deleting:
         return Part(waits=(progress(node, "Formatting", f"Waiting for formatter pod {pod.name} to terminate"),))
     if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
-        return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
+        return _remove_formatter(situation, pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
             wait = waiting_pod(pod, reason, message, otherwise="Formatting")
@@ -45,12 +46,14 @@ def _waiting_formatter(situation: Situation, pod: Pod, wait: Wait, *, outdated: 
     """A formatter that never started. If it was evicted, or refused by its node, no container reports its end."""
     if pod.finished:
         text = f"formatter {pod.name} ended without a report, and is recreated"
-        return _remove_formatter(pod, "FormatterFailed", text)
+        return _remove_formatter(situation, pod, "FormatterFailed", text)
     if outdated:
-        return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is recreated from the new spec")
+        return _remove_formatter(
+            situation, pod, "FormatterOutdated", f"formatter {pod.name} is recreated from the new spec"
+        )
     if lacks_config(situation, pod):
         text = f"formatter {pod.name} waits for config map {pod.config_name}, which is gone, and is recreated"
-        return _remove_formatter(pod, "FormatterOutdated", text)
+        return _remove_formatter(situation, pod, "FormatterOutdated", text)
     return Part(waits=(wait,))
 
 
@@ -75,7 +78,9 @@ def _failed_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, out
         )
     if report is None or not pauses:
         said = report.message if report else "it left no report"
-        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed, and is recreated: {said}")
+        return _remove_formatter(
+            situation, pod, "FormatterFailed", f"formatter {pod.name} failed, and is recreated: {said}"
+        )
     text = f"formatter {pod.name} failed, and is recreated in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
 
@@ -113,7 +118,7 @@ def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     """The formatter of a controller that was removed meanwhile: its claim is released when the formatter is gone."""
     if (given_up := given_up_formatter(situation, pod)).actions:
         return given_up
-    removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
+    removed = _remove_formatter(situation, pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
     if not pod.deleting and removed.actions:
         return removed
     text = f"Waiting for formatter pod {pod.name} of a removed controller to terminate"
@@ -123,10 +128,11 @@ def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     )
 
 
-def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
-    verdict = may_replace_pod(pod)
+def _remove_formatter(situation: Situation, pod: Pod, reason: str, message: str) -> Part:
+    verdict = may_replace_pod(situation, pod)
     if isinstance(verdict, Refusal):
-        return Part(verdicts=(verdict,))
+        wait = held_back(Wait(severity=Severity.HELD, reason=reason, message=verdict.reason, node_id=pod.node_id))
+        return Part(verdicts=(verdict,), waits=(wait,) if is_held(situation, pod.node_id) else ())
     delete = DeletePod(pod=pod, reason=reason, message=message, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
 

@@ -23,6 +23,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disks.formatters import given_up_formatter, leftover_formatter, progress, tend_formatter
 from kafka_quorum.plan.facts.admission import before_create
 from kafka_quorum.plan.facts.formats import format_pending, is_mirrored
+from kafka_quorum.plan.facts.held import unless_held
 from kafka_quorum.plan.facts.preflight import why_not_beside
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
 from kafka_quorum.plan.part import Part, merged
@@ -134,7 +135,8 @@ def _format_wait(situation: Situation, node: NodeIdentity, verdict: Verdict) -> 
     severity = Severity.DEGRADED if lost else Severity.PROGRESS
     reason = "LostDisk" if lost else "Formatting"
     text = f"controller {node.node_id} lost its disk. {verdict.reason}" if lost else verdict.reason
-    return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
+    wait = Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
+    return wait if lost else unless_held(situation, wait)
 
 
 def _votes_still(observed: Observed, node: NodeIdentity) -> bool:

@@ -7,15 +7,18 @@ from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.preflight import why_not_beside
 from kafka_quorum.plan.guards.claims import claim_is_ours
-from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 
 @guard(InitialFormat)
 def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
     first = f"Did not format controller {node.node_id} as an initial controller"
+    if held := why_held(situation, node.node_id):
+        return no(f"{first}: {held}. The quorum starts only with its format")
     if situation.record.phase is not BootstrapPhase.FORMATTING:
         return no(f"{first}: the quorum may have started")
     if node.key not in situation.record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
@@ -29,10 +32,16 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
     waiting = f"Waiting to format controller {node.node_id}"
-    if situation.record.phase is not BootstrapPhase.STARTED:
-        return no(f"{waiting}: the initial controllers are not formatted yet")
-    if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
-        return no(f"Did not format controller {node.node_id}: its disk is formatted already")
+    held = why_held(situation, node.node_id)
+    early = situation.record.phase is not BootstrapPhase.STARTED
+    done = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted
+    rows = (
+        (bool(held), f"Did not format controller {node.node_id}: {held}. Until then it is no voter"),
+        (early, f"{waiting}: the initial controllers are not formatted yet"),
+        (done, f"Did not format controller {node.node_id}: its disk is formatted already"),
+    )
+    if not (first := unless(rows, "")).allowed:
+        return first
     if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
         return no(f"{waiting}: pod {kafka[0].name} still uses its disk")
     match situation.observed.quorum:

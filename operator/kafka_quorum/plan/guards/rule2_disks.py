@@ -24,6 +24,7 @@ from kafka_quorum.model.nodes import is_down, node_of
 from kafka_quorum.model.permit import GiveUpFormatter, RetireDisk, RetireNode, Run
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 from kafka_quorum.plan.guards.claims import claim_is_ours
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
@@ -38,8 +39,10 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
     static = record.static and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
     first = f"Waiting to start controller {node.node_id}"
     votes = "controller.quorum.voters is still set, so it would vote with an empty log"
+    held = why_held(situation, node.node_id)
     verdict = unless(
         (
+            (bool(held), f"Did not start controller {node.node_id}: {held}. Until then it does not run"),
             (
                 record.phase is not BootstrapPhase.STARTED,
                 f"{first}: not every initial controller is formatted yet",
@@ -76,6 +79,8 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     observed = situation.observed
     kube_node = f"Kubernetes node {node_of(observed, node)}"
     lost = f"controller {node.node_id}, whose {kube_node} is down"
+    if held := why_held(situation, node.node_id):
+        return no(f"Did not replace {lost}: {held}. Until then the quorum tolerates one failure less")
     if isinstance(observed.quorum, Unknown):
         return no(f"Waiting to replace {lost}: the quorum has no leader ({observed.quorum.reason})")
     view, after_s = observed.quorum.value, situation.desired.replacement.lost_node_after_s
@@ -124,8 +129,14 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
     observed = situation.observed
     disk = f"the disk of controller {node.node_id}"
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
-    if running := [pod.name for pod in pods if pod.running]:
-        return no(f"Did not replace {disk}: Kafka runs in pod {running[0]}")
+    held, running = why_held(situation, node.node_id), ", ".join(pod.name for pod in pods if pod.running)
+    costs = "Until then the quorum tolerates one failure less"
+    rows = (
+        (bool(held), f"Did not replace {disk}, which looks lost: {held}. {costs}"),
+        (bool(running), f"Did not replace {disk}: Kafka runs in pod {running}"),
+    )
+    if not (first := unless(rows, "")).allowed:
+        return first
     seen = any(found_empty(observed, pod, node) for pod in pods)
     state = situation.disk(node)
     has_volume = state.claim is not None and not state.claim.volume_gone
@@ -210,9 +221,10 @@ def may_give_up_formatter(situation: Situation, pod: Pod) -> Answer:
     If it still writes, it writes to a disk for which no pod is ever made.
     """
     used = any(node.claim_uid == pod.claim_uid for node in situation.record.nodes)
-    lost = is_down(situation.observed, pod.node_name)
+    lost, held = is_down(situation.observed, pod.node_name), why_held(situation, pod.node_id)
     return unless(
         (
+            (bool(held), f"Did not give up formatter {pod.name} of controller {pod.node_id}: {held}"),
             (not lost, f"Did not give up formatter {pod.name}: it may still run on Kubernetes node {pod.node_name}"),
             (used, f"Did not give up formatter {pod.name}: its claim {pod.claim_name} is the disk of a controller"),
         ),

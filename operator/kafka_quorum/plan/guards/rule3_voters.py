@@ -13,6 +13,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.kept import staying_of, why_kept
 from kafka_quorum.plan.facts.mountable import why_no_secret
 from kafka_quorum.plan.facts.places import why_no_place
@@ -86,7 +87,8 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     and so is the voter of a removed controller. If fewer voters than wanted would stay, a successor must be ready to be
     added; `fewer` names the controllers if none of them is ready. A voter that does not lag stays while the disk of a
     remaining voter is gone with its pod, because it is needed to replace that disk. It may be removed if the other
-    voters can do without that disk.
+    voters can do without that disk. The vote of a controller that a person holds stays: its pod and its disk would be
+    stopped and deleted next. A stale vote has neither.
     """
     record = situation.record
     node = record.node(target.node_id)
@@ -103,9 +105,11 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     going = ", ".join(sorted(str(key.node_id) for key in remaining.voters - staying))
     doomed = f"the disks of controllers {going} are gone when their pods stop, and could not be replaced without it"
     successor = f"too few voters would stay. One of controllers {fewer} must be ready to join in its place"
+    held = "" if stale else why_held(situation, target.node_id)
     return unless(
         (
             (target not in view.voters, f"Did not remove {target}: it is no voter"),
+            (bool(held), f"{kept}: {held}. Until then there is a voter more than the spec requests"),
             (is_foreign(record, target), f"{kept}: it is no controller of this resource"),
             (
                 stale and stoppable and target in view.live,
@@ -179,8 +183,10 @@ def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: 
     stays = f"Did not restart controller {target.node_id} to hand over"
     one_more = "Set spec.controllers.replicas to one more first"
     allow = "its restart interrupts a quorum of two voters. Set spec.controllers.allowInterruption to true"
+    held = why_held(situation, target.node_id)
     return unless(
         (
+            (bool(held), f"{stays}: {held}"),
             (
                 node is None or node.key != target,
                 f"{stays}: replica {target} has lost its disk or its controller, so it would not run again. {one_more}",
@@ -202,11 +208,14 @@ def hand_over_but_for_the_token(situation: Situation, view: QuorumView, target: 
 
 
 @guard(ReplacePod)
-def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
+def may_replace_pod(situation: Situation, pod: Pod, *, kept: str = "") -> Answer:
     """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk, because the quorum loses nothing.
 
-    It may not if the disk is gone with the pod, and is needed: `kept` gives the reason (`facts.kept`).
+    It may not if a person holds its controller, nor if the disk is gone with the pod, and is needed: `kept` gives the
+    reason (`facts.kept`).
     """
+    if held := why_held(situation, pod.node_id):
+        return no(f"Did not replace pod {pod.name}: {held}. Until then the pod stays as it is")
     if pod.running and not pod.finished:
         return no(f"Did not replace pod {pod.name}: Kafka runs in it")
     if kept:
@@ -224,6 +233,8 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     observed = situation.observed
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     waiting = f"Waiting to stop pod {pod.name}"
+    if held := why_held(situation, pod.node_id):
+        return no(f"Did not stop pod {pod.name}, whose replica {key} is retired: {held}. Until then no new disk joins")
     if pod.directory_id not in situation.record.retired:
         return no(f"Did not stop pod {pod.name}: the identity ConfigMap does not list its replica {key} as retired")
     if isinstance(observed.quorum, Unknown):

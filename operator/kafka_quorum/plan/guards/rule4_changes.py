@@ -6,6 +6,7 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import DropNode, OneChange
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 
@@ -38,6 +39,10 @@ def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 4 and 6: a controller is dropped from the record when a look shows its removal as committed."""
     observed = situation.observed
     waiting = f"Waiting to remove controller {node.node_id}"
+    held = why_held(situation, node.node_id)
+    text = f"Did not remove controller {node.node_id}: {held}. Until then its disk and its pod stay"
+    if not (first := unless(((bool(held), text),), "")).allowed:
+        return first
     if isinstance(observed.quorum, Unknown):
         return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view, operation = observed.quorum.value, observed.status.operation

@@ -1,6 +1,7 @@
 """Rule 5: one controller restarts at a time, the active one last."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Final
 
 from kafka_quorum.api.features import METADATA, supported_by
@@ -20,6 +21,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.mountable import why_earlier_leaf, why_no_secret
 from kafka_quorum.plan.facts.places import why_no_place
@@ -28,6 +30,7 @@ from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
 from kafka_quorum.plan.facts.trusting import has_ended
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
+from kit.stamps import second
 
 RUNS_FOR_S: Final = 20.0
 """How long a container must have been seen to run. Then it shows, without a leader, that its revision can start.
@@ -79,10 +82,13 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     others that the roll has not reached yet. No pod is stopped that is the last to hold a disk that is needed. A pod
     that runs another replica than its controller is now is not stopped here: that replica may be a voter, and
     `3-stop-retired` judges it. And no voter is stopped whose Kubernetes node takes no new pod: it would stay away that
-    long. Nor is a controller stopped that would not come back for want of a Secret.
+    long. Nor is a controller stopped that would not come back for want of a Secret. One that a person holds is not
+    restarted for any reason.
     """
     observed = situation.observed
     first = f"Waiting to restart controller {node.node_id}"
+    if held := why_held(situation, node.node_id):
+        return no(f"Did not restart controller {node.node_id}: {held}. {_cost_of_hold(situation, node)}")
     if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(situation, node)):
         return no(f"Did not restart controller {node.node_id}: {kept}")
     if pod is None:
@@ -91,8 +97,8 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
         return _where_certificates_ended(situation, node, pod, observed.quorum.reason)
     view, key, status = observed.quorum.value, node.key, observed.status
     others = view.voters - {key}
-    steady = frozenset(other for other in others if _is_steady(situation, view, other))
-    moved = frozenset(other.key for other in situation.record.nodes if _is_made_from(situation, other))
+    steady = frozenset(other for other in others if is_steady(situation, view, other))
+    moved = frozenset(other.key for other in situation.record.nodes if is_made_from(situation, other))
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = view.votes.majority, key.node_id == view.answer.leader_id
     then = f"before restarting controller {node.node_id}"
@@ -100,7 +106,7 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     older = _names(
         other.key
         for other in situation.record.nodes
-        if other is not node and other.key not in moved and not (ends and _why_secret(situation, other))
+        if other is not node and other.key not in moved and not (ends and _is_kept(situation, other))
     )
     interrupts = key in view.voters and len(view.voters) <= PAIR
     no_place = why_no_place(observed, pod, keeps_up=key in view.shown) if key in view.voters else ""
@@ -135,6 +141,21 @@ def _but_for_the_token(situation: Situation, node: NodeIdentity, pod: Pod | None
     )
 
 
+def _is_kept(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether its own Secret keeps this controller from its restart, or a person does."""
+    return bool(why_held(situation, node.node_id) or _why_secret(situation, node))
+
+
+def _cost_of_hold(situation: Situation, node: NodeIdentity) -> str:
+    """What it costs that a person holds this controller: at the latest, what happens when its certificate ends."""
+    ends = [end_s for node_id, end_s in client_ends(situation.observed, situation.record) if node_id == node.node_id]
+    stays = "Until then it stays at its earlier revision, and the active controller waits for it"
+    if not ends or not min(ends):
+        return stays
+    end = second(datetime.fromtimestamp(min(ends), UTC))
+    return f"{stays}. From {end} on, when its certificate ends, no other controller accepts it"
+
+
 def _why_secret(situation: Situation, node: NodeIdentity, *, later: bool = False) -> str:
     """Why this controller would not come back from a restart with the certificate of the target; empty if it would.
 
@@ -155,7 +176,8 @@ def _made_for(situation: Situation, node: NodeIdentity) -> int:
 def _ends_as_client(situation: Situation, node: NodeIdentity) -> bool:
     """Whether the certificate that this controller shows as a client ends before long, and should be replaced by now.
 
-    Then the active controller does not wait for those that their own Secrets hold: no later restart may be in time.
+    Then the active controller does not wait for those that their own Secrets hold, or a person: no later restart may be
+    in time.
     """
     material = situation.observed.material
     seen = None if material is None else material.leaf(controller(node.node_id))
@@ -268,10 +290,10 @@ def _is_back(situation: Situation, node: NodeIdentity) -> bool:
         steady = (observed.memory.has_run_for_s(pod.instance, now_s) >= RUNS_FOR_S for pod in running)
         return all(steady) and not any(pod.restarted for pod in running)
     view = observed.quorum.value
-    return node.key not in view.voters or _is_steady(situation, view, node.key)
+    return node.key not in view.voters or is_steady(situation, view, node.key)
 
 
-def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
+def is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
     """Whether a voter has been caught up for some looks and, if it is a controller of ours, its pod runs."""
     if key not in view.caught_up or situation.observed.memory.looks(key) < CAUGHT_UP_LOOKS:
         return False
@@ -280,7 +302,7 @@ def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
     return bool(situation.observed.serving(key.node_id))
 
 
-def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
+def is_made_from(situation: Situation, node: NodeIdentity) -> bool:
     """Whether the record makes a controller from this revision, and so was its pod, if there is one."""
     revision = situation.revision_of(node)
     pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)

@@ -8,6 +8,7 @@ from kafka_quorum.model.nodes import is_former_claim
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.permit import DeleteVolume
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.guards.claims import is_claim_of
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 from kafka_quorum.plan.guards.rule4_changes import unconfirmed
@@ -18,6 +19,8 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     """Rule 6: a volume is deleted if its replica is retired, no voter by a committed set, and others have its data."""
     record, observed = situation.record, situation.observed
     kept, waiting = f"Did not delete claim {claim.name}", f"Waiting to delete claim {claim.name}"
+    if held := why_held(situation, claim.node_id):
+        return no(f"{kept}, a former disk of controller {claim.node_id}: {held}")
     if record.has_ended:
         return _of_ended(situation, claim)
     if isinstance(observed.quorum, Unknown):

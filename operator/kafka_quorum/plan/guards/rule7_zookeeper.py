@@ -19,6 +19,7 @@ from kafka_quorum.model.beside import (
     why_not_in,
 )
 from kafka_quorum.model.conformance import why_brokers_hold
+from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MigrationKind
@@ -158,6 +159,8 @@ def _final(situation: Situation) -> tuple[str, ...]:
 def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
+    if held := why_some_held(situation.desired, situation.record.node_ids):
+        return no(f"Did not stop the controllers: {held}")
     if situation.record.overlay.stopped:
         lags = why_lags(situation) or _why_pool_stops(situation)
         return no(f"{first}: {lags}") if lags else yes("the controllers stop: no broker depended on them when it began")
@@ -287,6 +290,8 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
 def may_end_quorum(situation: Situation) -> Answer:
     """Rule 7: the quorum ends when no broker has the settings of the migration any more, and ZooKeeper leads."""
     first, seen = "Waiting to retire the volumes of the controllers", keeper(situation)
+    if held := why_some_held(situation.desired, situation.record.node_ids):
+        return no(f"Did not retire the volumes of the controllers: {held}")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
     return unless(

@@ -28,7 +28,7 @@ def stopped(situation: Situation) -> Part:
     if not situation.record.overlay.stopped:
         return Part()
     pods = situation.observed.pods
-    formatters = (_formatter(pod) for pod in pods if pod.role is PodRole.FORMATTER and not pod.deleting)
+    formatters = (_formatter(situation, pod) for pod in pods if pod.role is PodRole.FORMATTER and not pod.deleting)
     kafka = [pod for pod in pods if pod.role is PodRole.KAFKA]
     leader = _leader(situation)
     followers = [pod for pod in kafka if pod.node_id != leader]
@@ -45,8 +45,8 @@ def _leader(situation: Situation) -> NodeID | None:
     return seen.controller.node_id if not isinstance(seen, str) and seen.controller is not None else None
 
 
-def _formatter(pod: Pod) -> Part:
-    verdict = may_replace_pod(pod)
+def _formatter(situation: Situation, pod: Pod) -> Part:
+    verdict = may_replace_pod(situation, pod)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
     text = f"formatter {pod.name} is removed: the controllers stop"

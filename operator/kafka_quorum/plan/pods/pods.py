@@ -16,6 +16,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_create
 from kafka_quorum.plan.facts.configs import lacks_config
 from kafka_quorum.plan.facts.formats import is_mirrored
+from kafka_quorum.plan.facts.held import held_back, is_held, unless_held
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
 from kafka_quorum.plan.facts.static import would_vote_at_once
@@ -49,7 +50,7 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
         known = pod.directory_id in situation.record.retired
         severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone does not make it ours
         wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
-        return Part(verdicts=(verdict,), waits=(wait,))
+        return Part(verdicts=(verdict,), waits=(unless_held(situation, wait),))
     message = f"pod {pod.name} is removed with its controller: {verdict.reason}"
     return Part(
         actions=(DeletePod(pod=pod, reason="PodRemoved", message=message, permit=verdict),), verdicts=(verdict,)
@@ -78,7 +79,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
     verdict = may_run(situation, node, mirrored=is_mirrored(situation, node))
     if isinstance(verdict, Refusal):
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=verdict.reason, node_id=node.node_id)
-        return Part(verdicts=(verdict,), waits=(wait,))
+        return Part(verdicts=(verdict,), waits=(unless_held(situation, wait),))
     if revision is None:
         name = node.revision or record.applied_revision
         text = f"Did not create controller {node.node_id}: ControllerRevision {name} is missing, or cannot be read"
@@ -115,7 +116,7 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
         verdict = (
             may_stop_retired(situation, pod)
             if pod.running and retired
-            else may_replace_pod(pod, kept=_why_kept(situation, node, pod))
+            else may_replace_pod(situation, pod, kept=_why_kept(situation, node, pod))
         )
         if isinstance(verdict, Permit):
             code, text = reason
@@ -123,6 +124,8 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
             delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes, permit=verdict)
             return Part(actions=(delete,), verdicts=(verdict,))
         held = Wait(severity=Severity.PROGRESS, reason="RemovingPod", message=verdict.reason, node_id=node.node_id)
+        if is_held(situation, node.node_id):
+            return Part(verdicts=(verdict,), waits=(held_back(held),))
         return Part(verdicts=(verdict,), waits=(held,) if pod.running and retired else ())
     return Part(waits=_waits(observed, node, pod))
 
@@ -134,7 +137,7 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
         return Part()  # it could not be recreated
     if not is_look_due(situation, node, pod):
         return Part()
-    verdict = may_replace_pod(pod)  # its disk stays: no look is due on a disk that is gone with its pod
+    verdict = may_replace_pod(situation, pod)  # its disk stays: no look is due on a disk that is gone with its pod
     text = f"pod {pod.name} did not find its data some time ago, and is recreated to look again now"
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))

@@ -22,6 +22,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
+from kafka_quorum.plan.facts.held import held_back, is_held
 from kafka_quorum.plan.facts.podstate import is_stuck
 from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken
@@ -97,6 +98,8 @@ def _back(situation: Situation, node: NodeIdentity) -> Part | None:
     wait for a controller whose revision nobody asks for any more.
     """
     record, applied = situation.record, situation.observed.revision(situation.record.applied_revision)
+    if is_held(situation, node.node_id):
+        return None
     own, pods = _made_from(record, node), situation.observed.pods_of(node.node_id, PodRole.KAFKA)
     if applied is None or applied.name in (situation.target, own) or record.migration is not None:
         return None
@@ -120,12 +123,16 @@ def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
 
 
 def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
-    """Which may be next, in order. While a moved one still runs from the old revision, no other follower begins."""
+    """Which may be next, in order. While a moved one still runs from the old revision, no other follower begins.
+
+    One that a person holds runs from it for as long as the person wants, so that no other follower waits for it.
+    """
     observed = situation.observed
     moved = {
         node.node_id
         for node in situation.older
         if _made_from(situation.record, node) == situation.target and not _leads(observed, node)
+        if not is_held(situation, node.node_id)
     }
     ranked = sorted(situation.older, key=lambda node: _turn(observed, node, moved))
     return tuple(node for node in ranked if not moved or node.node_id in moved or _lags(observed, node))
@@ -220,10 +227,16 @@ def _unheard(situation: Situation) -> Wait | None:
 def _waits(
     situation: Situation, turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Refusal]]
 ) -> tuple[Wait, ...]:
-    if refused:
-        node, verdict = refused[0]
+    free = [(node, verdict) for node, verdict in refused if not is_held(situation, node.node_id)]
+    if free:
+        node, verdict = free[0]
         reason = WAITS_FOR_TOKEN if verdict.rule == TakeToken.id else ROLLING
-        return (_wait(Severity.PROGRESS, reason, verdict.reason, node.node_id),)
+        wait = _wait(Severity.PROGRESS, reason, verdict.reason, node.node_id)
+        # The active controller waits for those that are held: only a person ends that.
+        last = len(free) == 1 < len(refused) and _leads(situation.observed, node)
+        return (held_back(wait) if last else wait,)
+    if refused:
+        return ()  # all of them are held: `pods.held` reports that
     starting = turns[0]  # none of them runs
     if is_refused(situation, starting):
         return ()  # `pods` reports why it has no pod

@@ -5,6 +5,7 @@ It stays with the quorum between the restarts of one roll: the table runs this o
 
 from kafka_quorum.model.actions import GiveToken
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.operation import VoterReplacement
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.token import holds_token
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
@@ -23,10 +24,12 @@ def token_given_back(situation: Situation) -> Part:
 
 
 def _all_serve(situation: Situation) -> bool:
-    """Whether every voter was caught up in three looks, and those of this resource run."""
-    observed = situation.observed
+    """Whether every voter was caught up in three looks, those of this resource run, and none is being replaced."""
+    observed, operation = situation.observed, situation.observed.status.operation
     if not isinstance(observed.quorum, Known):
         return False
+    if operation is not None and isinstance(operation.change, VoterReplacement):
+        return False  # the stale vote may be removed, and the new one is not added yet
     view = observed.quorum.value
     looks = (observed.memory.looks(key) for key in view.voters)
     ours = (key.node_id for key in view.voters if situation.record.node(key.node_id) is not None)

@@ -14,6 +14,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import unless_held
 from kafka_quorum.plan.guards.rule2_disks import may_retire_node
 from kafka_quorum.plan.guards.rule4_changes import may_drop_node
 from kafka_quorum.plan.part import Part, merged
@@ -35,7 +36,7 @@ def _waits_for_start(node: NodeIdentity) -> Part:
 def _drop(situation: Situation, node: NodeIdentity) -> Part:
     verdict = may_drop_node(situation, node)
     if isinstance(verdict, Refusal):
-        wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
+        wait = unless_held(situation, _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node))
         return Part(verdicts=(verdict,), waits=(wait, *_down(situation.observed, node)))
     retired = f"directory id {node.directory_id} retired" if node.directory_id else "had no directory id yet"
     message = f"controller {node.node_id} is removed, and {retired}"

@@ -22,6 +22,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop
+from kafka_quorum.plan.facts.held import is_held, unless_held
 from kafka_quorum.plan.facts.leader import leader_endpoint
 from kafka_quorum.plan.facts.token import taken
 from kafka_quorum.plan.guards.registry import allowed
@@ -69,7 +70,7 @@ def _begin(situation: Situation, view: QuorumView) -> Part:
             return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
         if _leads_only(change):
             return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(situation, view, change)))
-        waits.append(_change_wait(change, refused.reason))
+        waits.append(_refused_wait(situation, change, refused))
     if not view.committed and not waits:
         waits.append(_wait("VoterSetUncommitted", "Waiting for the present voter set to be committed"))
     return Part(waits=tuple(waits), verdicts=tuple(verdicts))
@@ -152,6 +153,7 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: VoterOperatio
     node = situation.record.node(target.node_id)
     if isinstance(operation.change, VoterRemoval):
         unwanted = target.node_id not in situation.wanted and not is_foreign(situation.record, target)
+        unwanted = unwanted and not _stays_by_hold(situation, target)
         back = target in view.shown and bool(fewer(situation, view, target))
         return removal(situation, view, target) if unwanted and target in view.voters and not back else None
     if target in view.voters or node is None or node.key != target or target.node_id not in asked(situation):
@@ -160,6 +162,12 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: VoterOperatio
     if stale is None:
         return addition(situation, view, target)
     return replacement(situation, view, stale, node) if isinstance(operation.change, VoterReplacement) else None
+
+
+def _stays_by_hold(situation: Situation, target: ReplicaKey) -> bool:
+    """Whether a person holds the controller of this vote. A stale vote is on no disk of the controller."""
+    node = situation.record.node(target.node_id)
+    return is_held(situation, target.node_id) and (node is None or node.key == target)
 
 
 def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) -> Part:
@@ -187,6 +195,8 @@ def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) ->
 def _why_given_up(situation: Situation, view: QuorumView, operation: VoterOperation) -> str:
     target = operation.target
     if isinstance(operation.change, VoterRemoval):
+        if _stays_by_hold(situation, target):
+            return f"voter {target} stays, because a person holds its controller"
         if target.node_id in situation.wanted and target.node_id not in situation.requested:
             return f"voter {target} stays, because no voter is removed while the spec is not valid"
         if target.node_id in situation.wanted:
@@ -226,6 +236,13 @@ def _remove_request(
 def _change_wait(change: Change, text: str) -> Wait:
     reason, node_id = _reason(change.change), change.target.node_id
     return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
+
+
+def _refused_wait(situation: Situation, change: Change, refused: Refusal) -> Wait:
+    """The wait for a change that a guard refuses; a removal that a hold refuses waits for a person."""
+    wait = _change_wait(change, refused.reason)
+    held = isinstance(change.change, VoterRemoval) and _stays_by_hold(situation, change.target)
+    return unless_held(situation, wait) if held and refused is change.removes else wait
 
 
 def _reason(change: VoterChange) -> str:

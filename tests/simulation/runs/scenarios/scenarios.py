@@ -72,6 +72,7 @@ from tests.simulation.runs.scenarios.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.runs.scenarios.tail_scenarios import TAILS
 from tests.simulation.runs.scenarios.time_scenarios import TIMES
 from tests.simulation.runs.scenarios.token_scenarios import TOKENS
+from tests.simulation.runs.scenarios.word_scenarios import WORDS
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE
 
 from kit.kube.protocol import Json
@@ -551,4 +552,5 @@ ALL: Final = (
     *ISSUERS,
     *CHANGES_OF_TRUST,
     *SCRAM,
+    *WORDS,
 )
