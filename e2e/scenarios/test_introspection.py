@@ -2,13 +2,14 @@
 
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from harness import operator
-from harness.quorum import GROUP, Quorum
+from harness.quorum import Quorum
 from harness.shell import Json, get, holds_for, items, kubectl, run, wait_until
 from kafka_quorum.introspection.kind import GROUP as LOOKS
 from kafka_quorum.introspection.questions import LIVE_MAX
@@ -157,7 +158,7 @@ def people(ready: Quorum) -> Iterator[tuple[str, str]]:
 
 
 def test_who_may_read_and_who_may_ask(ready: Quorum, people: tuple[str, str]) -> None:
-    """A viewer reads both kinds, an editor also asks; nobody of them writes a look or an answer, a stranger reads none."""
+    """A viewer reads both kinds, an editor also asks; neither writes a look or an answer, and a stranger reads none."""
     viewer, editor = people
 
     def may(user: str, verb: str, kind: str, *more: str) -> bool:
@@ -178,7 +179,7 @@ def test_who_may_read_and_who_may_ask(ready: Quorum, people: tuple[str, str]) ->
 
 
 def test_hostile_questions_disturb_nobody(ready: Quorum, quorums: Callable[[str], Quorum]) -> None:
-    """Questions of the deepest nesting, the largest size, and too many: refused; the operator goes on, others get theirs."""
+    """Questions that are too deep, too large or too many are refused; the operator goes on and answers others."""
     at_rest(ready)
     before = _restarts()
     path = f"/apis/{LOOKS}/v1alpha1/namespaces/{ready.namespace}/planquestions"
@@ -214,19 +215,21 @@ def test_a_look_goes_with_its_quorum(ready: Quorum) -> None:
     wait_until("the look is gone", lambda: not looks(ready), _SOON_S)
 
 
-def test_a_namespace_ends_while_no_operator_runs(ready: Quorum) -> None:
-    """With looks and unanswered questions in it, a namespace can be deleted, and discovery works, without an operator."""
-    at_rest(ready)
+def test_a_namespace_ends_while_no_operator_runs(serving: str) -> None:
+    """Without an operator, a namespace with a look and an unanswered question can be deleted, and discovery works."""
+    assert serving
+    quorum = Quorum(namespace=f"scenario-{uuid.uuid4().hex[:8]}", name="q")
+    kubectl("create", "namespace", quorum.namespace)
+    quorum.apply({"paused": True})  # it gets a look, and no pods
+    wait_until("there is a look", lambda: look(quorum), _SOON_S)
     operator.stop()
     try:
-        kubectl("create", "-f", "-", stdin=json.dumps(question(ready, "nobody")))
-        assert look(ready) is not None
+        kubectl("create", "-f", "-", stdin=json.dumps(question(quorum, "nobody")))
         kubectl("api-resources", f"--api-group={LOOKS}")
-        kubectl("-n", ready.namespace, "delete", f"kafkaquorums.{GROUP}", ready.name, "--wait=false")
-        kubectl("delete", "namespace", ready.namespace, "--wait=false")
+        kubectl("delete", "namespace", quorum.namespace, "--wait=false")
 
         def gone() -> bool:
-            code, _, _ = run("kubectl", "get", "namespace", ready.namespace)
+            code, _, _ = run("kubectl", "get", "namespace", quorum.namespace)
             return code != 0
 
         wait_until("the namespace is gone", gone, 120)

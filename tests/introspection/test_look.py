@@ -4,13 +4,14 @@ import json
 from dataclasses import replace
 
 from tests.introspection.worlds import decided, report, witnessed
-from tests.model.values import at_rest, desired, situation
+from tests.model.values import at_rest, desired, key, looks, revision, situation, view
 from tests.status import passes
 from tests.test_reconcile import SPEC, Bench
 
 from kafka_quorum.introspection.look import ACTING, AT_REST, INVALID, REFUSED, WAITING, look
 from kafka_quorum.introspection.models import QuorumLookStatus
 from kafka_quorum.introspection.rows import BYTES_MAX, bounded, plan_rows
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Plan, Severity, Wait
@@ -79,7 +80,7 @@ async def test_a_wait_has_its_rule_and_its_evidence() -> None:
     wait = Wait(
         severity=Severity.HELD, reason="Held", message=f"Did not remove voter 3002: {refusal.reason}", node_id=None
     )
-    other = replace(wait, severity=Severity.PROGRESS, message="Waiting for controller 3002", node_id=3002)
+    other = replace(wait, severity=Severity.PROGRESS, message="Waiting for controller 3002", node_id=NodeID(3002))
     plan = Plan(actions=(), waits=(wait, other), verdicts=(refusal,), requeue_s=1.0)
     rows = plan_rows(plan, (), at_rest())["waits"]
     assert [(row["severity"], row.get("rule")) for row in rows] == [("Held", refusal.rule), ("Progress", None)]
@@ -90,6 +91,17 @@ async def test_a_wait_has_its_rule_and_its_evidence() -> None:
     found = decided(await report())
     assert found.done is not None
     assert look(replace(found, done=replace(found.done, plan=plan)))["state"] == WAITING
+
+
+def test_the_planners_waits_name_their_guards() -> None:
+    """A roll that waits because two of three voters lag names the guard of restarts, in the planner's own words."""
+    seen_quorum = view([key(3000), key(3001), key(3002)], behind=[key(3001), key(3002)])
+    wanted = desired(runtime=replace(desired().runtime, heap="1Gi"))
+    made = (revision(), revision(wanted.runtime, 2))
+    seen = at_rest(quorum=Known(value=seen_quorum), memory=looks(seen_quorum), revisions=made)
+    rows = plan_rows(passes.done(seen, wanted).plan, (), seen)
+    assert "5-restart" in {row.get("rule") for row in rows["waits"]}
+    assert all(row["rule"] in {each["rule"] for each in rows["guards"]} for row in rows["waits"] if "rule" in row)
 
 
 def test_an_unknown_quorum_is_unknown() -> None:

@@ -38,6 +38,9 @@ LEVELS_MAX: Final = 32
 """The same depth as of stored JSON (`kit.parsing`); a long pod template has about twelve levels."""
 _PARTS: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _CHANGES_MAX: Final = 200
+_NEVER_LOOKED: Final = (
+    "the spec of this quorum was never valid, so the operator has not asked its controllers. Apply a valid spec"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +106,6 @@ def answer(question: Question, last: LastPass, allowed: frozenset[PodException])
     return bounded({"state": ANSWERED, "message": f"{_summary(rows)}{_early(last)}", **_of(last), **rows})
 
 
-_NEVER_LOOKED: Final = (
-    "the spec of this quorum never was valid, so the operator has not asked its controllers. Apply the valid spec"
-)
-
-
 def _invalid(last: LastPass, faults: tuple[FieldFault, ...], rows: Json) -> Json:
     message = "This manifest would be refused, or would change nothing until it is corrected"
     return bounded({"state": INVALID, "message": message, **_of(last), "errors": error_rows(faults), **rows})
@@ -125,12 +123,11 @@ def _early(last: LastPass) -> str:
 def _summary(rows: Json) -> str:
     acts, waits = (len(rows.get(name, ())) for name in ("acts", "waits"))
     if rows.get("dryRuns"):
-        return (
-            f"The next pass would ask the API server whether it accepts the pods in dryRuns, then do acts ({acts} now)"
-        )
+        asks = "The next pass first asks the API server whether it accepts the pods in dryRuns"
+        return f"{asks}. Before that, it has acts ({acts}) and waits ({waits})"
     if not acts and not waits:
-        return "The next pass would change nothing, and wait for nothing"
-    return f"The next pass would do acts: {acts}, and wait for things: {waits}"
+        return "The next pass changes nothing, and waits for nothing"
+    return f"The next pass has acts ({acts}) and waits ({waits})"
 
 
 def _manifest_faults(manifest: Json, resource: Json) -> Iterator[FieldFault]:
@@ -144,9 +141,7 @@ def _manifest_faults(manifest: Json, resource: Json) -> Iterator[FieldFault]:
     )
     for field, found, right in expected:
         if found is not None and found != right:
-            message = (
-                f"it is {quoted(found)}, and that of the quorum is {quoted(right)}: ask about one quorum at a time"
-            )
+            message = f"it is {quoted(found)}, but the quorum has {quoted(right)}: correct it, or leave it out"
             yield FieldFault(field=f"spec.manifest.{field}", message=message)
     for name in sorted(set(manifest) - _PARTS):
         yield FieldFault(field="spec.manifest", message=f"a KafkaQuorum has no field {quoted(name)}: remove it")

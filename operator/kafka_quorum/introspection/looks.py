@@ -131,7 +131,7 @@ class QuorumLooks:
         except Exception:
             self._stored.pop(key, None)
             pause_s = FAILED_S
-            logger.exception("%s: a fault of this operator prevented that its look was written", key)
+            logger.exception("%s: a fault of this operator prevented the write of its QuorumLook", key)
         else:
             if key in self._new:
                 self._stored[key] = stored

@@ -7,11 +7,12 @@ has to report.
 from typing import Any
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from kit.crd.model import Model, schema
 
 _ATOMIC = schema(list_type="atomic")
-_TIME = {"format": "date-time"}
+_TIME: JsonDict = {"format": "date-time"}
 _NAME = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 
 

@@ -98,7 +98,8 @@ def bounded(status: Json) -> Json:
 
     The longest list loses rows first, from its end.
     """
-    kept, left_out = cleaned(status, max_chars=MESSAGE_MAX_CHARS), {}
+    kept: Json = cleaned(status, max_chars=MESSAGE_MAX_CHARS)
+    left_out: dict[str, int] = {}
     for name, most in _MOST.items():
         if (more := len(kept.get(name, ())) - most) > 0:
             kept[name], left_out[name] = kept[name][:most], more
@@ -143,13 +144,14 @@ def _result(outcome: Outcome) -> Json:
 
 
 def _wait(wait: Wait, verdicts: tuple[Verdict, ...], observed: Observed) -> Json:
-    rules = (each.rule for each in verdicts if not each.allowed and each.reason in wait.message)
+    quoted = [each for each in verdicts if not each.allowed and each.reason and each.reason in wait.message]
+    refusal = max(quoted, key=lambda each: len(each.reason), default=None)
     return _present(
         severity=wait.severity.value.capitalize(),
         reason=wait.reason,
         nodeID=wait.node_id,
         message=wait.message,
-        rule=next(rules, None),
+        rule=None if refusal is None else refusal.rule,
         evidence=list(_evidence(observed, wait.node_id)) or None,
     )
 
