@@ -78,13 +78,13 @@ def desk() -> Desk:
 async def test_a_question_is_answered_once(desk: Desk) -> None:
     """A question is read once and answered once; the watch's echo of the answer costs nothing."""
     await desk.looked()
-    metadata = desk.ask("q", {"quorum": NAME, "manifest": {"spec": {**SPEC, "controllers": {"replicas": 5}}}})
+    desk.ask("q", {"quorum": NAME, "manifest": {"spec": {**SPEC, "controllers": {"replicas": 5}}}})
     assert await desk.work() == ["get", "patch"]
     status = desk.status("q")
     assert (status["state"], status["changes"]) == ("Answered", ["spec.controllers.replicas"])
     assert status["acts"]
     assert status["answeredAt"] == stamps.second(desk.clock.now())
-    desk.questions.seen(metadata)
+    desk.questions.seen(desk.kube.objects[PLURAL, "q"]["metadata"])
     assert await desk.work(SHOWN_S) == []
 
 
@@ -178,6 +178,19 @@ async def test_too_many_questions_of_a_namespace(desk: Desk) -> None:
     assert desk.status("later")["state"] == "Answered"
 
 
+async def test_a_changed_question_is_not_answered_again(desk: Desk) -> None:
+    """A question that somebody changes after its answer is read once more, and keeps its answer."""
+    await desk.looked()
+    desk.ask("q")
+    await desk.work()
+    before = desk.status("q")
+    body = {**desk.kube.objects[PLURAL, "q"], "spec": {"quorum": "missing"}}
+    desk.kube.put(PLAN_QUESTIONS, body)
+    desk.questions.seen({**body["metadata"], "resourceVersion": "a later one"})
+    assert await desk.work() == ["get"]
+    assert desk.status("q") == before
+
+
 async def test_namespaces_take_turns(desk: Desk) -> None:
     """A namespace with many questions delays one with a single question by one act at most."""
     for number in range(10):
@@ -194,6 +207,13 @@ async def test_a_deleted_question_is_forgotten(desk: Desk) -> None:
     desk.ask("q")
     del desk.kube.objects[PLURAL, "q"]
     assert await desk.work() == ["get"]
+    desk.ask("answered")
+    await desk.work()
+    metadata = {**desk.kube.objects[PLURAL, "answered"]["metadata"], "resourceVersion": "a later one"}
+    del desk.kube.objects[PLURAL, "answered"]
+    desk.questions.seen(metadata)
+    assert await desk.work() == ["get"]
+    assert desk.questions._asked == {}
     desk.ask("r")
     metadata = {**desk.kube.objects[PLURAL, "r"]["metadata"], "uid": "another"}
     desk.kube.put(PLAN_QUESTIONS, {"metadata": metadata, "spec": {"quorum": NAME}})

@@ -49,10 +49,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class _Asked:
-    """One question. `created_s` is since the epoch; all other times are monotonic. `due_s`: when to act next."""
+    """One question. `created_s` is since the epoch; all other times are monotonic. `due_s`: when to act next.
+
+    `version` is the resource version that was seen first, or of our own write.
+    """
 
     key: ObjectKey
     uid: str
+    version: str
     created_s: float
     seen_s: float
     expires_s: float
@@ -91,8 +95,13 @@ class PlanQuestions:
 
     def seen(self, metadata: Json) -> None:
         """Note a question that exists, has changed, or is gone."""
-        uid = str(metadata.get("uid", ""))
-        if not uid or uid in self._asked or uid in self._gone:
+        uid, version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
+        if not uid or uid in self._gone:
+            return
+        if (known := self._asked.get(uid)) is not None:
+            if version != known.version:  # not our own write: another change, or its end, which the next read shows
+                known.due_s = min(known.due_s, self._clock.monotonic())
+                self._news.set()
             return
         if len(self._asked) >= TRACKED_MAX or not self._may_act():
             self._missed = True
@@ -102,6 +111,7 @@ class PlanQuestions:
         self._asked[uid] = _Asked(
             key=ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", ""))),
             uid=uid,
+            version=version,
             created_s=created_s,
             seen_s=now_s,
             expires_s=now_s + max(SHOWN_S, min(left_s, KEPT_S)),
@@ -180,7 +190,7 @@ class PlanQuestions:
     async def _answer(self, asked: _Asked) -> None:
         """Read one question, and write its answer. Raises `OperatorError`."""
         namespace, name = asked.key.namespace, asked.key.name
-        if self._is_too_many(asked):
+        if not asked.answered and self._is_too_many(asked):
             most = (
                 f"namespace {namespace} has {LIVE_MAX} earlier questions: delete some, or wait until they are deleted"
             )
@@ -190,6 +200,7 @@ class PlanQuestions:
         if body is None or body["metadata"].get("uid") != asked.uid or "deletionTimestamp" in body["metadata"]:
             self._drop(asked)
         elif (body.get("status") or {}).get("answeredAt"):
+            asked.version = str(body["metadata"].get("resourceVersion", ""))
             self._done(asked)
         elif (status := await self._status(asked, body)) is None:
             asked.due_s = self._clock.monotonic() + _RETRY_S
@@ -228,7 +239,10 @@ class PlanQuestions:
             "metadata": metadata,
             "status": status | {"answeredAt": stamps.second(self._clock.now())},
         }
-        await self._kube.patch(PLAN_QUESTIONS, asked.key.namespace, asked.key.name, body, subresource="status")
+        written = await self._kube.patch(
+            PLAN_QUESTIONS, asked.key.namespace, asked.key.name, body, subresource="status"
+        )
+        asked.version = str(written["metadata"].get("resourceVersion", ""))
         self._done(asked)
 
     async def _delete(self, asked: _Asked) -> None:
