@@ -83,6 +83,7 @@ crds: setup ## generate the CRDs from the models, into crds/ and the chart
 	$(VENV)/python -m kafka_quorum.api.crd
 	$(VENV)/python -m kafka_brokers.api.crd
 	$(VENV)/python -m kafka_streams.api.crd
+	$(VENV)/python -m kafka_quorum.introspection.crd
 	$(VENV)/python helm/render.py
 
 # --- to look at ------------------------------------------------------------------------------------------------------

@@ -225,6 +225,28 @@ async def test_a_pool_that_is_applied_gets_a_loop(monkeypatch: pytest.MonkeyPatc
         await edge.stop()
 
 
+async def test_questions_are_watched_only_if_the_read_only_look_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the setting the operator has the tasks of the look, and its passes report to it; without, it has neither."""
+
+    async def connected(_: str) -> WatchedKube:
+        return WatchedKube()
+
+    async def begun(*, introspection: bool) -> set[str]:
+        settings = Settings(namespaces=(NAMESPACE,), probe_port=0, introspection=introspection)
+        edge = Edge(settings, cast("Recorder", Closed()))
+        await edge.start()
+        try:
+            assert (edge._introspection is not None) is introspection
+            edge._acquired()
+            return {task.get_name() for task in edge._tasks}
+        finally:
+            await edge.stop()
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    more = await begun(introspection=True) - await begun(introspection=False)
+    assert more == {"quorum looks", "plan questions", f"watch of plan questions {NAMESPACE}"}
+
+
 async def test_the_probe_reports_the_last_attempt_at_the_lease() -> None:
     """The probe has the age of the last attempt, fails when that is too old, and succeeds after the next attempt."""
     edge, clock = edge_of(), SharedClock()

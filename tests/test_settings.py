@@ -33,6 +33,7 @@ def test_everything_set_is_taken() -> None:
             "KQ_OBSERVATIONS_KAFKA_TOPIC": "looks",
             "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP": "kafka:9092",
             "KQ_OBSERVATIONS_KAFKA_CONFIG": "/etc/client.properties",
+            "KQ_INTROSPECTION": "true",
         }
     )
     assert settings == Settings(
@@ -55,6 +56,7 @@ def test_everything_set_is_taken() -> None:
         ),
         lease_namespace="operators",
         lease_name="mine",
+        introspection=True,
     )
 
 
@@ -73,6 +75,7 @@ def test_everything_set_is_taken() -> None:
         ("KQ_OBSERVATIONS_TARGET", "observations"),
         ("KQ_OBSERVATIONS_MAX_MEBIBYTES", "0"),
         ("KQ_OBSERVATIONS_FILE_S", "-5"),
+        ("KQ_INTROSPECTION", "yes"),
     ],
 )
 def test_what_cannot_be_used_is_named(name: str, value: str) -> None:

@@ -20,6 +20,8 @@ from harness.shell import wait_until
 from helm import render
 from kafka_brokers.api import crd as pools
 from kafka_quorum.api import crd
+from kafka_quorum.introspection import crd as introspection
+from kafka_quorum.model.names import GROUP
 from kafka_streams.api import crd as applications
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -66,8 +68,8 @@ class Chart:
     @property
     def definitions(self) -> tuple[str, ...]:
         """The names of all its CRDs."""
-        others = (pools.KIND, applications.KIND)
-        return (self.definition, *(f"{kind.resource.plural}.{self.group}" for kind in others))
+        others = (pools.KIND, applications.KIND, *introspection.KINDS)
+        return (self.definition, *(kind.name.replace(GROUP, self.group) for kind in others))
 
     def describe(self, text: str) -> None:
         """Change the description of the resource, as a new version of the chart would."""

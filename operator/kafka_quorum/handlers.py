@@ -18,6 +18,7 @@ import kopf
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model.names import LABEL_POOL
 from kafka_brokers.reconcile import PoolReconciler
+from kafka_quorum.introspection.service import Introspection
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.observations.recorder import Recorder
@@ -82,6 +83,7 @@ class Edge:
         self._controllers: KafkaControllers | None = None
         self._served: dict[str, Served] = {}
         self._lease: Lease | None = None
+        self._introspection: Introspection | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._beat = Beat(last_s=self._clock.monotonic())
@@ -100,6 +102,8 @@ class Edge:
             name=self.settings.lease_name,
             holder=self.settings.holder,
         )
+        if self.settings.introspection:
+            self._introspection = Introspection(self._kube, self._clock, self.settings, self._lease.held)
         quorums = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
@@ -107,7 +111,7 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
-            subscribers=(self._observations,),
+            subscribers=(self._observations, *(self._introspection.subscribers if self._introspection else ())),
             brokers=BrokerEdges(running=running, brokers=brokers),
             keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )
@@ -132,7 +136,9 @@ class Edge:
         self._serve(self._kube, APPLICATIONS, LABEL_APPLICATION, Loops(applications))
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
         self._begin("heartbeat", self._beats)
-        self._begin("lease", partial(self._lease.keep, self._wake_all))
+        self._begin("lease", partial(self._lease.keep, self._acquired))
+        for name, work in self._introspection.tasks() if self._introspection else ():
+            self._begin(name, work)
         # Kopf ends if it may not watch a kind, as before the rights of an upgrade are granted: these are watched here.
         for kind in (POOLS, APPLICATIONS):
             for namespace in self.settings.namespaces or ("",):
@@ -205,7 +211,10 @@ class Edge:
         if one is not None:
             one.loops.wake(key, create=create, resource_version=resource_version)
 
-    def _wake_all(self) -> None:
+    def _acquired(self) -> None:
+        """The lease is held from now on."""
+        if self._introspection is not None:
+            self._introspection.acquired()
         for one in self._served.values():
             one.loops.wake_all()
 

@@ -4,6 +4,7 @@ The subscribers decide what becomes of the report (`kit.report`).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_quorum.act.narrate import notices
@@ -32,6 +33,18 @@ from kit.report.told import lines
 QuorumDraft: TypeAlias = Draft[Observed]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What a pass decided by, and what it decided: `PassReport.decided` of a quorum.
+
+    `done` is None if the resource never had a valid spec: then only `faults` are known, and no controller was asked.
+    """
+
+    taken: Snapshot
+    faults: tuple[FieldFault, ...]
+    done: Pass | None = None
+
+
 class Reporter:
     """Writes the statuses of quorums, and reports what is new in them."""
 
@@ -49,6 +62,7 @@ class Reporter:
 
         `quorums` is how many quorums this operator serves: it decides how often the stamp of the look is renewed.
         """
+        draft.decided = Decided(taken=taken, faults=done.faults, done=done)
         present = await self._present(taken, done)
         old: Json = present.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
@@ -59,6 +73,7 @@ class Reporter:
         self, draft: QuorumDraft, taken: Snapshot, faults: tuple[FieldFault, ...], *, quorums: int
     ) -> None:
         """Report, field by field, that a resource never had a valid spec. Nothing else is touched."""
+        draft.decided = Decided(taken=taken, faults=faults)
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
         new = refused(old, faults, name=taken.resource["metadata"]["name"], generation=generation, now=self._now())

@@ -62,6 +62,8 @@ class Settings:
     pod_exceptions: frozenset[PodException] = frozenset()
     """What creators of KafkaQuorums may do through pods beyond the policy."""
     observations: ObservationSettings = field(default_factory=ObservationSettings)
+    introspection: bool = False
+    """Whether looks are written and questions are answered. The chart sets it, with the rights that it needs."""
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -97,6 +99,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         probe_port=int(_positive(environment, "KQ_PROBE_PORT", defaults.probe_port)),
         pod_exceptions=_exceptions(environment),
         observations=_observations(environment),
+        introspection=_switch(environment, "KQ_INTROSPECTION", default=defaults.introspection),
     )
 
 
@@ -128,6 +131,13 @@ def _observations(environment: Mapping[str, str]) -> ObservationSettings:
         bootstrap=bootstrap,
         kafka_config=environment.get("KQ_OBSERVATIONS_KAFKA_CONFIG", ""),
     )
+
+
+def _switch(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = environment.get(name, "")
+    if text not in ("", "true", "false"):
+        raise SettingsError(f"{name} is {text!r}: use true or false")
+    return text == "true" if text else default
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:

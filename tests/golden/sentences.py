@@ -29,6 +29,9 @@ NOT_READ: Final = frozenset(
         "kafka_quorum/api/spec.py",
         "kafka_quorum/api/status.py",
         "kafka_quorum/api/crd.py",
+        "kafka_quorum/introspection/crd.py",
+        "kafka_quorum/introspection/models.py",
+        "kafka_quorum/introspection/reference.py",  # docs/reference-introspection.md has the descriptions of the fields
         "kafka_quorum/plan/order.py",  # names of concerns, as docs/architecture.md lists them
         "kafka_quorum/resources/zookeeper.py",
         "kafka_quorum/resources/scripts.py",  # shell scripts; other modules turn their reports into sentences

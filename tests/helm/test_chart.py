@@ -16,6 +16,7 @@ from kafka_brokers.api import crd as brokers_crd
 from kafka_brokers.model.names import LABEL_OF_QUORUM
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
+from kafka_quorum.introspection import crd as look_crd
 from kafka_quorum.settings import PodException
 from kafka_streams.api import crd as streams_crd
 from kit import lease
@@ -47,8 +48,18 @@ QUORUM_RULES: dict[str, set[str]] = {
     "autoscaling/horizontalpodautoscalers": {"list"},
     "/events": {"create", "patch"},
 }
-"""All rights of the operator in a namespace. Secrets are read by name: they are neither listed nor watched."""
+"""The rights in a namespace that the operator needs to act. Secrets are read by name: neither listed nor watched."""
+LOOK_RULES: dict[str, set[str]] = {
+    "introspect.kafkaquorum.io/quorumlooks": {"get", "create"},
+    "introspect.kafkaquorum.io/quorumlooks/status": {"patch"},
+    "introspect.kafkaquorum.io/planquestions": {"get", "watch", "delete"},
+    "introspect.kafkaquorum.io/planquestions/status": {"patch"},
+}
+"""Its rights for the read-only look."""
+ALL_RULES = QUORUM_RULES | LOOK_RULES
 KINDS = (crd.KIND, brokers_crd.KIND, streams_crd.KIND)
+"""Every kind of resource that persons make."""
+DEFINED = (*KINDS, *look_crd.KINDS)
 """Every kind of resource that the chart installs the definition of."""
 
 
@@ -117,6 +128,7 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
         ("observations.kafka.topic=looks", "bootstrapServers"),
         ("observations.kafka.topic=no topic", "topic"),
         ("crds.instal=true", "instal"),
+        ("introspection.enabled=maybe", "enabled"),
     ],
 )
 def test_bad_values_are_refused_by_name(option: str, field: str) -> None:
@@ -127,7 +139,7 @@ def test_bad_values_are_refused_by_name(option: str, field: str) -> None:
 def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
     """The role has exactly the verbs of this table; more rights need a change of the table."""
     items = rendered()
-    assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
+    assert verbs(only(items, "ClusterRole")) == ALL_RULES
     discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
     assert verbs(discovery) == {
         "apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"},
@@ -150,7 +162,7 @@ def test_every_verb_says_what_it_is_for() -> None:
     """Each verb of the operator has a comment in the chart's own text."""
     lines = (render.CHART / "templates" / "_helpers.tpl").read_text().splitlines()
     entries = [line for line in lines if line.startswith("    - ")]
-    assert len(entries) == sum(len(granted) for granted in QUORUM_RULES.values())
+    assert len(entries) == sum(len(granted) for granted in ALL_RULES.values())
     assert [line for line in entries if "# " not in line] == []
 
 
@@ -159,7 +171,7 @@ def test_named_namespaces_bound_the_rights() -> None:
     items = rendered("--set", "watchNamespaces={a,b}")
     roles = [item for item in items if item["kind"] == "Role" and not item["metadata"]["name"].endswith("-lease")]
     assert {role["metadata"]["namespace"] for role in roles} == {"a", "b"}
-    assert all(verbs(role) == QUORUM_RULES for role in roles)
+    assert all(verbs(role) == ALL_RULES for role in roles)
     listed = [item for item in items if item["kind"] == "RoleBinding"]
     bindings = [item for item in listed if not item["metadata"]["name"].endswith("-lease")]
     assert {item["metadata"]["namespace"] for item in bindings} == {"a", "b"}
@@ -167,9 +179,34 @@ def test_named_namespaces_bound_the_rights() -> None:
     assert cluster == ["kafka-quorum-operator-discovery"]
 
 
+def test_the_read_only_look_is_off_by_choice() -> None:
+    """Without introspection the operator has no right on its kinds, writes none, and no role of people names them."""
+    items = rendered("--set", "introspection.enabled=false")
+    assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
+    (container,) = only(items, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert "KQ_INTROSPECTION" not in {entry["name"] for entry in container["env"]}
+    for name in ("view", "edit"):
+        assert "introspect" not in str(only(items, "ClusterRole", f"kafka-quorum-operator-{name}")["rules"])
+
+
+def test_people_read_looks_and_ask_questions() -> None:
+    """Viewers read looks and questions; editors make and delete questions, and nobody changes a look or an answer."""
+    items = rendered()
+    group = "introspect.kafkaquorum.io/"
+    view, edit = (verbs(only(items, "ClusterRole", f"kafka-quorum-operator-{name}")) for name in ("view", "edit"))
+    read = {"get", "list", "watch"}
+    assert {name: granted for name, granted in view.items() if name.startswith(group)} == {
+        f"{group}quorumlooks": read,
+        f"{group}planquestions": read,
+    }
+    assert {name: granted for name, granted in edit.items() if name.startswith(group)} == {
+        f"{group}planquestions": {"create", "delete", "deletecollection"}
+    }
+
+
 def test_people_get_the_resource_and_not_its_status() -> None:
     """The aggregated roles let viewers read and editors write our resources; only the operator writes a status."""
-    items = rendered()
+    items = rendered("--set", "introspection.enabled=false")
     edit = verbs(only(items, "ClusterRole", "kafka-quorum-operator-edit"))
     kinds = [f"kafkaquorum.io/{kind.resource.plural}" for kind in KINDS]
     assert set(edit) == {f"{kind}{part}" for kind in kinds for part in ("", "/scale")}
@@ -246,6 +283,7 @@ def test_values_reach_the_operator() -> None:
         "KQ_LOG_LEVEL": "DEBUG",
         "KQ_LOG_FORMAT": "json",
         "KQ_TICK_S": "2.5",
+        "KQ_INTROSPECTION": "true",
         "KQ_LEASE_NAME": "kafka-quorum-operator",
         "KQ_LEASE_NAMESPACE": None,  # from the pod's own namespace
         "KQ_EXTRA": "x",
@@ -311,7 +349,7 @@ def test_observations_go_to_a_url_and_a_topic() -> None:
 def test_the_definitions_follow_upgrades_and_survive_an_uninstall() -> None:
     """Each definition is a template of the release, which helm upgrades, with helm's mark to keep it."""
     kept, loose = rendered(), rendered("--set", "crds.keep=false")
-    for kind in KINDS:
+    for kind in DEFINED:
         item = only(kept, "CustomResourceDefinition", kind.name)
         assert item["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
         assert item["spec"] == definition.crd(kind)["spec"]

@@ -36,6 +36,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
+{{/* Not empty if looks are written and questions are answered. Values of an earlier release do not say so. */}}
+{{- define "kafka-quorum-operator.introspects" -}}
+{{- if ne (toString (.Values.introspection).enabled) "false" }}true{{ end }}
+{{- end }}
+
 {{/* What the operator may do in a namespace whose resources it serves. Every verb is used; each line says what for. */}}
 {{- define "kafka-quorum-operator.rules" -}}
 - apiGroups: [kafkaquorum.io]
@@ -168,4 +173,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - create # every act of the operator is an event
     - patch # news that repeats is counted on its first event
+{{- if include "kafka-quorum-operator.introspects" . }}
+- apiGroups: [introspect.kafkaquorum.io]
+  resources: [quorumlooks]
+  verbs:
+    - get # what the one of a quorum says, once after each start; it is not listed
+    - create # one for each quorum, which owns it
+- apiGroups: [introspect.kafkaquorum.io]
+  resources: [quorumlooks/status]
+  verbs:
+    - patch # what a look shows, when that is new; guarded by the resource version
+- apiGroups: [introspect.kafkaquorum.io]
+  resources: [planquestions]
+  verbs:
+    - get # what is asked, once; it is not listed
+    - watch # questions that come; only metadata is read
+    - delete # a question some minutes after its creation, by its uid
+- apiGroups: [introspect.kafkaquorum.io]
+  resources: [planquestions/status]
+  verbs:
+    - patch # the answer; guarded by the uid
+{{- end }}
 {{- end }}

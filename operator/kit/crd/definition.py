@@ -35,7 +35,8 @@ class Column:
 class Definition:
     """A kind. `source` is the directory of its models, for the reader of a generated file.
 
-    `rules` apply to the whole resource; `subresources` lists those other than the status.
+    `rules` apply to the whole resource; `subresources` lists those other than the status. Without categories,
+    `kubectl get all` and the like do not list the kind.
     """
 
     resource: ResourceType
@@ -84,8 +85,8 @@ def crd(kind: Definition) -> Json:
                 "listKind": f"{kind.resource.kind}List",
                 "plural": kind.resource.plural,
                 "singular": kind.singular,
-                "shortNames": list(kind.short_names),
-                "categories": list(kind.categories),
+                **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+                **({"categories": list(kind.categories)} if kind.categories else {}),
             },
             "scope": "Namespaced",
             "versions": [_version(kind)],

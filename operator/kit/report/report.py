@@ -37,6 +37,9 @@ class PassReport(Generic[S_co]):
     `seen` is what was observed, at the time `seen_at`; None if the pass ended before. `standing` is what holds for now,
     such as the answers of guards; None if the pass ended before them. `lines` and `notices` are news. The pass took
     `took_s` seconds, and `error` is what ended it early, if anything did.
+
+    `decided` is the kind's own value of what it decided by, and what it decided; None if the pass ended before. Only
+    subscribers of that kind read it.
     """
 
     key: ObjectKey
@@ -46,6 +49,7 @@ class PassReport(Generic[S_co]):
     standing: tuple[str, ...] | None = None
     lines: tuple[Line, ...] = ()
     notices: tuple[Notice, ...] = ()
+    decided: object = None
     took_s: float = 0.0
     error: BaseException | None = None
 
@@ -71,6 +75,7 @@ class Draft(Generic[S]):
     standing: tuple[str, ...] | None = None
     lines: tuple[Line, ...] = ()
     notices: tuple[Notice, ...] = ()
+    decided: object = None
 
     def ended(self, *, took_s: float = 0.0, error: BaseException | None = None) -> PassReport[S]:
         """The report."""
@@ -82,6 +87,7 @@ class Draft(Generic[S]):
             standing=self.standing,
             lines=self.lines,
             notices=self.notices,
+            decided=self.decided,
             took_s=took_s,
             error=error,
         )

@@ -97,7 +97,8 @@ async def test_events_without_the_lease_are_not_written_and_end_nothing() -> Non
 def test_a_draft_has_what_is_known_wherever_the_pass_ends() -> None:
     """A report has what its draft had when the pass ended, the duration of the pass, and its error."""
     draft: Draft[int] = Draft(key=KEY, resource=RESOURCE)
-    draft.seen, draft.lines = 7, (Line(text="x"),)
+    draft.seen, draft.lines, draft.decided = 7, (Line(text="x"),), "a plan"
     error = KeyError("a fault")
     ended = draft.ended(took_s=1.5, error=error)
     assert (ended.seen, ended.lines, ended.took_s, ended.error) == (7, (Line(text="x"),), 1.5, error)
+    assert ended.decided == "a plan"

@@ -16,6 +16,7 @@ from tests.simulation.model.kubernetes.admission import PodAdmission, immutable
 from tests.simulation.model.kubernetes.merging import merge_conditions, merged
 
 from kafka_brokers.kind import POOLS
+from kafka_quorum.introspection.kind import PLAN_QUESTIONS, QUORUM_LOOKS
 from kafka_quorum.kind import QUORUMS
 from kafka_streams.kind import APPLICATIONS
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
@@ -26,7 +27,8 @@ Key = tuple[str, str, str]
 Items: TypeAlias = list[Json]
 """The answer to a list request; the class below has a method with the name `list`."""
 
-_WITH_STATUS = frozenset(one.plural for one in (QUORUMS, POOLS, APPLICATIONS, PODS, CLAIMS, BUDGETS, SERVICES))
+_OURS = (QUORUMS, POOLS, APPLICATIONS, QUORUM_LOOKS, PLAN_QUESTIONS)
+_WITH_STATUS = frozenset(one.plural for one in (*_OURS, PODS, CLAIMS, BUDGETS, SERVICES))
 _KINDS_BY_PLURAL = {one.plural: one for one in (QUORUMS, POOLS, APPLICATIONS)}
 _SYSTEM_METADATA = tuple(
     "uid creationTimestamp deletionTimestamp generation namespace name resourceVersion".split()  # noqa: SIM905 - short
