@@ -42,9 +42,14 @@ class Kubectl:
         try:
             out, err = started.communicate(stdin, timeout=limit_s)
         except subprocess.TimeoutExpired:
+            _end(started)
             return NotRead(why=Why.SILENT, words=f"no answer within {limit_s:g} s")
+        except KeyboardInterrupt:
+            _end(started)
+            raise
         finally:
-            self._end(started)
+            with self._lock:
+                self._running.discard(started)
         return Ran(code=started.returncode, out=out, err=err)
 
     def get(self, path: str) -> Answer:
@@ -91,24 +96,22 @@ class Kubectl:
             self._running.add(process)
         return process
 
-    def _end(self, process: subprocess.Popen[str]) -> None:
-        """End a process that still runs, with its group, and forget it."""
-        with self._lock:
-            self._running.discard(process)
-        if process.poll() is None:
-            _kill(process)
-            try:
-                process.communicate(timeout=_END_S)
-            except subprocess.TimeoutExpired:
-                for pipe in (process.stdin, process.stdout, process.stderr):
-                    if pipe is not None:
-                        pipe.close()
-
     def _end_all(self) -> None:
         with self._lock:
             running = tuple(self._running)
         for process in running:
             _kill(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process with everything that it started: it may have ended itself, and left a child with its pipes."""
+    _kill(process)
+    try:
+        process.communicate(timeout=_END_S)
+    except subprocess.TimeoutExpired:  # the kernel does not let it go, as with a file system that hangs
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
