@@ -25,6 +25,7 @@ def plain(cell: str, page: str) -> str:
         return f"{found[1]} (docs/{found[2].partition('#')[0] or page})"
 
     words = re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, cell)
+    words = re.sub(r"\bsee below\b(?! \()", f"see docs/{page}", words)
     return re.sub(r"[`*]", "", words).strip()
 
 
