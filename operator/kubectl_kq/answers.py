@@ -58,7 +58,12 @@ class Ran:
 Answer: TypeAlias = Found | NotRead
 
 _KINDS: Final = (
-    (re.compile(r"the server could not find the requested resource|doesn't have a resource type"), Why.NO_KIND),
+    (
+        re.compile(
+            r"the server could not find the requested resource|doesn't have a resource type|no matches for kind"
+        ),
+        Why.NO_KIND,
+    ),
     (re.compile(r"\(NotFound\)"), Why.MISSING),
     (re.compile(r"\(Forbidden\)|\(Unauthorized\)|You must be logged in|Please enter Username"), Why.FORBIDDEN),
     (

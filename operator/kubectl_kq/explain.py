@@ -24,8 +24,8 @@ _GOOD: Final = {"Degraded": "False"}
 _DOCUMENTED: Final = "docs/operations.md has more about it"
 
 
-def explain_page(look: Look, now: datetime) -> Page:
-    """Everything that the quorum of a look waits for."""
+def explain_page(look: Look, now: datetime, more: tuple[Section, ...] = ()) -> Page:
+    """Everything that the quorum of a look waits for; `more` is what the operator's planner says."""
     quorum = quorum_of(look.object(Source.QUORUM) or {})
     sections: tuple[Section, ...] = (
         _head(quorum, now),
@@ -34,6 +34,7 @@ def explain_page(look: Look, now: datetime) -> Page:
         _features(quorum),
         _brokers(quorum),
         _pools(look.pools() or (), now),
+        *more,
         not_read(((source.value, look.answer(source)) for source in SOURCES), absent=_ABSENT),
     )
     unknown = any(is_failure(source, look.answer(source)) for source in SOURCES)

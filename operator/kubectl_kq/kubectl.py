@@ -62,7 +62,7 @@ class Kubectl:
 
     def texts(self, commands: Mapping[K, Sequence[str]]) -> dict[K, str | NotRead]:
         """What several commands print, at the same time."""
-        return self.together(commands, lambda ran: ran if isinstance(ran, NotRead) else _printed(ran))
+        return self.together(commands, printed)
 
     def together(self, commands: Mapping[K, Sequence[str]], read: Callable[[Ran | NotRead], V]) -> dict[K, V]:
         """Run several commands at the same time, and read each result."""
@@ -121,5 +121,8 @@ def _kill(process: subprocess.Popen[str]) -> None:
         return
 
 
-def _printed(ran: Ran) -> str | NotRead:
+def printed(ran: Ran | NotRead) -> str | NotRead:
+    """What a command printed; `NotRead` if it failed."""
+    if isinstance(ran, NotRead):
+        return ran
     return refused(ran) if ran.code else ran.out

@@ -42,6 +42,7 @@ class Command:
 COMMANDS: Final = (
     Command(name="status", does="one screen: what the quorum does, its voters, waits, conditions and broker pools"),
     Command(name="explain", does="every wait with its rule, its evidence and what unblocks it"),
+    Command(name="plan", does="what the operator would do next, or with an edited file; nothing is touched", acts=True),
     Command(name="doctor", does="ordered checks, each OK, WARN or CRIT; also while no operator runs"),
     Command(
         name="history", does="what happened, in order: events, changes of objects, the identity record, observations"
@@ -149,6 +150,10 @@ def _of_history(one: argparse.ArgumentParser) -> None:
     one.add_argument("--observations", metavar="PATH", help="a file or a directory of observations (JSON lines)")
 
 
+def _of_plan(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-f", "--file", metavar="FILE", help="the edited manifest of the quorum; - for standard input")
+
+
 def _of_logs(one: argparse.ArgumentParser) -> None:
     one.add_argument("--node", type=_node_id, action="append", default=[], metavar="ID", help="only this controller")
     one.add_argument("--tail", type=_lines, default=50, metavar="N", help="the last N lines of each; default: 50")
@@ -171,6 +176,7 @@ def _of_completion(one: argparse.ArgumentParser) -> None:
 
 
 _OPTIONS: Final = {
+    "plan": _of_plan,
     "history": _of_history,
     "logs": _of_logs,
     "report": _of_report,

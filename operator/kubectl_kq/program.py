@@ -9,61 +9,26 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from kubectl_kq import acts, bundle, completion, doctor, explain, history, logs, reading, render, status
-from kubectl_kq.answers import Answer, Found, NotRead, Ran, answer_of
+from kubectl_kq import acts, bundle, completion, doctor, explain, history, logs, plan, reading, render, status
+from kubectl_kq.answers import Found, NotRead, Ran
 from kubectl_kq.kubectl import Kubectl
 from kubectl_kq.page import INTERRUPTED, MISUSED, REFUSED, UNKNOWN, Page
 from kubectl_kq.parser import MisusedError, kubectl_flags, parsed, parser
-from kubectl_kq.quorum import Quorum, quorum_of
-from kubectl_kq.sources import Look, Source, all_quorums, node_path, paths
+from kubectl_kq.planning import run_plan
+from kubectl_kq.run import Run, StoppedError, read_quorum, sent
+from kubectl_kq.sources import Look, Source, all_quorums
 from kubectl_kq.text import clean
 
 _COMPLETION_TIMEOUT_S: Final = 2.0
 _OBSERVED_MAX_BYTES: Final = 256 << 20
 """Of files with observations, so much is read at most: the newest files."""
 _FILE_MODE: Final = 0o600
-
-
-class StoppedError(Exception):
-    """A command cannot go on; the text is for people."""
-
-    def __init__(self, code: int, message: str) -> None:
-        """With the exit code."""
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of a command."""
-
-    chosen: argparse.Namespace
-    kubectl: Kubectl
-    namespace: str
-    name: str
-    now: datetime
-
-    def look(self, sources: Iterable[Source]) -> Look:
-        """Read these sources, all at the same time."""
-        every = paths(self.namespace, self.name, self.chosen.operator_namespace)
-        answers = self.kubectl.get_all({source: every[source] for source in sources})
-        return Look(
-            namespace=self.namespace,
-            name=self.name,
-            operator_namespace=self.chosen.operator_namespace,
-            answers=answers,
-        )
-
-    def with_nodes(self, look: Look) -> Look:
-        """The same with the Kubernetes nodes of the controllers."""
-        names = doctor.nodes_to_read(look)
-        return replace(look, nodes=self.kubectl.get_all({name: node_path(name) for name in names}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,25 +96,17 @@ def _without_name(run: Run) -> Page:
     raise StoppedError(MISUSED, f"Namespace {run.namespace} has several quorums: name one of {names}")
 
 
-def _read_quorum(look: Look) -> Quorum:
-    """The quorum of a look (StoppedError if it was not read)."""
-    answer = look.answer(Source.QUORUM)
-    if isinstance(answer, NotRead):
-        message = f"KafkaQuorum {look.name} in namespace {look.namespace} was not read: {answer.words}"
-        raise StoppedError(UNKNOWN, message)
-    return quorum_of(answer.value)
-
-
 def _status(run: Run) -> Page:
     look = run.look(status.SOURCES)
-    _read_quorum(look)
+    read_quorum(look)
     return status.status_page(look, run.now)
 
 
 def _explain(run: Run) -> Page:
     look = run.look(explain.SOURCES)
-    _read_quorum(look)
-    return explain.explain_page(look, run.now)
+    read_quorum(look)
+    planned = plan.looked(run.kubectl.get(plan.look_path(run.namespace, run.name)), run.now)
+    return explain.explain_page(look, run.now, planned)
 
 
 def _doctor(run: Run) -> Page:
@@ -230,7 +187,7 @@ def _resume(run: Run) -> Page:
 
 
 def _set_paused(run: Run, *, paused: bool, force: bool) -> Page:
-    quorum = _read_quorum(run.look((Source.QUORUM,)))
+    quorum = read_quorum(run.look((Source.QUORUM,)))
     wanted = acts.pausing(quorum, paused=paused, force=force)
     command = "pause" if paused else "resume"
     if isinstance(wanted, acts.Refused):
@@ -242,20 +199,11 @@ def _set_paused(run: Run, *, paused: bool, force: bool) -> Page:
     return acts.acted_page(command, quorum, changed=True, message=f"spec.paused is {str(paused).lower()} now: {effect}")
 
 
-def sent(run: Run, command: Sequence[str], what: str) -> Found:
-    """The object after a change (StoppedError if it is not known that the change was made)."""
-    answer: Answer = answer_of(run.kubectl.run(*command))
-    if isinstance(answer, Found):
-        return answer
-    raise StoppedError(
-        UNKNOWN, f"It is not known whether {what} was changed: {answer.words}. Repeat the command: that is safe"
-    )
-
-
 _COMMANDS: Final[dict[str, Callable[[Run], Page]]] = {
     "status": _status,
     "explain": _explain,
     "doctor": _doctor,
+    "plan": run_plan,
     "history": _history,
     "logs": _logs,
     "report": _report,

@@ -22,7 +22,7 @@ def status_page(look: Look, now: datetime) -> Page:
     quorum = quorum_of(look.object(Source.QUORUM) or {})
     sections: tuple[Section, ...] = (
         _head(quorum, now),
-        _problems(quorum, now),
+        waits_table(quorum, now),
         _controllers(quorum),
         conditions_table(quorum.conditions, now),
         _pools(look),
@@ -114,7 +114,7 @@ def _change(quorum: Quorum) -> Iterable[Fact]:
         yield Fact(key="migrationMissing", label="", value=quorum.text("migration", "missing"))
 
 
-def _problems(quorum: Quorum, now: datetime) -> Table:
+def waits_table(quorum: Quorum, now: datetime) -> Table:
     """Every wait with its age; `explain` says more about each."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (wait.severity, wait.reason, wait.node_ids or None, when(wait.since, now), wait.message)
