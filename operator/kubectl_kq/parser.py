@@ -51,6 +51,12 @@ COMMANDS: Final = (
     Command(name="report", does="an archive for others to look at, without Secrets, keys and passwords"),
     Command(name="pause", does="stop every act of the operator on this quorum", acts=True, needs_name=True),
     Command(name="resume", does="let the operator act again", acts=True, needs_name=True),
+    Command(
+        name="recover",
+        does="what is left of a quorum that lost its majority, and the decision to recover it",
+        acts=True,
+        needs_name=True,
+    ),
     Command(name="completion", does="print the completion script of a shell", on_quorum=False),
 )
 """Every command, in the order of the help."""
@@ -171,6 +177,28 @@ def _of_pause(one: argparse.ArgumentParser) -> None:
     one.add_argument("--force", action="store_true", help="also while a roll back has stopped the controllers")
 
 
+def _of_recover(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--inspect", action="store_true", help="have every disk read; nothing is written to them")
+    one.add_argument("--without", type=_node_id, action="append", default=[], metavar="ID", help="give this disk up")
+    one.add_argument("--seed", action="append", default=[], metavar="CLAIM[:PATH]", help="another copy of the log")
+    one.add_argument("--approve", type=_hash, metavar="PLAN", help="carry out the plan with this hash")
+    one.add_argument("--accept-loss", action="store_true", help="with --approve: accept that records are lost")
+    one.add_argument("--cancel", action="store_true", help="end it, as long as nothing is given up")
+    one.add_argument("--release", type=_epoch, default=0, metavar="N", help="release what recovery N has kept")
+
+
+def _hash(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{10}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no hash of a plan: copy it from `{PROG} recover`")
+    return text
+
+
+def _epoch(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a recovery: write it as 1")
+    return int(text)
+
+
 def _of_completion(one: argparse.ArgumentParser) -> None:
     one.add_argument("shell", choices=SHELLS)
 
@@ -181,6 +209,7 @@ _OPTIONS: Final = {
     "logs": _of_logs,
     "report": _of_report,
     "pause": _of_pause,
+    "recover": _of_recover,
     "completion": _of_completion,
 }
 """The options that only one command has."""
