@@ -54,7 +54,7 @@ def operator_commands(look: Look, wanted: Wanted) -> dict[tuple[str, str], list[
 def _command(namespace: str, pod: str, container: str, wanted: Wanted) -> list[str]:
     arguments = ["logs", f"--namespace={namespace}", f"--container={container}", f"--tail={wanted.tail}"]
     arguments += [f"--limit-bytes={_BYTES_MAX}", *([f"--since={wanted.since}"] if wanted.since else [])]
-    return [*arguments, *(["--previous"] if wanted.previous else []), "--", pod]
+    return [*arguments, *(["--previous"] if wanted.previous else []), pod]
 
 
 def lines_of(printed: str, *, only: str = "", tail: int) -> tuple[str, ...]:

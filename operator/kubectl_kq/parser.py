@@ -51,6 +51,9 @@ COMMANDS: Final = (
     Command(name="report", does="an archive for others to look at, without Secrets, keys and passwords"),
     Command(name="pause", does="stop every act of the operator on this quorum", acts=True, needs_name=True),
     Command(name="resume", does="let the operator act again", acts=True, needs_name=True),
+    Command(name="hold", does="keep the operator from pods and disks of controllers", acts=True, needs_name=True),
+    Command(name="unhold", does="let the operator act on controllers again", acts=True, needs_name=True),
+    Command(name="replace", does="give up the present disk of a controller", acts=True, needs_name=True),
     Command(
         name="recover",
         does="what is left of a quorum that lost its majority, and the decision to recover it",
@@ -177,6 +180,20 @@ def _of_pause(one: argparse.ArgumentParser) -> None:
     one.add_argument("--force", action="store_true", help="also while a roll back has stopped the controllers")
 
 
+def _of_hold(one: argparse.ArgumentParser) -> None:
+    one.add_argument("nodes", type=_node_id, nargs="+", metavar="NODE", help="node ids of controllers")
+
+
+def _of_unhold(one: argparse.ArgumentParser) -> None:
+    one.add_argument("nodes", type=_node_id, nargs="*", metavar="NODE", help="node ids of controllers")
+    one.add_argument("--all", action="store_true", help="every controller, also if the annotation cannot be read")
+
+
+def _of_replace(one: argparse.ArgumentParser) -> None:
+    one.add_argument("node", type=_node_id, metavar="NODE", help="the node id of the controller")
+    one.add_argument("--confirm", default="", metavar="REPLICA", help="the replica that is given up, as 3001-AbC…")
+
+
 def _of_recover(one: argparse.ArgumentParser) -> None:
     one.add_argument("--inspect", action="store_true", help="have every disk read; nothing is written to them")
     one.add_argument("--without", type=_node_id, action="append", default=[], metavar="ID", help="give this disk up")
@@ -209,6 +226,9 @@ _OPTIONS: Final = {
     "logs": _of_logs,
     "report": _of_report,
     "pause": _of_pause,
+    "hold": _of_hold,
+    "unhold": _of_unhold,
+    "replace": _of_replace,
     "recover": _of_recover,
     "completion": _of_completion,
 }

@@ -17,7 +17,7 @@ from typing import Final
 
 from kubectl_kq import acts, bundle, completion, doctor, explain, history, logs, plan, reading, render, status
 from kubectl_kq.answers import Found, NotRead, Ran
-from kubectl_kq.deciding import run_recover
+from kubectl_kq.deciding import run_hold, run_recover, run_replace, run_unhold
 from kubectl_kq.kubectl import Kubectl
 from kubectl_kq.page import INTERRUPTED, MISUSED, REFUSED, UNKNOWN, Page
 from kubectl_kq.parser import MisusedError, kubectl_flags, parsed, parser
@@ -210,6 +210,9 @@ _COMMANDS: Final[dict[str, Callable[[Run], Page]]] = {
     "report": _report,
     "pause": _pause,
     "resume": _resume,
+    "hold": run_hold,
+    "unhold": run_unhold,
+    "replace": run_replace,
     "recover": run_recover,
 }
 """What each command does."""

@@ -181,7 +181,7 @@ def test_a_change_without_an_answer_is_unknown(fake: Fake, capsys: Capture) -> N
 
 def test_logs_of_a_node_that_is_down_are_a_row(fake: Fake, capsys: Capture) -> None:
     """One pod whose log does not come is named; the lines of the others are shown."""
-    fake.prepare([hangs("-- demo-3002-g1"), *prepared()])
+    fake.prepare([hangs("demo-3002-g1"), *prepared()])
     assert main(["logs", "demo", "-n", "kafka", FAST, "-o", "json"]) == UNKNOWN
     found = json.loads(capsys.readouterr().out)
     assert {row["of"] for row in found["lines"]} == {"3000", "3001"}
