@@ -26,15 +26,15 @@ CHECKS: Final = (
         run=checks_objects.operator_runs,
         needs=(Source.QUORUM, Source.OPERATOR),
     ),
-    Check(key="spec", well="The spec is valid, and the operator acts on it", run=checks_status.spec_followed),
+    Check(key="spec", well="The spec is valid, and the operator acts on it", run=checks_status.spec_followed, reported=True),
     Check(key="paused", well="The operator may act", run=checks_status.not_paused),
-    Check(key="available", well="A leader with a caught-up majority", run=checks_status.quorum_available),
-    Check(key="degraded", well="Nothing is reported as lost or broken", run=checks_status.nothing_degraded),
-    Check(key="voters", well="Every voter is caught up, and there is no other", run=checks_status.voters_caught_up),
-    Check(key="waits", well="Nothing waits for a person", run=checks_status.nothing_held),
-    Check(key="levels", well="No feature level is blocked", run=checks_status.features_settled),
+    Check(key="available", well="A leader with a caught-up majority", run=checks_status.quorum_available, reported=True),
+    Check(key="degraded", well="Nothing is reported as lost or broken", run=checks_status.nothing_degraded, reported=True),
+    Check(key="voters", well="Every voter is caught up, and there is no other", run=checks_status.voters_caught_up, reported=True),
+    Check(key="waits", well="Nothing waits for a person", run=checks_status.nothing_held, reported=True),
+    Check(key="levels", well="No feature level is blocked", run=checks_status.features_settled, reported=True),
     Check(key="certificates", well="No certificate ends unattended", run=checks_status.certificates_valid),
-    Check(key="brokers", well="No broker is known to ignore the contract", run=checks_status.brokers_follow),
+    Check(key="brokers", well="No broker is known to ignore the contract", run=checks_status.brokers_follow, reported=True),
     Check(key="identity", well="The identity record and the status agree", run=checks_objects.identity_recorded),
     Check(
         key="pods",
@@ -115,7 +115,14 @@ def _results(look: Look, now: datetime) -> Iterator[tuple[str, Finding]]:
     case = Case(look=look, quorum=quorum_of(answer.value), now=now)
     for check in CHECKS:
         found = list(_run(check, case))
-        yield from ((check.key, each) for each in found or (Finding(level=Level.OK, message=check.well),))
+        yield from ((check.key, each) for each in found or (_well(check, case),))
+
+
+def _well(check: Check, case: Case) -> Finding:
+    """OK; or unknown, if only an old status says so."""
+    if check.reported and not case.is_fresh:
+        return unknown(f"Not known now. At the last look: {check.well}", todo="start the operator")
+    return Finding(level=Level.OK, message=check.well)
 
 
 def _run(check: Check, case: Case) -> Iterator[Finding]:

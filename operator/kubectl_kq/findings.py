@@ -59,13 +59,15 @@ Findings: TypeAlias = Iterator[Finding]
 class Check:
     """A question. `run` yields what is wrong; if it yields nothing, `well` is the sentence of OK.
 
-    It runs only if every source in `needs` was read.
+    It runs only if every source in `needs` was read. One that is `reported` reads what the operator reported: if no
+    operator looks any more, an earlier status that says nothing bad is no OK.
     """
 
     key: str
     well: str
     run: Callable[[Case], Iterable[Finding]]
     needs: tuple[Source, ...] = field(default=(Source.QUORUM,))
+    reported: bool = False
 
 
 def warn(message: str, *, about: str = "", todo: str = "") -> Finding:

@@ -81,6 +81,7 @@ def _record(look: Look) -> Iterator[Section]:
         Fact(key="clusterID", label="Cluster id", value=record.cluster_id),
         Fact(key="phase", label="Phase", value=record.phase),
         Fact(key="formerNodeIDs", label="Removed ids", value=record.former or None),
+        *_journal(record.body),
     )
     yield Facts(key="identity", title="Identity record", facts=facts)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -94,6 +95,16 @@ def _record(look: Look) -> Iterator[Section]:
         Column(key="formatted", label="FORMATTED"),
     )
     yield Table(key="disks", title="Disks", columns=columns, rows=rows)
+
+
+def _journal(body: Json) -> Iterator[Fact]:
+    """The recovery that is open, as the record notes each of its steps, or the number of the last one."""
+    epoch, journal = reading.number(body, "recovery_epoch"), reading.at(body, "recovery")
+    if epoch:
+        yield Fact(key="recoveryEpoch", label="Recoveries", value=epoch)
+    if isinstance(journal, dict):
+        words = (reading.text(journal, "stage"), f"plan {reading.text(journal, 'plan')}")
+        yield Fact(key="recovery", label="Open recovery", value=", ".join(each for each in words if each))
 
 
 def _from_objects(look: Look) -> Iterator[Happened]:

@@ -25,7 +25,7 @@ def run_plan(run: Run) -> Page:
     """What the operator would do next, or with the file that was given."""
     manifest = _manifest(run) if run.chosen.file else None
     body = json.dumps(plan.question(run.namespace, run.name, manifest))
-    created = answer_of(run.kubectl.run("create", "--filename=-", "--output=json", stdin=body))
+    created = answer_of(run.kubectl.run("create", "--validate=false", "--filename=-", "--output=json", stdin=body))
     name = plan.found_name(created)
     if isinstance(created, NotRead) and manifest is None and created.why in {Why.NO_KIND, Why.FORBIDDEN}:
         return _without_question(run, created)

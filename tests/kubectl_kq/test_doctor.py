@@ -283,6 +283,14 @@ def test_objects_are_examined_without_an_operator() -> None:
     assert {("operator", "CRIT"), ("operator pods", "CRIT"), ("pods", "CRIT"), ("disks", "OK")} <= found
 
 
+def test_an_old_status_is_no_ok() -> None:
+    """If no operator looks any more, what it reported last is UNKNOWN where it says nothing bad, and never OK."""
+    found = {row["check"]: row for row in rows(look({Source.QUORUM: saying({"lastLook": ago(3600)})}))}
+    assert {found[check.key]["level"] for check in CHECKS if check.reported} == {"UNKNOWN"}
+    assert "At the last look: A leader with a caught-up majority" in found["available"]["message"]
+    assert found["disks"]["level"] == "OK"
+
+
 NODES: list[tuple[str, Answer | Json, str, str]] = [
     (
         "down",

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.kubectl_kq.worlds import HOSTILE, NOW, ago, claim, event, listed, look, pod, saying, silent, wait
+from tests.kubectl_kq.worlds import HOSTILE, NOW, ago, claim, event, listed, look, pod, record, saying, silent, wait
 
 from kubectl_kq.history import from_observations, history_page
 from kubectl_kq.page import UNKNOWN
@@ -56,6 +56,15 @@ def test_the_identity_record_is_shown() -> None:
     found = data(history_page(look(), NOW))
     assert found["identity"]["formerNodeIDs"] == [3003]
     assert [row["nodeID"] for row in found["disks"]] == [3000, 3001, 3002]
+
+
+def test_an_open_recovery_is_shown() -> None:
+    """The journal of a recovery in the record is shown with its stage and its plan."""
+    item = record()
+    body = json.loads(item["data"]["record.json"]) | {"recovery_epoch": 2, "recovery": {"stage": "Copy", "plan": "abc"}}
+    item["data"]["record.json"] = json.dumps(body)
+    found = data(history_page(look({Source.RECORD: item}), NOW))["identity"]
+    assert (found["recoveryEpoch"], found["recovery"]) == (2, "Copy, plan abc")
 
 
 def test_old_and_many_entries_are_left_out() -> None:
