@@ -86,6 +86,14 @@ crds: setup ## generate the CRDs from the models, into crds/ and the chart
 	$(VENV)/python -m kafka_quorum.introspection.crd
 	$(VENV)/python helm/render.py
 
+.PHONY: kubectl-kq
+kubectl-kq: setup ## the plugin `kubectl kq` as one file and as a wheel, in dist/
+	@rm -rf build/kubectl-kq && mkdir -p build/kubectl-kq/kubectl_kq dist
+	@cp operator/kubectl_kq/*.py operator/kubectl_kq/reasons.json build/kubectl-kq/kubectl_kq/
+	@$(VENV)/python -m zipapp build/kubectl-kq -c -o dist/kubectl-kq -p '/usr/bin/env python3' -m kubectl_kq.__main__:run
+	@$(VENV)/uv build -q --wheel --out-dir dist operator/kubectl_kq
+	@ls dist/kubectl-kq dist/kubectl_kq-*.whl
+
 # --- to look at ------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
