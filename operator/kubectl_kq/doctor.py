@@ -26,15 +26,31 @@ CHECKS: Final = (
         run=checks_objects.operator_runs,
         needs=(Source.QUORUM, Source.OPERATOR),
     ),
-    Check(key="spec", well="The spec is valid, and the operator acts on it", run=checks_status.spec_followed, reported=True),
+    Check(
+        key="spec",
+        well="The spec is valid, and the operator acts on it",
+        run=checks_status.spec_followed,
+        reported=True,
+    ),
     Check(key="paused", well="The operator may act", run=checks_status.not_paused),
-    Check(key="available", well="A leader with a caught-up majority", run=checks_status.quorum_available, reported=True),
-    Check(key="degraded", well="Nothing is reported as lost or broken", run=checks_status.nothing_degraded, reported=True),
-    Check(key="voters", well="Every voter is caught up, and there is no other", run=checks_status.voters_caught_up, reported=True),
+    Check(
+        key="available", well="A leader with a caught-up majority", run=checks_status.quorum_available, reported=True
+    ),
+    Check(
+        key="degraded", well="Nothing is reported as lost or broken", run=checks_status.nothing_degraded, reported=True
+    ),
+    Check(
+        key="voters",
+        well="Every voter is caught up, and there is no other",
+        run=checks_status.voters_caught_up,
+        reported=True,
+    ),
     Check(key="waits", well="Nothing waits for a person", run=checks_status.nothing_held, reported=True),
     Check(key="levels", well="No feature level is blocked", run=checks_status.features_settled, reported=True),
     Check(key="certificates", well="No certificate ends unattended", run=checks_status.certificates_valid),
-    Check(key="brokers", well="No broker is known to ignore the contract", run=checks_status.brokers_follow, reported=True),
+    Check(
+        key="brokers", well="No broker is known to ignore the contract", run=checks_status.brokers_follow, reported=True
+    ),
     Check(key="identity", well="The identity record and the status agree", run=checks_objects.identity_recorded),
     Check(
         key="pods",
