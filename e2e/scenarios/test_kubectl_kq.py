@@ -16,7 +16,7 @@ import pytest
 from harness import nodes, operator
 from harness.quorum import Quorum
 from harness.shell import Json, items, kubectl, secret_texts, wait_until
-from testbed.config import SOURCE
+from testbed.config import PROJECT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(480)]
 
@@ -28,7 +28,7 @@ def kq(quorum: Quorum, *words: str, user: str = "") -> tuple[int, str, str]:
     """Run a command about a quorum: exit code, output, errors."""
     command = [sys.executable, "-m", "kubectl_kq", *words, "--namespace", quorum.namespace]
     command += [f"--as={user}"] if user else []
-    environment = os.environ | {"PYTHONPATH": str(SOURCE / "operator")}
+    environment = os.environ | {"PYTHONPATH": str(PROJECT / "operator")}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
     return done.returncode, done.stdout, done.stderr
 
