@@ -98,6 +98,7 @@ def change(application: Application, old: str, new: str, *middle: str, timeout_s
     assert seen.most_away == 1
 
 
+@pytest.mark.full
 def test_two_bounces(application: Application) -> None:
     """2.3 → 3.9 takes two bounces with upgrade.from=2.3; one instance at a time; no count is lost or doubled."""
     with counted(application, "2.3.1", "3.9.1"):

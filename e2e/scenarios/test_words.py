@@ -11,7 +11,7 @@ from scenarios.expectations import assert_nothing_lost, assert_one_quorum, asser
 from scenarios.rolls import ROLL_TIMEOUT_S
 from scenarios.test_scaling import ALL, leader
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
 _HOLD, _REPLACE = "kafkaquorum.io/hold", "kafkaquorum.io/replace"
 _REPLACED_TIMEOUT_S = 120.0
