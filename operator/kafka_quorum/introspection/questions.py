@@ -35,6 +35,8 @@ LIVE_MAX: Final = 20
 """So many questions of a namespace are answered at a time; later ones are refused until earlier ones are deleted."""
 TRACKED_MAX: Final = 5000
 """So many are remembered. Above that, further ones are searched for later."""
+_SEARCHED_AGAIN_BELOW: Final = 2500
+"""The search for those begins when so few are remembered."""
 _PATIENCE_S: Final = 30.0
 """For so long a question waits for the first look at its quorum."""
 _TRIES_MAX: Final = 5
@@ -277,7 +279,7 @@ class PlanQuestions:
 
     def _search_again(self) -> None:
         """Begin the watch again if there is room for questions that were not remembered."""
-        if self._missed and len(self._asked) <= TRACKED_MAX // 2:
+        if self._missed and len(self._asked) <= _SEARCHED_AGAIN_BELOW:
             self._missed = False
             self._again.set()
 

@@ -23,6 +23,8 @@ Json: TypeAlias = dict[str, Any]
 
 BYTES_MAX: Final = 64 * 1024
 """The size of a whole status, as JSON. A quorum of five voters, with every guard refusing, has about 20 KiB."""
+_KEPT: Final = 0.5
+"""The share of the longest list that stays each time if a status is too large."""
 _MOST: Final = {
     "acts": 50,
     "waits": 50,
@@ -107,9 +109,9 @@ def bounded(status: Json) -> Json:
         longest = max((name for name in _MOST if kept.get(name)), key=lambda name: _size(kept[name]), default=None)
         if longest is None:
             break
-        half = len(kept[longest]) // 2
-        left_out[longest] = left_out.get(longest, 0) + len(kept[longest]) - half
-        kept[longest] = kept[longest][:half]
+        shorter = int(len(kept[longest]) * _KEPT)
+        left_out[longest] = left_out.get(longest, 0) + len(kept[longest]) - shorter
+        kept[longest] = kept[longest][:shorter]
     return kept | ({"leftOut": left_out} if left_out else {})
 
 
