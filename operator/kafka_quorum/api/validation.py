@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final
 
-from kafka_quorum.api import checks, restarts, rules
+from kafka_quorum.api import checks, recovery, restarts, rules
 from kafka_quorum.api.features import resolve_level
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
@@ -66,6 +66,7 @@ def validate(
         checks.issuer_faults(name, spec),
         _trust_faults(spec, record),
         restarts.faults(part(resource, "metadata")),
+        recovery.faults(spec.recovery, part(resource, "metadata")),
         _changed_faults(spec, part(resource, "status"), record, claimed_bytes),
         checks.spec_faults(spec, allowed),
     )
@@ -151,6 +152,7 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
         says_protocol=controllers.listeners[0].protocol is not None,
         trust=_trust(spec.security),
         migrate=_migrate(spec),
+        recovery=recovery.requested(spec.recovery, metadata),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, Member, NodeID
+from kafka_quorum.model.recovery_request import RecoveryRequest
 from kafka_quorum.model.registered import BrokerAccess
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
@@ -227,6 +228,8 @@ class Desired:
     trust: TrustPolicy = field(default_factory=TrustPolicy)
     migrate: Migrate | None = None
     """The migration from ZooKeeper; None for a quorum that does not begin beside one."""
+    recovery: RecoveryRequest = field(default_factory=RecoveryRequest)
+    """What is requested of the recovery of a lost majority."""
 
     def member(self, node_id: NodeID) -> Member:
         """The controller of this node id, in the pool of this resource."""

@@ -49,6 +49,14 @@ from kafka_quorum.model.permit import (
     ZooKeeperLeads,
     required,
 )
+from kafka_quorum.model.recovery_guards import (
+    BeginRecovery,
+    CopyDisks,
+    Recovered,
+    RetireOthers,
+    Rewrite,
+    StartSurvivor,
+)
 
 NEVER: Final = -math.inf
 """The stamp of an action that the planner has not stamped: it is too old for any look to be fresh."""
@@ -97,6 +105,14 @@ class RecordChange(Enum):
     OLD_DROPPED = "OldAuthorityDropped"
     AUTHORITY_CHANGED = "AuthorityChanged"
     AUTHORITY_TURNED = "AuthorityTurned"
+    RECOVERY_BEGUN = "RecoveryBegun"
+    RECOVERY_COPIES = "RecoveryCopies"
+    RECOVERY_RETIRES = "RecoveryRetires"
+    RECOVERY_FORMATS = "RecoveryFormats"
+    RECOVERY_REWRITES = "RecoveryRewrites"
+    RECOVERY_STARTS = "RecoveryStarts"
+    RECOVERED = "Recovered"
+    RECOVERY_ABANDONED = "RecoveryAbandoned"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
@@ -129,6 +145,12 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.OLD_DROPPED: DropOld,
     RecordChange.AUTHORITY_CHANGED: ChangedTrust,
     RecordChange.AUTHORITY_TURNED: TurnTrust,
+    RecordChange.RECOVERY_BEGUN: BeginRecovery,
+    RecordChange.RECOVERY_COPIES: CopyDisks,
+    RecordChange.RECOVERY_RETIRES: RetireOthers,
+    RecordChange.RECOVERY_REWRITES: Rewrite,
+    RecordChange.RECOVERY_STARTS: StartSurvivor,
+    RecordChange.RECOVERED: Recovered,
 }
 """The changes of the record that a guard must allow, and the guard of each."""
 
@@ -178,6 +200,17 @@ MigrationPermit: TypeAlias = (
 """What a stage of a migration, or the way back from one, is decided with."""
 
 
+RecoveryPermit: TypeAlias = (
+    Permit[BeginRecovery]
+    | Permit[CopyDisks]
+    | Permit[RetireOthers]
+    | Permit[Rewrite]
+    | Permit[StartSurvivor]
+    | Permit[Recovered]
+)
+"""What a stage of a recovery is decided with."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRecord:
     """Store this record by compare-and-swap on its resource version. An empty one means: create."""
@@ -197,7 +230,9 @@ class WriteRecord:
 class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
-    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | MigrationPermit
+    permit: (
+        Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | MigrationPermit | RecoveryPermit
+    )
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""
