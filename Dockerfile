@@ -33,7 +33,8 @@ RUN cd /agent && jar=jmx_prometheus_javaagent.jar \
 COPY LICENSE licenses.py /licenses/
 # Every package brings its licence, or the build fails.
 RUN python /licenses/licenses.py /packages /licenses/LICENSE
-RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kafka_streams /packages/kit
+RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kafka_streams /packages/kit \
+    /packages/kraftlog
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator

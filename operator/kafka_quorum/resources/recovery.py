@@ -103,11 +103,12 @@ def _volumes(work: DiskWork) -> tuple[list[Json], list[Json]]:
         case CopyDisk(source=source, copy=target):
             volumes = [_volume("data", source.claim), _volume("copy", target)]
             return volumes, [_mount("data", DATA_PATH, read_only=True), _mount("copy", _COPY_PATH)]
-        case RewriteDisk(source=source, seed=None):
-            return [_volume("data", source.claim)], [_mount("data", DATA_PATH)]
         case RewriteDisk(source=source, seed=seed):
-            volumes = [_volume("data", source.claim), _volume("seed", seed.source.claim)]
-            return volumes, [_mount("data", DATA_PATH), _mount("seed", _SEED_PATH, read_only=True)]
+            volumes, mounts = [_volume("data", source.claim)], [_mount("data", DATA_PATH)]
+            if seed is not None:
+                volumes.append(_volume("seed", seed.source.claim))
+                mounts.append(_mount("seed", _SEED_PATH, read_only=True))
+            return volumes, mounts
 
 
 def _volume(name: str, claim: str) -> Json:
@@ -131,9 +132,9 @@ def request(work: DiskWork) -> Json:
             body: Json = {"kind": "rewrite", "volume": DATA_PATH, "directory": LOG_DIR, "plan": plan}
             body |= {"mark": {"path": RECOVERY_MARK, "epoch": work.epoch}}
             if seed is not None:
-                source = {"volume": _SEED_PATH, "directory": _directory(seed.source, _SEED_PATH)}
+                place = {"volume": _SEED_PATH, "directory": _directory(seed.source, _SEED_PATH)}
                 ids = {"source_node_id": seed.server_id, "source_directory_id": seed.directory_id}
-                body |= {"seed": source, "plan": {"schema": PLAN_SCHEMA, **ids, "target": plan}}
+                body |= {"seed": place, "plan": {"schema": PLAN_SCHEMA, **ids, "target": plan}}
             return body
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 from kafka_quorum.model.journal import Candidate, Journal
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.proposal import LossVerdict, Proposal
-from kafka_quorum.model.surveyed import EmptyDisk, Survey
+from kafka_quorum.model.surveyed import EmptyDisk, LogRead, Survey
 from kafka_quorum.status.finding import Pass
 from kit.conditions.merge import shortened
 
@@ -82,7 +82,7 @@ def _of_survey(survey: Survey, best: Candidate | None) -> Json:
             row |= {"state": "Unknown", "reason": shortened(reason)}
         case Known(value=EmptyDisk()):
             row |= {"state": "Empty"}
-        case Known(value=log):
+        case Known(value=LogRead() as log):
             row |= {
                 "state": "Read",
                 "directoryID": log.directory_id,

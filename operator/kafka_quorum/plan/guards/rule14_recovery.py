@@ -164,7 +164,9 @@ def changes(situation: Situation, journal: Journal) -> Iterator[str]:
             continue
         if not isinstance(found.value, LogRead):
             yield f"{each.source} holds no log any more"
-        elif (found.value.directory_id, found.value.end) != (each.directory_id, each.end):
+        elif found.value.directory_id != each.directory_id:
+            yield f"{each.source} has directory id {found.value.directory_id}, and {each.directory_id} in the plan"
+        elif found.value.end != each.end:
             yield f"the log on {each.source} ends at {found.value.end}, and at {each.end} in the plan"
         elif found.value.checkpoint != each.checkpoint:
             yield f"the newest checkpoint on {work.source} is another one than in the plan"
