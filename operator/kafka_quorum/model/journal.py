@@ -69,6 +69,8 @@ class Journal:
     kept: tuple[Candidate, ...]
     lost: tuple[ReplicaKey, ...]
     leader_epoch: int
+    rewritten_end: int = 0
+    """The end of the survivor's log with the new voter set in it; 0 before it was rewritten."""
 
     @property
     def disks(self) -> tuple[Candidate, ...]:

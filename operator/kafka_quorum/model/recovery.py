@@ -51,6 +51,11 @@ def retired(record: IdentityRecord, leader_epoch: int) -> IdentityRecord:
     return replace(record, recovery=replace(journal, stage=RecoveryStage.RETIRE, leader_epoch=highest))
 
 
+def rewritten(record: IdentityRecord, end: int) -> IdentityRecord:
+    """Note that the survivor is the only voter in its log, which ends at this offset: it may start."""
+    return replace(record, recovery=replace(_open(record), stage=RecoveryStage.START, rewritten_end=end))
+
+
 def recovered(record: IdentityRecord) -> IdentityRecord:
     """Note that the survivor leads a quorum of its own: the recovery has ended, and its epoch stays."""
     _open(record)

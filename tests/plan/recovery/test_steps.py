@@ -66,7 +66,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
-from kafka_quorum.model.recovery import retired
+from kafka_quorum.model.recovery import retired, rewritten
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.model.surveyed import LogEnd, Source
 from kafka_quorum.plan.recovery.steps import rewrite_of
@@ -387,6 +387,11 @@ def test_a_pod_that_may_write_to_the_disk_is_waited_for() -> None:
     assert every(said, DeleteWorker)
 
 
+def started() -> IdentityRecord:
+    """A record whose survivor starts with a log that ends at offset 501."""
+    return rewritten(given_up(REWRITE), 501)
+
+
 def leads(record: IdentityRecord, *, high_watermark: int, others: tuple[int, ...] = ()) -> Observed:
     """The survivor leads, with this high watermark."""
     seen = view(voters(3000, *others))
@@ -396,7 +401,7 @@ def leads(record: IdentityRecord, *, high_watermark: int, others: tuple[int, ...
 
 def test_the_recovery_ends_with_committed_records() -> None:
     """The survivor leads alone, and its high watermark shows records that it wrote itself."""
-    record = given_up(START)
+    record = started()
     waits = planned(leads(record, high_watermark=501), approved(record))
     assert "high watermark" in wait(waits, "Recovering").message
     after = written(planned(leads(record, high_watermark=520), approved(record)), RecordChange.RECOVERED)

@@ -34,9 +34,9 @@ from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
-WRITES_MIN = 8
-"""How far behind the rewritten log the high watermark must be: the voter set and the election are two records, the
-registration of the controller is one, and a leader that serves writes two empty records a second."""
+WRITES_MIN = 4
+"""How far behind the rewritten log the high watermark must be: the election and the controller's registration are one
+record each, and a leader that serves writes two empty records a second."""
 
 
 @guard(BeginRecovery)
@@ -156,6 +156,16 @@ def copies_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidat
         yield each, work, workers.get(work_name(situation.desired.name, work))
 
 
+def rewritten_log(situation: Situation, work: RewriteDisk) -> LogRead | None:
+    """The survivor's log as it was read after the rewrite; None before that."""
+    name = work_name(situation.desired.name, work)
+    worker = next((each for each in situation.observed.workers if each.name == name and not each.deleting), None)
+    report = None if worker is None else worker.report
+    if report is None or not report.done or isinstance(report.found, Unknown):
+        return None
+    return report.found.value if isinstance(report.found.value, LogRead) else None
+
+
 def changes(situation: Situation, journal: Journal) -> Iterator[str]:
     """The logs that do not end where the plan says, by the copies that were made after everything had stopped."""
     for each, work, worker in copies_of(situation, journal):
@@ -261,15 +271,13 @@ def may_start_survivor(situation: Situation, node: NodeIdentity, work: RewriteDi
     if journal is None:
         return no("Did not start the survivor: no recovery has rewritten its log")
     waiting = f"Waiting to start controller {node.node_id} alone"
-    name = work_name(situation.desired.name, work)
-    worker = next((each for each in situation.observed.workers if each.name == name and not each.deleting), None)
-    if worker is None or worker.report is None:
-        why = "" if worker is None or not worker.why else f" ({worker.why})"
-        return no(f"{waiting}: its log is being rewritten{why}")
-    found = worker.report.found
-    if not worker.report.done or isinstance(found, Unknown) or not isinstance(found.value, LogRead):
-        return no(f"{waiting}: its log was not rewritten ({worker.report.message or 'the pod ended without a result'})")
-    log = found.value
+    log = rewritten_log(situation, work)
+    if log is None:
+        name = work_name(situation.desired.name, work)
+        worker = next((each for each in situation.observed.workers if each.name == name), None)
+        report = None if worker is None else worker.report
+        why = (worker.why if worker is not None and report is None else "") or (report.message if report else "")
+        return no(f"{waiting}: its log is being rewritten" + (f" ({why})" if why else ""))
     if log.voters != (node.key,) or log.directory_id != node.directory_id or log.end.offset <= work.end.offset:
         return no(f"Did not start controller {node.node_id}: the rewritten log does not list it as the only voter")
     return yes(f"the log of controller {node.node_id} ends at {log.end}, and lists it as the only voter")
@@ -285,7 +293,7 @@ def may_end_recovery(situation: Situation, node: NodeIdentity) -> Answer:
     if isinstance(quorum, Unknown):
         return no(f"{waiting}: {quorum.reason}")
     view = quorum.value
-    least = journal.survivor.end.offset + WRITES_MIN
+    least = journal.rewritten_end + WRITES_MIN
     others = ", ".join(str(key) for key in sorted(view.voters - {node.key}, key=str))
     return unless(
         (

@@ -4,8 +4,6 @@ While a leader leads, the quorum works: nothing is read, no recovery begins, and
 disks are removed then, because what they found may be out of date.
 """
 
-from collections.abc import Iterator
-
 from kafka_quorum.model.actions import (
     CreateInspector,
     DecideRecord,
@@ -105,9 +103,10 @@ def _released(situation: Situation) -> Part:
     epoch = situation.desired.recovery.released
     if not epoch or situation.repair_only or isinstance(situation.observed.quorum, Unknown):
         return Part()
-    old: Iterator[Claim | DiskCopy] = (claim for claim in left_claims(situation) if claim.kept and claim.recovery == epoch)
-    copies = (copy for copy in situation.observed.copies if copy.epoch == epoch and not copy.deleting)
-    return merged(_deleted(situation, epoch, each) for each in (*old, *copies))
+    old = [claim for claim in left_claims(situation) if claim.kept and claim.recovery == epoch]
+    copies = [copy for copy in situation.observed.copies if copy.epoch == epoch and not copy.deleting]
+    kept: tuple[Claim | DiskCopy, ...] = (*old, *copies)
+    return merged(_deleted(situation, epoch, each) for each in kept)
 
 
 def _deleted(situation: Situation, epoch: int, kept: Claim | DiskCopy) -> Part:

@@ -26,7 +26,7 @@ from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod
-from kafka_quorum.model.recovery import REVERSIBLE, abandoned, moved, recovered, retired
+from kafka_quorum.model.recovery import REVERSIBLE, abandoned, moved, recovered, retired, rewritten
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
 from kafka_quorum.plan.guards.rule14_recovery import (
@@ -42,6 +42,7 @@ from kafka_quorum.plan.guards.rule14_recovery import (
     may_rewrite,
     may_start_survivor,
     may_stop_for_recovery,
+    rewritten_log,
 )
 from kafka_quorum.plan.part import Part, merged
 
@@ -232,10 +233,10 @@ def _rewrite(situation: Situation, journal: Journal) -> Part:
     if node is None or work is None or revision is None:
         text = f"the disk or the revision of controller {journal.node_id} is not known"
         return Part(waits=(_wait(journal, text, Severity.DEGRADED),))
-    ready = may_start_survivor(situation, node, work)
+    ready, found = may_start_survivor(situation, node, work), rewritten_log(situation, work)
     if not isinstance(ready, Refusal):
         write = DecideRecord(
-            record=moved(record, RecoveryStage.START),
+            record=rewritten(record, 0 if found is None else found.end.offset),
             change=RecordChange.RECOVERY_STARTS,
             message=f"controller {node.node_id} starts alone: {ready.reason}",
             permit=ready,
