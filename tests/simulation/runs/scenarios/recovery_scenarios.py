@@ -7,7 +7,7 @@ from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import happen
-from tests.simulation.runs.faults import Accident, Loss
+from tests.simulation.runs.faults import FINAL_LOSSES, Accident, Loss
 from tests.simulation.runs.scenarios.scenes import Act, Scenario, When, applies, is_ready, resource, spec_of, turn
 
 from kafka_quorum.kind import QUORUMS
@@ -72,7 +72,7 @@ def _is_released(world: World) -> bool:
 
 
 def _joined(count: int, survivor: int) -> Callable[[World], str]:
-    """The survivor votes on its first disk, and all others on new ones, of this recovery."""
+    """Every voter runs on a disk of this recovery, and none but the survivor on its first one."""
 
     def holds(world: World) -> str:
         leader = next((one for one in world.kraft.processes if one.leads), None)
@@ -86,7 +86,7 @@ def _joined(count: int, survivor: int) -> Callable[[World], str]:
             for pod in world.kube.all(PODS)
             if "kafkaquorum.io/node-id" in pod["metadata"]["labels"]
         }
-        wrong = {node: g for node, g in generations.items() if (g == "1") != (node == survivor)}
+        wrong = {node: g for node, g in generations.items() if g == "1" and node != survivor}
         return (
             f"generations {wrong}" if wrong else "" if len(leader.voters) == count else f"{len(leader.voters)} voters"
         )
@@ -107,6 +107,9 @@ RECOVERIES: Final = (
         until=_is_released,
         holds=_joined(3, 3000),
         bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="majority-lost-5",
