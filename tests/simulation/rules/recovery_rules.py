@@ -82,7 +82,8 @@ class RecoveryRules:
                 self._fail(EARLY, f"the log of {event.key} is rewritten, and {key} can still start")
             if key != event.key and key.directory_id not in lost and not self._has_copy(volume.disk, copies):
                 self._fail(EARLY, f"the log of {event.key} is rewritten, and {key} has no copy")
-        if not any(key == event.key for key, _ in copies):
+        seeded = (record or {})["recovery"]["survivor"]["source"]["node_id"] is None  # its own disk was just formatted
+        if not seeded and not any(key == event.key for key, _ in copies):
             self._fail(EARLY, f"the log of {event.key} is rewritten, and it has no copy")
 
     def _has_copy(self, disk: Disk, copies: set[tuple[ReplicaKey | None, int]]) -> bool:

@@ -31,7 +31,9 @@ def pods(situation: Situation) -> Part:
     A controller that is being removed is not started again, unless it is still a voter.
     """
     record = situation.record
-    if record.phase is not BootstrapPhase.STARTED or not _may_exist(record):
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    if not _may_exist(record):
         return Part()
     nodes = (_node(situation, node) for node in record.nodes)
     left = (pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA and record.node(pod.node_id) is None)

@@ -92,6 +92,9 @@ class DiskPods:
     def _rewritten(self, request: Json, disk: Disk, pod: Json, sandbox: Sandbox) -> Json:
         """Append the voter sets, and mark the disk; what is there already is found again."""
         plan = request["plan"]
+        if "seed" in request:
+            plan = plan["target"]
+            _seeded(disk, self._volumes.by_claim[sandbox.claim_uids[1]].found, plan)
         key = ReplicaKey(node_id=NodeID(plan["node_id"]), directory_id=DirectoryID(plan["directory_id"]))
         if disk.meta is None or (disk.meta.cluster_id, disk.key) != (plan["cluster_id"], key):
             raise RefusedError("not rewritten, because this is not the disk of the plan")
@@ -119,6 +122,19 @@ class DiskPods:
             )
         )
         return {"done": True, **_inspected(disk)}
+
+
+def _seeded(disk: Disk, seed: Disk, plan: Json) -> None:
+    """Fill a disk that was just formatted from a seed; what is there already is found again."""
+    if disk.ran or disk.meta is None or seed.meta is None or seed.meta.cluster_id != disk.meta.cluster_id:
+        raise RefusedError("not seeded, because this is not a new disk of the seed's cluster")
+    if disk.log:
+        return
+    if (seed.end, seed.last_epoch) != (plan["end_offset"], plan["last_epoch"]):
+        raise RefusedError("not seeded, because the seed does not end where the plan says")
+    disk.log, disk.static = list(seed.log), False
+    if not any(entry.voters is not None for entry in seed.log):
+        disk.voters = seed.voters
 
 
 def _chain(voters: frozenset[ReplicaKey], survivor: ReplicaKey) -> list[frozenset[ReplicaKey]]:

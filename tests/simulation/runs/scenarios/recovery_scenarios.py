@@ -8,14 +8,26 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import happen
 from tests.simulation.runs.faults import FINAL_LOSSES, Accident, Loss
-from tests.simulation.runs.scenarios.scenes import Act, Scenario, When, applies, is_ready, resource, spec_of, turn
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    When,
+    applies,
+    does_nothing,
+    is_ready,
+    resource,
+    spec_of,
+    turn,
+)
 
 from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model.names import KEPT
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 _THREE: Final = spec_of("InitialControllers", 3)
 _FIVE: Final = spec_of("InitialControllers", 5)
 _LATE_STEPS: Final = 400
+_SEED: Final = "broker-log"
 
 
 def _loses(loss: Loss, *node_ids: int) -> Act:
@@ -47,6 +59,32 @@ def _approves(world: World, checker: Checker) -> None:
     """A person approves the plan that the status shows, and whatever it says is lost."""
     plan = _recovery(world)["plan"]
     applies({"recovery": {"plan": plan, "acceptLoss": True}})(world, checker)
+
+
+def _approves_another(world: World, checker: Checker) -> None:
+    """A person approves a plan that was proposed at another time."""
+    applies({"recovery": {"plan": "0123456789", "acceptLoss": True}})(world, checker)
+
+
+def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
+    """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
+    leader = next(one for one in world.kraft.processes if one.leads)
+    metadata = {"name": _SEED, "labels": {}, "annotations": {KEPT: "true"}}
+    claim = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": {}})
+    world.volumes.restore(claim, leader.disk, leader.node)
+    _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
+
+
+def _has_both_copies(world: World) -> str:
+    """Both surviving disks have a copy, which nobody has released; three controllers run on new disks."""
+    copies = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"]]
+    return _joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
+
+
+def _untouched(world: World) -> str:
+    """Nothing was recovered: every controller votes on a disk of the time before."""
+    marks = {one.disk.recovery for one in world.kraft.processes}
+    return "" if marks == {0} else f"Kafka runs on disks of recoveries {sorted(marks)}"
 
 
 def _is_proposed(world: World) -> bool:
@@ -120,6 +158,7 @@ RECOVERIES: Final = (
             turn("approves", _is_proposed, _approves),
         ),
         until=_is_recovered,
+        holds=_has_both_copies,
         bound=_LATE_STEPS,
     ),
     Scenario(
@@ -146,14 +185,40 @@ RECOVERIES: Final = (
         bound=_LATE_STEPS,
     ),
     Scenario(
+        name="all-disks-lost",
+        spec=_THREE,
+        turns=(
+            turn("loses all disks", is_ready, _all_lost_but_a_copy),
+            turn("names the copy", lambda world: not is_ready(world), _asks(seeds=[{"claimName": _SEED}])),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 0),
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="another-plan-is-approved",
+        spec=_THREE,
+        turns=(
+            turn("loses two machines", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
+            turn("approves another plan", _is_proposed, _approves_another),
+        ),
+        until=is_ready,
+        holds=_untouched,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
         name="majority-returns",
         spec=_THREE,
         turns=(
             turn("loses power", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
             turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("is told", _says("verdict", "MajorityMayReturn"), does_nothing),
         ),
         until=is_ready,
+        holds=_untouched,
         bound=_LATE_STEPS,
     ),
 )
-"""Each without a fault; the single faults beside them are those of every scenario."""
+"""Lost majorities. Each single fault is tried beside the first one."""
