@@ -3,9 +3,9 @@
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.journal import Candidate, Journal
-from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.proposal import LossVerdict, Proposal
-from kafka_quorum.model.surveyed import EmptyDisk, LogRead, Survey
+from kafka_quorum.model.surveyed import EmptyDisk, Survey
 from kafka_quorum.status.finding import Pass
 from kit.conditions.merge import shortened
 
@@ -77,21 +77,20 @@ def _judged(judged: LossVerdict, planned: Proposal | None) -> Json:
 
 def _of_survey(survey: Survey, best: Candidate | None) -> Json:
     row: Json = {"claimName": survey.source.claim, "nodeID": survey.source.node_id}
-    match survey.found:
-        case Unknown(reason=reason):
-            row |= {"state": "Unknown", "reason": shortened(reason)}
-        case Known(value=EmptyDisk()):
-            row |= {"state": "Empty"}
-        case Known(value=LogRead() as log):
-            row |= {
-                "state": "Read",
-                "directoryID": log.directory_id,
-                "lastEpoch": log.end.epoch,
-                "endOffset": log.end.offset,
-                "checkpointOffset": None if log.checkpoint is None else log.checkpoint.offset,
-                "tornBytes": log.torn_bytes or None,
-                "best": True if best is not None and best.source == survey.source else None,
-            }
+    if isinstance(survey.found, Unknown):
+        return _without_none(row | {"state": "Unknown", "reason": shortened(survey.found.reason)})
+    log = survey.found.value
+    if isinstance(log, EmptyDisk):
+        return _without_none(row | {"state": "Empty"})
+    row |= {
+        "state": "Read",
+        "directoryID": log.directory_id,
+        "lastEpoch": log.end.epoch,
+        "endOffset": log.end.offset,
+        "checkpointOffset": None if log.checkpoint is None else log.checkpoint.offset,
+        "tornBytes": log.torn_bytes or None,
+        "best": True if best is not None and best.source == survey.source else None,
+    }
     return _without_none(row)
 
 

@@ -1,6 +1,7 @@
 """The steps of a recovery: each one follows from the record and the look, can be repeated, and stops at a new fact."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.model.values import (
@@ -277,7 +278,7 @@ def test_disks_are_given_up_after_the_copies() -> None:
 @pytest.mark.parametrize(
     "changed", [{"end": LogEnd(epoch=7, offset=501)}, {"checkpoint": None}, {"directory_id": directory(3000, 2)}]
 )
-def test_a_log_that_has_changed_stops_the_recovery(changed: dict[str, object]) -> None:
+def test_a_log_that_has_changed_stops_the_recovery(changed: dict[str, Any]) -> None:
     """If a copied log is not the one of the plan, nothing is given up, and a person must look again."""
     record = open_record(COPY)
     said = planned(copied(stopped(record), log(**changed)), approved(record))

@@ -47,10 +47,11 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     mutant(
-        "the-log-has-the-old-voters",
-        "live",
+        "disks-are-copied-while-kafka-runs",
+        "14, early",
         ("majority-lost-3",),
-        ("_rewrite", "worker is not None", "False"),
+        ("_stop", "if observed.pods:\n    return ...", "pass"),
+        ("_why_something_runs", "if observed.pods:\n    return ...", "pass"),
     ),
     mutant(
         "the-recovery-never-ends",

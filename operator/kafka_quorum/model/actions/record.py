@@ -209,6 +209,7 @@ RecoveryPermit: TypeAlias = (
     | Permit[Recovered]
 )
 """What a stage of a recovery is decided with."""
+StagePermit: TypeAlias = MigrationPermit | RecoveryPermit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,9 +231,7 @@ class WriteRecord:
 class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
-    permit: (
-        Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | MigrationPermit | RecoveryPermit
-    )
+    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | StagePermit
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""
