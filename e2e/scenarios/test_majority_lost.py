@@ -71,7 +71,7 @@ def copies(quorum: Quorum) -> set[str]:
     ],
 )
 def test_a_lost_majority_is_recovered(
-    replicas: int, lost: tuple[int, ...], claims: bool, quorum: Quorum, writing: Write
+    replicas: int, lost: tuple[int, ...], quorum: Quorum, writing: Write, *, claims: bool
 ) -> None:
     """The last disk leads, every acknowledged write is there, and the others are voters on new disks."""
     quorum.apply({"controllers": {"replicas": replicas}})
