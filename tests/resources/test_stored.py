@@ -77,6 +77,8 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
         "removed",
         "removed and back",
         "in a migration",
+        "in a recovery",
+        "recovered",
     ],
 )
 def test_round_trip(record: IdentityRecord) -> None:
