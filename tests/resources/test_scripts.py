@@ -561,7 +561,7 @@ def test_no_pod_of_ours_formats_and_runs() -> None:
 def test_a_disk_of_another_recovery_does_not_run(
     volume: Volume, on_disk: str | None, made_for: str | None, *, accepted: bool
 ) -> None:
-    """Kafka starts only on a disk of the recovery that its pod is made for: neither on an earlier nor on a later one."""
+    """Kafka starts only on a disk of the recovery that its pod is made for, neither on an earlier nor a later one."""
     volume.formatted()
     if on_disk is not None:
         (volume.disk / ".kafka-quorum-recovery").write_text(on_disk)

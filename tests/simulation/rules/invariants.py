@@ -417,6 +417,8 @@ class Checker:
     def _created_apart(self, event: Created, name: str, labels: Json) -> None:
         """What belongs to a pool; `RecoveryRules` judge what pods do that work on disks."""
         if LABEL_POOL not in labels:
+            if event.late:  # it finds Kafka's lock, or its own work
+                self._late_pods.add(name)
             return
         if event.late and _POOL_FORMATTER.search(name):
             self._late_pods.add(name)

@@ -37,10 +37,16 @@ class DiskPods:
     """Every pod of this kind."""
 
     def __init__(
-        self, kube: KubeModel, clock: VirtualClock, volumes: Volumes, tell: Callable[[Happened], None]
+        self,
+        kube: KubeModel,
+        clock: VirtualClock,
+        volumes: Volumes,
+        tell: Callable[[Happened], None],
+        is_locked: Callable[[Disk], bool],
     ) -> None:
-        """Begin without any."""
+        """Begin without any. `is_locked` says whether Kafka runs on a disk: then only inspectors read it."""
         self._kube, self._clock, self._volumes, self._tell = kube, clock, volumes, tell
+        self._is_locked = is_locked
 
     def step(self, pod: Json, sandbox: Sandbox) -> None:
         """One small step: the container starts, works, and reports."""
@@ -66,6 +72,8 @@ class DiskPods:
 
     def _work(self, request: Json, pod: Json, sandbox: Sandbox) -> Json | None:
         disk = self._volumes.by_claim[sandbox.claim_uids[0]].found
+        if request["kind"] != "inspect" and self._is_locked(disk):
+            raise RefusedError("a Kafka server uses it: stop the server first")
         match request["kind"]:
             case "inspect":
                 return _inspected(disk)

@@ -85,7 +85,7 @@ class Kubelet:
         pools.release = lambda image: release_of(image, self.releases)
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
         self.streams = StreamsPods(kube, clock, volumes, tell)
-        self.disks = DiskPods(kube, clock, volumes, tell)
+        self.disks = DiskPods(kube, clock, volumes, tell, lambda disk: any(one.disk is disk for one in kraft.processes))
         self._ids = SeededIds(77)
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}

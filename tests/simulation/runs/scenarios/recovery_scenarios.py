@@ -75,6 +75,12 @@ def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
 
 
+def _three_lost_and_one_off(world: World, checker: Checker) -> None:
+    """Three disks of five are gone, and the machine of a fourth has no power for twenty seconds."""
+    _loses(Loss.CLAIM_DELETED, 3002, 3003, 3004)(world, checker)
+    _loses(Loss.NODE_OFF, 3001)(world, checker)
+
+
 def _has_both_copies(world: World) -> str:
     """Both surviving disks have a copy, which nobody has released; three controllers run on new disks."""
     copies = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"]]
@@ -194,6 +200,19 @@ RECOVERIES: Final = (
         ),
         until=_is_recovered,
         holds=_joined(3, 0),
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="better-disk-returns",
+        spec=_FIVE,
+        turns=(
+            turn("loses three disks, and a machine is off", is_ready, _three_lost_and_one_off),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("is told", _says("verdict", "BetterDiskMayReturn"), does_nothing),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_has_both_copies,
         bound=_LATE_STEPS,
     ),
     Scenario(
