@@ -17,6 +17,8 @@ COPY operator/kafka_brokers /packages/kafka_brokers
 COPY operator/kafka_quorum /packages/kafka_quorum
 COPY operator/kafka_streams /packages/kafka_streams
 COPY operator/kit /packages/kit
+# The pods of a recovery read and rewrite disks with it; the operator itself does not load it.
+COPY operator/kraftlog /packages/kraftlog
 # The Prometheus JMX agent, which controllers load while they migrate from ZooKeeper: from the build context, or from
 # Maven Central; the same file either way. It has no licence in it: its own is Apache-2.0, that of a part BSD-3-Clause.
 ARG AGENT_VERSION=1.0.1
@@ -31,7 +33,8 @@ RUN cd /agent && jar=jmx_prometheus_javaagent.jar \
 COPY LICENSE licenses.py /licenses/
 # Every package brings its licence, or the build fails.
 RUN python /licenses/licenses.py /packages /licenses/LICENSE
-RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kafka_streams /packages/kit
+RUN python -m compileall -q /packages/kafka_brokers /packages/kafka_quorum /packages/kafka_streams /packages/kit \
+    /packages/kraftlog
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator

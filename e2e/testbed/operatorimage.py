@@ -21,7 +21,9 @@ from testbed.process import TestbedError, run
 
 REPOSITORY = "kafka-quorum-operator"
 _LOCK = PROJECT / "requirements.lock"
-_CODE = tuple(PROJECT / "operator" / name for name in ("kafka_brokers", "kafka_quorum", "kafka_streams", "kit"))
+_CODE = tuple(
+    PROJECT / "operator" / name for name in ("kafka_brokers", "kafka_quorum", "kafka_streams", "kit", "kraftlog")
+)
 _DOCKERFILE = PROJECT / "Dockerfile"
 LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 _AGENT_LICENSE = PROJECT / "LICENSE.agent"

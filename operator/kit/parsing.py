@@ -12,7 +12,7 @@ from kit.text import WORDS_MAX_CHARS, clean
 INT32_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 19
 _FLOAT_CHARS_MAX: Final = 40
-_INT64_MAX: Final = 2**63 - 1
+INT64_MAX: Final = 2**63 - 1
 JSON_MAX_CHARS: Final = 1 << 20
 """The largest content of a ConfigMap."""
 JSON_MAX_DEPTH: Final = 32
@@ -67,11 +67,11 @@ def quoted(value: object) -> str:
 
 def _is_large(value: object) -> bool:
     """Whether writing it out would take long, or fail: a container, or a number of many digits."""
-    return isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > _INT64_MAX)
+    return isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > INT64_MAX)
 
 
 def _integer(text: str) -> int:
-    if len(text) > _DIGITS_MAX + 1 or abs(value := int(text)) > _INT64_MAX:
+    if len(text) > _DIGITS_MAX + 1 or abs(value := int(text)) > INT64_MAX:
         raise Malformed("it has a number that is longer than 64 bits")
     return value
 

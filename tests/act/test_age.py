@@ -106,6 +106,7 @@ def test_every_stamp_is_a_guarded_act() -> None:
     carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
     elsewhere = {act.GiveBackNodes, act.ReloadListener}  # requests to ZooKeeper and Kafka: other tests below
     elsewhere |= set(get_args(act.OnUsers))  # the same: test_scram.py
+    elsewhere |= {act.CreateCopier, act.CreateRewriter, act.DeleteCopy}  # the same: test_disks.py
     on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
     assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED} | elsewhere
 

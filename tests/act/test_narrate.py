@@ -7,12 +7,15 @@ import pytest
 from tests.golden.facts import mentions
 from tests.model.values import IDS, bound, claim, directory, key, minted, node, permit, pod, revision, running, runtime
 from tests.model.values import write as written
+from tests.plan.recovery.lost import copy, rewriting, source, worker
 
 from kafka_quorum.act.narrate import narrate, notices
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
+from kafka_quorum.model import recovery_guards
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.contract import Contract
+from kafka_quorum.model.disk_work import CopyDisk, InspectDisk
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.material import OPERATOR
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
@@ -23,6 +26,7 @@ from kit.token import ABSENT
 
 POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
+DISK = source(running(), 3001)
 
 CONTRACT = Contract(
     cluster_id=bound().cluster_id,
@@ -284,6 +288,46 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
         "3001",
     ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
+    (act.CreateInspector(work=InspectDisk(source=DISK), revision=revision()), "DiskInspected", "alpha-3001-g1"),
+    (
+        act.CreateCopy(
+            name="alpha-3001-g1-copy-0123456789",
+            claim=CLAIM,
+            node_id=IDS[1],
+            epoch=1,
+            permit=permit(recovery_guards.CopyDisks),
+        ),
+        "CopyCreated",
+        ("alpha-3001-g1-copy-0123456789", CLAIM.name),
+    ),
+    (
+        act.CreateCopier(
+            work=CopyDisk(source=DISK, copy="alpha-3001-g1-copy-0123456789", epoch=1),
+            revision=revision(),
+            permit=permit(recovery_guards.CopyDisks),
+        ),
+        "DiskCopied",
+        "alpha-3001-g1-copy-0123456789",
+    ),
+    (
+        act.CreateRewriter(work=rewriting(), revision=revision(), permit=permit(recovery_guards.Rewrite)),
+        "LogRewritten",
+        (str(key(3000)), "offset 500 in epoch 7"),
+    ),
+    (
+        act.DeleteWorker(worker=worker(InspectDisk(source=DISK), None), message="it is not needed any more"),
+        "DiskPodDeleted",
+        "not needed",
+    ),
+    (
+        act.DeleteCopy(
+            copy=copy("alpha-3001-g1-copy-0123456789"),
+            message="a person released it",
+            permit=permit(recovery_guards.ReleaseDisks),
+        ),
+        "CopyReleased",
+        "released",
+    ),
 ]
 
 

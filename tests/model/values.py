@@ -225,6 +225,7 @@ def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  #
         volume=f"pvc-{of.node_id}",
         selected_node=f"worker-{of.node_id}",
         bound_to=f"worker-{of.node_id}",
+        recovery=record.recovery_epoch,
     )
     return replace(plain, **changes)
 
@@ -298,7 +299,7 @@ def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noq
         directory_id=of.directory_id,
         mode=of.mode,
         revision=revision_name,
-        config_name=names.config_name(NAME, revision().inputs_hash, record.node_ids),
+        config_name=names.config_name(NAME, revision().inputs_hash, record.node_ids, record.recovery_epoch),
         ip=f"10.0.0.{of.node_id - 2999}",
         node_name=f"worker-{of.node_id}",
         scheduled=True,
@@ -415,7 +416,7 @@ def support(record: IdentityRecord, min_available: int | None = None, port: int 
     rows = [
         ("Service", names.service_name(NAME), names.service_facts(NAME, port)),
         ("PodDisruptionBudget", names.budget_name(NAME), names.budget_facts(NAME, wanted)),
-        ("ConfigMap", names.config_name(NAME, revision().inputs_hash, record.node_ids), ""),
+        ("ConfigMap", names.config_name(NAME, revision().inputs_hash, record.node_ids, record.recovery_epoch), ""),
     ]
     if not all_initial_formatted(record):
         rows.append(("ConfigMap", names.format_config_name(NAME, revision().inputs_hash, record.node_ids), ""))

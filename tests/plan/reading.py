@@ -32,6 +32,11 @@ _OF_THE_QUORUM: Final = {
     "Migrating",
     "MigrationHeld",
     "NoLeader",
+    "Recovering",
+    "RecoveryHeld",
+    "RecoveryProposed",
+    "RecoveryReads",
+    "RecoveryStuck",
     "SteppingFeature",
 }
 """A wait with one of these reasons concerns the quorum, even if it names a single controller."""

@@ -27,7 +27,7 @@ from kafka_quorum.model.certified import holders
 from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served
-from kafka_quorum.model.identity import IdentityRecord, fault_of, with_migration
+from kafka_quorum.model.identity import IdentityRecord, with_migration
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, LeafSeen, Material, OwnAuthorities, Probed, controller, pool
@@ -35,6 +35,7 @@ from kafka_quorum.model.migration import AUTHORITY, MigrationKind, Reached, Trus
 from kafka_quorum.model.names import trust_file
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.pools import PoolSeen
+from kafka_quorum.model.record_faults import fault_of
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.contract import due_contract

@@ -15,9 +15,11 @@ from tests.plan.source import OPERATOR, ROOT, document
 import kafka_quorum.plan.planner  # noqa: F401 - registers every guard
 from kafka_quorum.model import actions
 from kafka_quorum.model.permit import Guard, Permit, Refusal, RunImage, WrongPermitError, required
+from kafka_quorum.model.recovery_guards import StopForRecovery
 from kafka_quorum.plan.guards.registry import GUARDS, Answer, allowed, guard, no, unless, yes
 
-EVERY = {kind.id: kind for kind in Guard.__subclasses__() if kind.__module__ == Permit.__module__}
+OF_QUORUMS = {Permit.__module__, StopForRecovery.__module__}
+EVERY = {kind.id: kind for kind in Guard.__subclasses__() if kind.__module__ in OF_QUORUMS}
 """Those of quorums; pools have guards of their own (`tests/brokers/plan/guards`)."""
 PERMITTED = [kind for kind in get_args(actions.Action) if any(each.name == "permit" for each in fields(kind))]
 NOT_DEMANDED = {
@@ -51,7 +53,7 @@ def test_every_guard_is_registered_in_the_file_of_its_rule(id_: str) -> None:
 def test_no_guard_is_registered_without_a_class() -> None:
     """Every guard class has a registered function, and docs/safety.md names exactly these guards."""
     assert GUARDS.keys() == EVERY.keys()
-    documented = set(re.findall(r"`((?:[1-8]|13)-[a-z-]+)`", document("safety.md")))
+    documented = set(re.findall(r"`((?:[1-8]|13|14)-[a-z-]+)`", document("safety.md")))
     assert documented == GUARDS.keys()
 
 
@@ -104,11 +106,15 @@ def test_acts_on_the_quorum_and_on_what_holds_its_data_take_a_permit() -> None:
         "BeginFeatureStep",
         "BeginOperation",
         "ComposeLeaf",
+        "CreateCopier",
+        "CreateCopy",
         "CreateFormatter",
         "CreatePod",
+        "CreateRewriter",
         "CureGhost",
         "DecideRecord",
         "DeleteClaim",
+        "DeleteCopy",
         "DeletePod",
         "GiveBackNodes",
         "MakeUsers",

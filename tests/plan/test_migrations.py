@@ -26,7 +26,7 @@ from kafka_quorum.model.actions import ApplyContract, BeginFeatureStep, DecideRe
 from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.contract import Contract, Match, StoredContract
 from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, fault_of, with_migration
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_migration
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import (
@@ -45,6 +45,7 @@ from kafka_quorum.model.names import inputs_hash, revision_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.model.record_faults import fault_of
 from kafka_quorum.model.registered import BrokerAccess, BrokerSeen
 from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.guards.rule7_migrations import (

@@ -18,6 +18,7 @@ from tests.model.values import (
     situation,
     stepping,
 )
+from tests.plan.recovery.lost import open_record
 from tests.plan.source import document
 
 from kafka_quorum.api.features import METADATA
@@ -83,6 +84,7 @@ def test_documentation_shows_the_table() -> None:
             one.voter_change.value,
             one.feature_step.value,
             one.stopped.value,
+            one.recovering.value,
         )
         for one in CONCERNS
     ]
@@ -221,6 +223,7 @@ STATES = {
     "repairing": situation(repair_only=True),
     "voter_change": situation(observed=opened(operation(key(3003)))),
     "feature_step": situation(observed=opened(stepping(METADATA, 28))),
+    "recovering": situation(record=open_record()),
 }
 """A situation in each special state, by the column of the table."""
 

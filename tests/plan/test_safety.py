@@ -42,6 +42,7 @@ from tests.model.values import (
     without_claim,
     without_pod,
 )
+from tests.plan.recovery.lost import judged_in_a_recovery
 
 from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
@@ -660,6 +661,7 @@ def test_every_guard_is_listed() -> None:
         may_change_user(secured, ScramSeen(given=unread, recorded=unread), "ada"),
         *(gate(secured) for gate in (may_trust_new, may_drop_old, may_end_change, may_turn_trust)),
     )
+    said += judged_in_a_recovery()
     assert {verdict.rule for verdict in said} == set(GUARDS)
 
 

@@ -545,3 +545,41 @@ def test_no_pod_of_ours_formats_and_runs() -> None:
     for script in (scripts.FORMAT, scripts.VERIFY, scripts.RUN, scripts.ADOPT):
         assert "--release-version" not in script
         assert "quorum-state" not in script
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "made_for", "accepted"),
+    [
+        (None, None, True),
+        ("2", "2", True),
+        (None, "2", False),
+        ("1", "2", False),
+        ("2", None, False),
+        ("3", "2", False),
+    ],
+)
+def test_a_disk_of_another_recovery_does_not_run(
+    volume: Volume, on_disk: str | None, made_for: str | None, *, accepted: bool
+) -> None:
+    """Kafka starts only on a disk of the recovery that its pod is made for, neither on an earlier nor a later one."""
+    volume.formatted()
+    if on_disk is not None:
+        (volume.disk / ".kafka-quorum-recovery").write_text(on_disk)
+    said = volume.run(scripts.VERIFY, **({} if made_for is None else {"KQ_RECOVERY": made_for}))
+    assert said.report is not None
+    assert (said.code == 0, said.report["accepted"], said.report["found"]) == (accepted, accepted, "formatted")
+
+
+def test_a_disk_that_is_formatted_in_a_recovery_is_marked(volume: Volume) -> None:
+    """The formatter writes the number before it formats, so that a formatted disk always has it."""
+    volume.run(scripts.FORMAT, KQ_RECOVERY="2", TOOL_DOES="early")
+    assert (volume.disk / ".kafka-quorum-recovery").read_text() == "2"
+    assert volume.run(scripts.FORMAT, KQ_RECOVERY="2").code == 0
+    said = volume.run(scripts.VERIFY, KQ_RECOVERY="2")
+    assert said.code == 0
+
+
+def test_a_disk_without_a_recovery_has_no_mark(volume: Volume) -> None:
+    """A quorum that was never recovered has no such file."""
+    assert volume.run(scripts.FORMAT).code == 0
+    assert not (volume.disk / ".kafka-quorum-recovery").exists()

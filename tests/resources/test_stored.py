@@ -17,11 +17,14 @@ from tests.model.values import (
     started,
     storage,
 )
+from tests.plan.recovery.lost import open_record
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_migration, with_nodes, without_node
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.migration import MigrationKind, Reached
+from kafka_quorum.model.recovery import recovered, retired
 from kafka_quorum.resources.stored import record_from, record_object, revision_from, revision_object
 
 Json = dict[str, Any]
@@ -35,6 +38,8 @@ WITH_LEVELS = replace(
 MIGRATING = with_migration(
     running(), Reached(kind=MigrationKind.STATIC_TO_DYNAMIC, stage="Controllers", release="4.1.2", image="")
 )
+
+RECOVERING = retired(open_record(RecoveryStage.COPY), 9)
 
 
 def as_stored(record: IdentityRecord, version: str = "9") -> Json:
@@ -58,6 +63,8 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
         SMALLER,
         AGAIN,
         MIGRATING,
+        RECOVERING,
+        recovered(RECOVERING),
     ],
     ids=[
         "minted",
@@ -70,6 +77,8 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
         "removed",
         "removed and back",
         "in a migration",
+        "in a recovery",
+        "recovered",
     ],
 )
 def test_round_trip(record: IdentityRecord) -> None:
@@ -103,6 +112,39 @@ def test_a_migration_of_a_later_version(changes: Json, error: type[Unreadable]) 
     with pytest.raises(error) as found:
         record_from(item)
     assert type(found.value) is error
+
+
+def journalled(**changes: Any) -> Json:  # noqa: ANN401 - any JSON
+    """A record whose journal has these values."""
+    item = as_stored(RECOVERING)
+    body = json.loads(item["data"]["record.json"])
+    body["recovery"] |= changes
+    item["data"]["record.json"] = json.dumps(body)
+    return item
+
+
+def test_an_earlier_version_reads_a_record_without_a_recovery() -> None:
+    """A quorum that was never recovered has no field of a recovery: versions before would refuse it."""
+    body = json.loads(as_stored(running())["data"]["record.json"])
+    assert not {"recovery", "recovery_epoch"} & body.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"schema": 2}, LaterFormat),
+        ({"stage": "Celebrate"}, LaterFormat),
+        ({"epoch": 7}, Unreadable),
+        ({"cluster_id": "x"}, Unreadable),
+        ({"node_id": 4000}, Unreadable),
+        ({"leader_epoch": -1}, Unreadable),
+        ({"survivor": None}, Unreadable),
+    ],
+)
+def test_a_journal_that_cannot_be_continued(changes: Json, error: type[Unreadable]) -> None:
+    """A journal of a later version stops the operator, and so does one that contradicts its record."""
+    with pytest.raises(error):
+        record_from(journalled(**changes))
 
 
 def test_record_of_an_earlier_version() -> None:

@@ -32,6 +32,7 @@ from tests.simulation.mutations.looks import LOOK_MUTANTS
 from tests.simulation.mutations.migrations import MIGRATION_MUTANTS
 from tests.simulation.mutations.mutant import Mutant
 from tests.simulation.mutations.pools import POOL_MUTANTS
+from tests.simulation.mutations.recovery import RECOVERY_MUTANTS
 from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.streams import STREAMS_MUTANTS
@@ -63,6 +64,7 @@ ALL: Final = (
     *LISTENER_MUTANTS,
     *BROKER_TRUST_MUTANTS,
     *WORD_MUTANTS,
+    *RECOVERY_MUTANTS,
 )
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

@@ -129,8 +129,8 @@ class PodAdmission:
     def _body(self, question: PodQuestion, revision: Revision, context: Context) -> Json:
         record, node = node_of(context, question.node_id)
         initial = question.formatter and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
-        naming = names.format_config_name if initial else names.config_name
-        config = naming(context.desired.name, revision.inputs_hash, record.node_ids)
+        named = (context.desired.name, revision.inputs_hash, record.node_ids)
+        config = names.format_config_name(*named) if initial else names.config_name(*named, record.recovery_epoch)
         build = formatter_pod if question.formatter else kafka_pod
         return build(node.node_id, revision, config, context, self._settings.image_pull_policy)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
+from kafka_quorum.act.disks import Disks
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.act.scram import ScramUsers
 from kafka_quorum.act.secrets import Secrets
@@ -124,8 +125,8 @@ class Executor:
                 await self._token(action, context.desired)
             case actions.GiveBackNodes():
                 await self._give_back(action, context.desired)
-            case _ if isinstance(action, actions.OnTrust):
-                await self._trust(action, context)
+            case _ if isinstance(action, actions.OnTrust | actions.OnDisks):
+                await self._apart(action, context)
             case _:
                 await self._object(action, context)
 
@@ -227,6 +228,13 @@ class Executor:
             most = f"at most {self._settings.look_max_age_s:.0f} s are allowed"
             text = f"not done yet: the last look at this quorum is {age_s:.1f} s old, and {most}. Looking again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+
+    async def _apart(self, action: actions.OnTrust | actions.OnDisks, context: Context) -> None:
+        """Actions that other modules carry out."""
+        if isinstance(action, actions.OnDisks):
+            await Disks(kube=self._kube, pull_policy=self._settings.image_pull_policy).work(action, context)
+        else:
+            await self._trust(action, context)
 
     async def _trust(self, action: actions.OnTrust, context: Context) -> None:
         """Write a Secret with a key, or let a listener load it."""
@@ -369,13 +377,14 @@ class Executor:
                 version = claim.resource_version
                 await self._kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
             case actions.AnnotateClaim(
-                claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired, kept=kept
+                claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired, kept=kept, recovery=epoch
             ):
                 record = record_of(context)
+                copied = objects.claim_annotations(record, directory_id, retired=retired, kept=kept, recovery=epoch)
                 metadata = {
                     "uid": claim.uid,
                     "resourceVersion": claim.resource_version,  # it writes the owner: nothing else may have taken it
-                    "annotations": objects.claim_annotations(record, directory_id, retired=retired, kept=kept),
+                    "annotations": copied,
                     "labels": objects.claim_labels(desired.name, claim.node_id),
                     "ownerReferences": objects.volume_owner(desired),
                 }

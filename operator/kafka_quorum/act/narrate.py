@@ -146,11 +146,31 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "GhostCured", message
         case actions.FinishOperation(reason=reason, message=message):
             return f"Operation{reason}", message
+        case _ if isinstance(action, actions.OnDisks):
+            return _of_disk(action)
         case actions.GiveBackNodes():
             return (
                 "ZooKeeperGivenBack",
                 "what the migration left in ZooKeeper (/migration, and /controller of a KRaft controller) is deleted",
             )
+
+
+def _of_disk(action: actions.OnDisks) -> tuple[str, str]:
+    """The same of work on a disk."""
+    match action:
+        case actions.CreateInspector(work=reading):
+            return "DiskInspected", f"a pod reads {reading.source}, and writes nothing"
+        case actions.CreateCopy(name=name, claim=claim):
+            return "CopyCreated", f"claim {name} will hold a copy of claim {claim.name}"
+        case actions.CreateCopier(work=copying):
+            return "DiskCopied", f"a pod copies {copying.source} to claim {copying.copy}, and compares every file"
+        case actions.CreateRewriter(work=rewriting):
+            key = rewriting.key
+            return "LogRewritten", f"a pod makes {key} the only voter in its log, behind {rewriting.end}"
+        case actions.DeleteWorker(message=message):
+            return "DiskPodDeleted", message
+        case actions.DeleteCopy(message=message):
+            return "CopyReleased", message
 
 
 def _becomes(change: VoterChange) -> str:

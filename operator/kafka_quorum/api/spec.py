@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from kafka_quorum.api import properties, rules, template
+from kafka_quorum.api.recovery import RecoverySpec
 from kafka_quorum.api.trust import QuorumSecuritySpec
 from kit.crd.model import Model, schema, section
 
@@ -380,6 +381,7 @@ class KafkaQuorumSpec(Model):
     controllers: ControllersSpec = section(ControllersSpec, "The controllers of the quorum.", rules.NODE_IDS_COUNT)
     security: QuorumSecuritySpec = section(QuorumSecuritySpec, "Certificates, users and rights.")
     zookeeper: ZooKeeperSpec = section(ZooKeeperSpec, "The migration from ZooKeeper, for bootstrap mode ZooKeeper.")
+    recovery: RecoverySpec = section(RecoverySpec, "The recovery of a quorum whose majority of disks is lost.")
     broker_access: BrokerAccessSpec = section(
         BrokerAccessSpec, "How brokers that others manage are asked; pools of brokers need none of it."
     )

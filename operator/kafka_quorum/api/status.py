@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from kafka_quorum.api.recovery import RecoveryStatus
 from kit.crd.model import Model, schema
 
 _ATOMIC = schema(list_type="atomic")
@@ -86,6 +87,12 @@ class QuorumStatus(Model):
         description="Since when no leader answers. What stands here was described by the last leader before that.",
         json_schema_extra={"format": "date-time"},
     )
+    last_high_watermark: int | None = Field(
+        default=None,
+        description="While no leader answers: the last high watermark that a leader reported. Every record below it "
+        "was committed.",
+    )
+    last_leader_epoch: int | None = Field(default=None, description="The epoch of the leader that reported it.")
     kraft_version: int | None = Field(default=None, description="The finalized kraft.version.")
     current_voters: list[ReplicaKeyStatus] | None = Field(
         default=None,
@@ -349,6 +356,9 @@ class KafkaQuorumStatus(Model):
     )
     preflight: PreflightStatus | None = Field(
         default=None, description="From ZooKeeper: what is in the way of the migration, before it begins."
+    )
+    recovery: RecoveryStatus | None = Field(
+        default=None, description="What the disks show while no leader answers, and a recovery that is open."
     )
     soak: SoakStatus | None = Field(
         default=None, description="How far the soak of the present levels got, while another step waits for it."

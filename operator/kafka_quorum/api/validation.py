@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final
 
-from kafka_quorum.api import checks, restarts, rules, words
+from kafka_quorum.api import checks, recovery, restarts, rules, words
 from kafka_quorum.api.features import resolve_level
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.shapes import FAULTS_MAX, canonical, parsed, part
@@ -67,6 +67,7 @@ def validate(
         _trust_faults(spec, record),
         restarts.faults(part(resource, "metadata")),
         words.faults(part(resource, "metadata")),
+        recovery.faults(spec.recovery, part(resource, "metadata")),
         _changed_faults(spec, part(resource, "status"), record, claimed_bytes),
         checks.spec_faults(spec, allowed),
     )
@@ -154,6 +155,7 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
         migrate=_migrate(spec),
         hold=words.held(metadata),
         give_up=words.given_up(metadata),
+        recovery=recovery.requested(spec.recovery, metadata),
     )
 
 

@@ -5,6 +5,7 @@ from enum import Enum
 
 from kafka_quorum.model.ids import ClusterID, Member, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known
+from kafka_quorum.model.recovery_request import RecoveryRequest
 from kafka_quorum.model.registered import BrokerAccess
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
@@ -232,6 +233,8 @@ class Desired:
     """The controllers that a person holds. If the annotation cannot be read, each of them may be one."""
     give_up: ReplicaKey | None = None
     """The replica whose disk a person gives up. Without a directory id it names no disk, and nothing is given up."""
+    recovery: RecoveryRequest = field(default_factory=RecoveryRequest)
+    """What is requested of the recovery of a lost majority."""
 
     def member(self, node_id: NodeID) -> Member:
         """The controller of this node id, in the pool of this resource."""

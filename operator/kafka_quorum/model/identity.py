@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, Protocol
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.journal import Journal
 from kafka_quorum.model.migration import (
     PLAIN,
     ROLLED_BACK,
@@ -24,11 +25,6 @@ from kafka_quorum.model.migration import (
     Reached,
 )
 from kafka_quorum.model.quorum import FinalizedFeature
-from kit.parsing import INT32_MAX, quoted
-
-_NODES_MAX: Final = 256
-_FORMER_MAX: Final = 4096
-_LEVELS_MAX: Final = 64
 
 
 class BootstrapPhase(Enum):
@@ -115,6 +111,7 @@ class IdentityRecord:
     `levels` are the finalized levels as they were last seen: an image must support them while no controller answers.
     `migration` is the migration that is under way, and the stage that it has reached. `listener` is the controllers'
     listener of a quorum that has started; None for one that has PLAINTEXT since it began, as all had at first.
+    `recovery` is the recovery of a lost majority that is open, `recovery_epoch` the number of the last one that began.
     """
 
     cluster_id: ClusterID
@@ -130,6 +127,8 @@ class IdentityRecord:
     levels: tuple[FinalizedFeature, ...] = ()
     migration: Reached | None = None
     listener: ControllerListener | None = None
+    recovery: Journal | None = None
+    recovery_epoch: int = 0
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""
@@ -159,53 +158,6 @@ class IdentityRecord:
         """Directory ids that may never run again: their disks were lost, or their controllers removed."""
         retired = (*(node.retired for node in self.nodes), *(each.retired for each in self.former))
         return frozenset(directory for directories in retired for directory in directories)
-
-
-def fault_of(record: IdentityRecord) -> str | None:
-    """What makes a record impossible, None if nothing does: an id that Kafka does not allow, or too many entries.
-
-    Everybody who may edit a ConfigMap, a claim or a status can write such text into a copy of the record.
-    """
-    nodes, former = record.nodes, record.former
-    if len(nodes) > _NODES_MAX or len(record.initial) > _NODES_MAX:
-        return f"it has {max(len(nodes), len(record.initial))} controllers, at most {_NODES_MAX} can be"
-    retired = [directory for node in nodes for directory in node.retired]
-    retired += [directory for each in former for directory in each.retired]
-    if len(former) > _FORMER_MAX or len(retired) > _FORMER_MAX or len(record.levels) > _LEVELS_MAX:
-        return f"it has more than {_FORMER_MAX} former controllers or disks, or more than {_LEVELS_MAX} levels"
-    ids = [*record.node_ids, *(key.node_id for key in record.initial), *(each.node_id for each in former)]
-    if len(set(record.node_ids)) != len(nodes):
-        return "it has a controller twice"
-    if wrong := [node_id for node_id in ids if not 0 <= node_id <= INT32_MAX]:
-        return f"it has the node id {quoted(wrong[0])}"
-    return _directories_fault(record, retired) or _migration_fault(record)
-
-
-def _migration_fault(record: IdentityRecord) -> str | None:
-    """What contradicts the stage of the migration."""
-    reached = record.migration
-    if reached is not None and (reached.kind is MigrationKind.AUTHORITY) != (reached.trust is not None):
-        return f"its migration is {reached.kind.value}, and the authorities of one do not fit"
-    if reached is None or with_migration(record, reached).static == record.static:
-        return None
-    return f"its migration is at stage {reached.stage}, and static is {str(record.static).lower()}"
-
-
-def _directories_fault(record: IdentityRecord, retired: Iterable[DirectoryID]) -> str | None:
-    """The first cluster id or directory id that Kafka does not allow."""
-    directories = [
-        *(node.directory_id for node in record.nodes),
-        *(key.directory_id for key in record.initial),
-        *retired,
-    ]
-    try:
-        parse_cluster_id(record.cluster_id)
-        for directory in directories:
-            if directory is not None:
-                parse_directory_id(directory)
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 def mint(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable
 from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.model.surveyed import Watermark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,8 @@ class Memory:
     runs_since: tuple[RunsSince, ...] = ()
     holder: str | None = None
     """Who had the disruption token when it was read last, empty for nobody; None if it was not read."""
+    watermark: Watermark | None = None
+    """The last high watermark that a leader reported."""
 
     _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
 

@@ -52,6 +52,10 @@ HOLD: Final = f"{GROUP}/hold"
 REPLACE: Final = f"{GROUP}/replace"
 """On the resource: the replica whose disk, or machine, a person gives up."""
 GATE: Final = f"{GROUP}/caught-up-voter"
+RECOVERY: Final = f"{GROUP}/recovery"
+"""On a claim: the epoch of the recovery that it was made for, or that retired it; missing for 0."""
+RELEASE: Final = f"{GROUP}/release-recovery"
+"""On the resource, set by a person: the epoch of the recovery whose copies and old disks may be deleted."""
 USED_BY: Final = f"{GROUP}/used-by"
 """On a Secret, set by a person: the resources that may name it in their spec, as KIND/NAME, separated by commas."""
 
@@ -271,9 +275,12 @@ def is_revision_name(quorum: str, name: str) -> bool:
     return re.fullmatch(rf"{re.escape(quorum)}-[0-9a-f]{{{_HASH_LENGTH}}}", name) is not None
 
 
-def config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
-    """The immutable config map of a revision, for a set of node ids: its name determines its content."""
-    return f"{quorum}-config-{digest([hash_, list(node_ids)])}"
+def config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...], recovery: int = 0) -> str:
+    """The immutable config map of a revision, for a set of node ids: its name determines its content.
+
+    After a recovery the name is another one: a pod that was requested before waits for a config map that is gone.
+    """
+    return f"{quorum}-config-{digest([hash_, list(node_ids), *([recovery] if recovery else [])])}"
 
 
 def format_config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.contract import StoredContract
 from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.disk_work import DiskCopy, Worker
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -21,6 +22,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.scram import ScramSeen
+from kafka_quorum.model.surveyed import Watermark
 from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.model.zookeeper import DriverSeen, ZooKeeperSeen
 from kit.token import Token
@@ -53,6 +55,8 @@ class Claim:
     """The Kubernetes node that the scheduler first chose: a hint, because a volume may be attached elsewhere by now."""
     kept: bool = False
     """Whether data was found on it after it was retired: the operator never deletes it."""
+    recovery: int = 0
+    """The epoch of the recovery that it was made for, or that retired it."""
     bound_to: str = ""
     """The only Kubernetes node that can reach the volume, by its own affinity; empty if there is none, or unknown."""
 
@@ -135,6 +139,12 @@ class RecordedStatus:
     """The kind of the migration that was under way as it was reported last; empty if there was none."""
     ended: bool = False
     """Whether it says that the cluster went back to ZooKeeper, and the quorum has ended."""
+    watermark: Watermark | None = None
+    """The last high watermark of a quorum that has no leader."""
+    recovery_epoch: int = 0
+    """The number of the last recovery, as it was reported."""
+    recovering: bool = False
+    """Whether a recovery was open as it was reported last."""
 
     @property
     def operation(self) -> VoterOperation | None:
@@ -308,6 +318,10 @@ class Observed:
     """The log directories that failed, of every broker that was asked."""
     token: Knowable[Token] = _NO_TOKEN
     """The disruption token; Unknown while nothing is about to be stopped, and this quorum does not have it."""
+    workers: tuple[Worker, ...] = ()
+    """The pods that work on disks for a recovery: none of them is a formatter, or runs Kafka."""
+    copies: tuple[DiskCopy, ...] = ()
+    """The claims with copies of disks."""
     taken_at_s: float = 0.0
     """If no leader was found: when the last controller answered, in monotonic seconds of the operator's clock."""
 

@@ -8,6 +8,7 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.proposal import LossVerdict, Proposal
 from kafka_quorum.model.situation import Situation
 
 EARLIER_RESOURCE: Final = "EarlierResourceEnds"
@@ -105,6 +106,10 @@ class Plan:
     migration: MigrationPlan | None = None
     preflight: tuple[Blocker, ...] | None = None
     """What is in the way of a migration from ZooKeeper; None if it is not looked at."""
+    loss: LossVerdict | None = None
+    """What the disks show, while a recovery is requested and no leader answers."""
+    proposal: Proposal | None = None
+    """The recovery that a person may approve."""
     questions: tuple[PodQuestion, ...] = ()
     situation: Situation | None = field(default=None, compare=False, repr=False)
     """The situation that the plan was decided by; None if there is no identity record."""

@@ -36,6 +36,7 @@ from kafka_quorum.observe import quorum
 from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import kube_node_from, status_from
+from kafka_quorum.observe.recovery import watermarked
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.volumes import ANYWHERE, place_of
 from kafka_quorum.wire.protocol import Controllers
@@ -125,7 +126,7 @@ async def look(
     return Look(
         quorum=Known(value=view),
         versions=listed,
-        memory=quorum.standing(remembered, _stopped(taken)),
+        memory=replace(quorum.standing(remembered, _stopped(taken)), watermark=watermarked(memory, chosen.value)),
         registered=registered,
         leader=endpoints.get(chosen.value.leader_id),
         taken_at_s=taken_at_s,
@@ -335,6 +336,8 @@ def observed(taken: Snapshot, looked: Look, material: Material | None = None) ->
         unreadable=taken.unreadable,
         later=taken.later,
         spec_kept=taken.spec_kept,
+        workers=taken.workers,
+        copies=taken.copies,
         contract=taken.contract,
         material=None if material is None else believed(material, taken.resource["metadata"]["name"], made),
     )

@@ -11,6 +11,7 @@ from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.migration import ROLLED_BACK, MigrationKind
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Terminated
+from kafka_quorum.observe.recovery import recovery_from, watermark_from
 from kafka_quorum.resources.intent import operation_from
 from kafka_quorum.resources.objects import facts_of
 from kafka_quorum.resources.podstatus import (
@@ -104,6 +105,7 @@ def claim_from(item: Json) -> Claim:
         storage_class=name(spec.get("storageClassName") or ""),
         volume=name(spec.get("volumeName") or ""),
         kept=annotations.get(names.KEPT) == "true",
+        recovery=max(_number(annotations.get(names.RECOVERY)), 0),
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 
@@ -146,6 +148,8 @@ def status_from(resource: Json) -> RecordedStatus:
         contract_revision=_revision(object_of(status.get("brokerContract")).get("revision")),
         migration=_kind(object_of(status.get("migration")).get("kind")),
         ended=bootstrap.get("phase") == ROLLED_BACK,
+        watermark=watermark_from(object_of(status.get("quorum"))),
+        **recovery_from(object_of(status.get("recovery"))),
     )
 
 

@@ -1,7 +1,7 @@
 """The Kubernetes objects of one quorum, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import filterfalse
 from typing import Final
@@ -9,6 +9,7 @@ from typing import Final
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.contract import StoredContract
+from kafka_quorum.model.disk_work import DiskCopy, Worker
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import Member
@@ -19,6 +20,7 @@ from kafka_quorum.model.pods import Pod
 from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod, is_revision
 from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
+from kafka_quorum.observe.recovery import copy_from, is_copy, is_worker, worker_from
 from kafka_quorum.resources.contract import stored_contract
 from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
@@ -48,6 +50,8 @@ class Snapshot:
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
     unreadable: tuple[UnreadableObject, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    copies: tuple[DiskCopy, ...] = ()
     contract: Knowable[StoredContract | None] = _NO_CONTRACT
     """The broker contract, and whether it is there at all."""
     accepted: str = ""
@@ -79,6 +83,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     kinds = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
     listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in kinds))
     pods, claims, config_maps, services, budgets, revisions = listed
+    workers, pods = divided(pods, lambda item: is_worker(item, name))
+    copies, claims = divided(claims, lambda item: is_copy(item, name))
     stored = next((item for item in config_maps if item["metadata"]["name"] == names.record_name(name)), None)
     if stored is None:
         stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
@@ -97,6 +103,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
+    known_workers, bad_workers = parsed("Pod", workers, worker_from)
+    known_copies, bad_copies = parsed("PersistentVolumeClaim", copies, copy_from)
     readable, bad_revisions = parsed("ControllerRevision", own.revisions, revision_from)
     in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
     return Snapshot(
@@ -115,15 +123,23 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         unreadable=(
             *bad_claims,
             *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),
-            *bad_pods,
+            *(*bad_pods, *bad_workers, *bad_copies),
             *(item for item in bad_revisions if item.name in in_use),
         ),
         accepted=accepted.text,
         accepted_spec=accepted.spec,
         accepted_fault=accepted.fault,
         contract=published,
+        workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
+        copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
     )
+
+
+def divided(items: list[Json], apart: Callable[[Json], bool]) -> tuple[list[Json], list[Json]]:
+    """Those for which this is true, and the others."""
+    chosen = [item for item in items if apart(item)]
+    return chosen, [item for item in items if not apart(item)]
 
 
 def _check_count(name: str, pods: list[Json]) -> None:

@@ -37,6 +37,7 @@ from kafka_quorum.plan.pods.held import held
 from kafka_quorum.plan.pods.marks import marks
 from kafka_quorum.plan.pods.pods import pods
 from kafka_quorum.plan.pods.support import support
+from kafka_quorum.plan.recovery.recovery import recovery
 from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
 from kafka_quorum.plan.releases.history import old_revisions
 from kafka_quorum.plan.releases.levels import seen, step
@@ -71,7 +72,7 @@ class Runs(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One row: a subject of the planner, its stage, and whether it runs in five special states of a quorum.
+    """One row: a subject of the planner, its stage, and whether it runs in six special states of a quorum.
 
     A row whose concern tests more than the state itself, or leaves it to a guard, has `ACTS`.
     """
@@ -89,36 +90,46 @@ class Concern:
     """While a step of a feature level is open."""
     stopped: Runs = Runs.OFF
     """While a roll back to ZooKeeper has stopped the controllers."""
+    recovering: Runs = Runs.OFF
+    """While the recovery of a lost majority is open. Off, unless a row says otherwise: it alone acts on disks."""
 
 
 _UPKEEP, _VOTERS, _RELEASES = Stage.UPKEEP, Stage.VOTERS, Stage.RELEASES
 CONCERNS: Final = (
+    Concern(name="a lost majority", stage=_UPKEEP, part=recovery, recovering=Runs.ACTS),
     Concern(
         name="changes that are not supported", stage=_UPKEEP, part=unsupported, repairing=Runs.OFF, stopped=Runs.ACTS
     ),
     Concern(name="voters of a static quorum", stage=_UPKEEP, part=static_voters, repairing=Runs.OFF),
     Concern(name="changes that a migration delays", stage=_UPKEEP, part=frozen, repairing=Runs.OFF, stopped=Runs.ACTS),
-    Concern(name="certificates", stage=_UPKEEP, part=certificates),
+    Concern(name="certificates", stage=_UPKEEP, part=certificates, recovering=Runs.ACTS),
     Concern(name="claims without a volume", stage=_UPKEEP, part=unbound),
     Concern(name="controllers that join", stage=_UPKEEP, part=joining, repairing=Runs.OFF),
-    Concern(name="revisions", stage=_UPKEEP, part=revisions),
+    Concern(name="revisions", stage=_UPKEEP, part=revisions, recovering=Runs.ACTS),
     Concern(name="the first leader", stage=_UPKEEP, part=first_leader),
     Concern(name="levels seen", stage=_UPKEEP, part=seen),
     Concern(name="lost disks", stage=_UPKEEP, part=lost),
     Concern(name="lost nodes", stage=_UPKEEP, part=lost_nodes),
     Concern(name="disks that a person gives up", stage=_UPKEEP, part=given_up),
     Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
-    Concern(name="claims", stage=_UPKEEP, part=claims),
-    Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
-    Concern(name="the broker contract", stage=_UPKEEP, part=contract, stopped=Runs.ACTS),
-    Concern(name="the accepted spec", stage=_UPKEEP, part=accepted_spec, repairing=Runs.OFF, stopped=Runs.ACTS),
-    Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting),
-    Concern(name="pods", stage=_UPKEEP, part=pods),
+    Concern(name="claims", stage=_UPKEEP, part=claims, recovering=Runs.ACTS),
+    Concern(name="service, budget, config maps", stage=_UPKEEP, part=support, recovering=Runs.ACTS),
+    Concern(name="the broker contract", stage=_UPKEEP, part=contract, stopped=Runs.ACTS, recovering=Runs.ACTS),
+    Concern(
+        name="the accepted spec",
+        stage=_UPKEEP,
+        part=accepted_spec,
+        repairing=Runs.OFF,
+        stopped=Runs.ACTS,
+        recovering=Runs.ACTS,
+    ),
+    Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting, recovering=Runs.ACTS),
+    Concern(name="pods", stage=_UPKEEP, part=pods, recovering=Runs.ACTS),
     Concern(name="controllers that end", stage=_UPKEEP, part=stopped, repairing=Runs.OFF, stopped=Runs.ACTS),
     Concern(name="claims that are released", stage=_UPKEEP, part=released),
-    Concern(name="labels and readiness gates", stage=_UPKEEP, part=marks),
+    Concern(name="labels and readiness gates", stage=_UPKEEP, part=marks, recovering=Runs.ACTS),
     Concern(name="stale voters", stage=_UPKEEP, part=stale_voters),
-    Concern(name="objects of others", stage=_UPKEEP, part=strangers, stopped=Runs.ACTS),
+    Concern(name="objects of others", stage=_UPKEEP, part=strangers, stopped=Runs.ACTS, recovering=Runs.ACTS),
     Concern(name="voter changes", stage=_VOTERS, part=membership, feature_step=Runs.REPORTS),
     Concern(
         name="migrations",
@@ -140,7 +151,14 @@ CONCERNS: Final = (
     Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
-    Concern(name="the disruption token", stage=_RELEASES, part=token_given_back, paused=Runs.ACTS, stopped=Runs.ACTS),
+    Concern(
+        name="the disruption token",
+        stage=_RELEASES,
+        part=token_given_back,
+        paused=Runs.ACTS,
+        stopped=Runs.ACTS,
+        recovering=Runs.ACTS,
+    ),
     Concern(
         name="users of the brokers",
         stage=_RELEASES,
@@ -149,7 +167,13 @@ CONCERNS: Final = (
         voter_change=Runs.OFF,
         feature_step=Runs.OFF,
     ),
-    Concern(name="controllers that a person holds", stage=_RELEASES, part=held, stopped=Runs.ACTS),
+    Concern(
+        name="controllers that a person holds",
+        stage=_RELEASES,
+        part=held,
+        stopped=Runs.ACTS,
+        recovering=Runs.ACTS,
+    ),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 
@@ -202,6 +226,7 @@ def _runs(concern: Concern, situation: Situation) -> Runs:
         (status.operation is not None, concern.voter_change),
         (status.feature_operation is not None, concern.feature_step),
         (situation.record.overlay.stopped, concern.stopped),
+        (situation.record.recovery is not None, concern.recovering),
     )
     allowed = {Runs.ACTS, *(runs for present, runs in states if present)}
     return next(runs for runs in (Runs.OFF, Runs.REPORTS, Runs.ACTS) if runs in allowed)

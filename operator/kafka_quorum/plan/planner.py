@@ -14,6 +14,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.preflight import in_the_way
+from kafka_quorum.plan.facts.proposal import judged_loss, proposal
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, holds_token
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
@@ -39,7 +40,13 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
         )
     planned = _plan(desired, observed, situation, repair_only=repair_only)
     shown = None if situation is None else migration_plan(situation)
-    return replace(planned, situation=situation, migration=shown, preflight=in_the_way(desired, observed))
+    planned = replace(planned, situation=situation, migration=shown, preflight=in_the_way(desired, observed))
+    loss = None if situation is None else judged_loss(situation)
+    return (
+        planned
+        if situation is None or loss is None
+        else replace(planned, loss=loss, proposal=proposal(situation, loss))
+    )
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:

@@ -42,14 +42,19 @@ def claim_labels(quorum: str, node_id: NodeID) -> Json:
 
 
 def claim_annotations(
-    record: IdentityRecord, directory_id: str | None, *, retired: bool = False, kept: bool = False
+    record: IdentityRecord, directory_id: str | None, *, retired: bool = False, kept: bool = False, recovery: int = 0
 ) -> Json:
-    """The identity in the form of a claim's annotations; None removes an annotation in a merge patch."""
+    """The identity in the form of a claim's annotations; None removes an annotation in a merge patch.
+
+    `recovery` is the epoch of the recovery that retired it; a claim in use has that of the record.
+    """
+    epoch = recovery if retired else record.recovery_epoch
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
         names.PHASE: names.RETIRED if retired else record.phase.value,
         **({names.KEPT: "true"} if kept else {}),
+        **({names.RECOVERY: str(epoch)} if epoch else {}),
     }
 
 

@@ -199,6 +199,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "KQ_DIRECTORY_ID", "value": node.directory_id or ""},
         {"name": "KQ_CLAIM_UID", "value": node.claim_uid or ""},
         {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{node.node_id}.properties"},
+        *([{"name": "KQ_RECOVERY", "value": str(record.recovery_epoch)}] if record.recovery_epoch else []),
         *java_variables(runtime.heap, runtime.jvm_options, runtime.release),
     ]
     return {

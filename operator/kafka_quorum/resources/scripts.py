@@ -15,20 +15,28 @@ from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kafka_quorum.resources import zookeeper
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 
+RECOVERY_MARK: Final = f"{DATA_PATH}/.kafka-quorum-recovery"
+"""The epoch of the recovery that a disk was formatted or rewritten in; a disk without this file has epoch 0.
+
+Each Kafka pod is made for one epoch, and starts on no disk of another one: neither an earlier disk in a quorum that was
+recovered, nor a recovered disk in a pod of the time before.
+"""
 _COMMON: Final = f"""\
 set -u
 root={DATA_PATH}
 dir={LOG_DIR}
 intent={DATA_PATH}/.kafka-quorum-format
+mark={RECOVERY_MARK}
 value() {{ printf '%s\\n' "$meta" | sed -n "s/^$1=//p" | tr -cd 'A-Za-z0-9_.-' | cut -c1-64; }}
 list() {{ listed=$(ls -a "$1/" 2>&1) && has .; }}   # every directory names itself: one that does not was not read
 has() {{ printf '%s\\n' "$listed" | grep -qxF -e "$1"; }}
 mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
 unreadable() {{ found=unreadable why=$1; }}
 look() {{
-  found=empty cluster= node= directory= why=
+  found=empty cluster= node= directory= why= recovery=0
   if ! mounted; then unreadable "no volume is mounted at $root"
   elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
+  elif has "${{mark##*/}}" && ! recovery=$(cat "$mark" 2>&1); then unreadable "$mark cannot be read: $recovery"
   elif ! has "${{dir##*/}}"; then :
   elif [ -f "$dir" ]; then found=partial
   elif ! list "$dir"; then unreadable "$dir cannot be listed: $listed"
@@ -68,7 +76,10 @@ if [ $found = partial ]; then
   else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
   fi
 fi
-printf '%s' "$KQ_INTENT" > "$intent.new" && sync && mv "$intent.new" "$intent" && mkdir -p "$dir" && sync || {
+marked() {
+  [ "${KQ_RECOVERY:-0}" = 0 ] || { printf '%s' "$KQ_RECOVERY" > "$mark.new" && sync && mv "$mark.new" "$mark"; }
+}
+printf '%s' "$KQ_INTENT" > "$intent.new" && sync && mv "$intent.new" "$intent" && marked && mkdir -p "$dir" && sync || {
   look; report false "the volume cannot be written"; exit 1
 }
 said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" "--cluster-id=$KQ_CLUSTER_ID" "$@" 2>&1)
@@ -88,10 +99,13 @@ _VERIFY: Final = (
     + """\
 look
 if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] &&
-  [ "$directory" = "$KQ_DIRECTORY_ID" ]; then accepted=true
+  [ "$directory" = "$KQ_DIRECTORY_ID" ] && [ "$recovery" = "${KQ_RECOVERY:-0}" ]; then accepted=true
 else
   here="controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID with directory id $KQ_DIRECTORY_ID was expected"
-  if [ $found = formatted ]; then here="$here, found controller $node of cluster $cluster with directory id $directory"
+  if [ $found = formatted ]; then
+    here="$here, found controller $node of cluster $cluster with directory id $directory"
+    [ "$recovery" = "${KQ_RECOVERY:-0}" ] ||
+      here="$here; the disk is of recovery $recovery, and this pod is for recovery ${KQ_RECOVERY:-0}"
   elif [ $found = partial ]; then here="$here, but the disk has files and no meta.properties"
   else here="$here, but the disk is $found${why:+: $why}"
   fi

@@ -8,13 +8,14 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from kafka_quorum.model import formats, names
+from kafka_quorum.model import formats, journal, names
 from kafka_quorum.model.desired import Desired, Protocol, Runtime
 from kafka_quorum.model.formats import LaterFormat, Unreadable
-from kafka_quorum.model.identity import IdentityRecord, fault_of
+from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.migration import is_known
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.record_faults import fault_of
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
 from kit.parsing import Malformed, json_object, larger_than, quoted
@@ -37,6 +38,8 @@ _SINCE: Final[Json] = {
     "measured": False,
 }
 """Fields of a runtime that the first version did not have, which are stored only if they say something."""
+_RECOVERY: Final[Json] = {"recovery": None, "recovery_epoch": 0}
+"""Fields of a record that it has only after a recovery began."""
 _RETIRED: Final = {"retired": "lost", "lost": "retired"}
 """The retired directory ids of a node are stored as `lost`, as version 0.1.0 did."""
 
@@ -53,6 +56,9 @@ def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") 
         del body["migration"]["trust"]  # so do versions before authorities could be changed
     if body["listener"] is None:
         del body["listener"]  # so do versions before listeners could be secured
+    for name, default in _RECOVERY.items():
+        if body[name] == default:
+            del body[name]  # so do versions before a lost majority could be recovered
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
     data = {_KEY: text} | (accepted_data(accepted) if accepted else {})
     metadata: Json = {
@@ -89,6 +95,7 @@ def record_from(item: Json) -> IdentityRecord:
         ) from error
     formats.check(version, formats.RECORD, where)
     _refuse_unknown_migration(body.get("migration"), where)
+    _check_journal(body.get("recovery"), where)
     try:
         stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
         record = _RECORD.validate_python(_renamed(stored), strict=False)
@@ -108,6 +115,17 @@ def _refuse_unknown_migration(found: object, where: str) -> None:
             f"{where} has a migration that this version of the operator does not know ({what}). "
             "Run the operator version that wrote it, or a later one"
         )
+
+
+def _check_journal(found: object, where: str) -> None:
+    """Raise `LaterFormat` if a recovery of a later version is open: it is not known here what it has done."""
+    if isinstance(found, dict):
+        formats.check(found.get("schema"), journal.SCHEMA, f"the recovery in {where}")
+        if found.get("stage") not in {stage.value for stage in journal.RecoveryStage}:
+            raise LaterFormat(
+                f"{where} has a recovery at stage {quoted(found.get('stage'))}, which this version of the operator "
+                "does not know. Run the operator version that wrote it, or a later one"
+            )
 
 
 def _renamed(body: Json) -> Json:

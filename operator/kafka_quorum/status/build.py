@@ -35,6 +35,7 @@ from kafka_quorum.status.migration import migration, preflight
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
+from kafka_quorum.status.recovery import last_watermark, recovery
 from kafka_quorum.status.spec_accepted import spec_accepted
 from kafka_quorum.status.together import together
 from kit.conditions.finding import Finding
@@ -62,7 +63,9 @@ _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "co
 _ROWS: Final = ("conditions", "waits", "controllers", "brokers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
-    **dict.fromkeys(("operation", "quorum", "bootstrap", "brokerContract", "migration", "certificates"), dict),
+    **dict.fromkeys(
+        ("operation", "quorum", "bootstrap", "brokerContract", "migration", "certificates", "recovery"), dict
+    ),
 }
 """The required types of the fields that are read back."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits", "brokers")
@@ -97,6 +100,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _features(done, old)
     status |= _soak(done, old)
     status |= certificates(done, old)
+    status |= recovery(done, old)
     status |= broker_contract(done, old) | brokers(done, old) | migration(done, old) | preflight(done)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
@@ -239,7 +243,8 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
     observed = done.observed
     # Without a record no answer is known to come from this quorum's cluster.
     if observed.record is None or not isinstance(observed.quorum, Known):
-        return unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
+        shown: Json = unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
+        return {"quorum": shown["quorum"] | ({} if observed.record is None else last_watermark(done))}
     view = observed.quorum.value
     healthy, voters = len(view.voters & view.shown), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)

@@ -47,6 +47,19 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrote:
+    """A pod has made a replica the only voter in its log, or found that it is."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    key: ReplicaKey
+    cluster_id: ClusterID
+    epoch: int
+    pod: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """Containers of two pods use one volume at the same time."""
 
@@ -277,7 +290,7 @@ Asked: TypeAlias = (
 )
 """What the operator asked for."""
 Happened: TypeAlias = (
-    Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers | OfStreams
+    Formatted | Started | Rewrote | Shared | DiskLost | RevisionDeleted | Asked | OfBrokers | OfKeepers | OfStreams
 )
 
 Fail: TypeAlias = Callable[[str, str], None]

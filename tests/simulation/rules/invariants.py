@@ -7,6 +7,7 @@ disks, and the API server's store has every write. The record's JSON is read as 
 import json
 import re
 from collections import Counter
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,7 @@ from tests.simulation.model.happened import (
     PodDeleted,
     RemoveSent,
     RevisionDeleted,
+    Rewrote,
     ScramSent,
     Shared,
     Started,
@@ -49,6 +51,7 @@ from tests.simulation.rules.kept_rules import KEPT, KeptRules
 from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, retired_in
 from tests.simulation.rules.migration_rules import MigrationRules
 from tests.simulation.rules.pool_rules import POOLS_BY_KNOWLEDGE, PoolRules
+from tests.simulation.rules.recovery_rules import RecoveryRules, stage_of
 from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.simulation.rules.streams_rules import STREAMS_BY_KNOWLEDGE
 from tests.simulation.rules.trust_rules import TrustRules
@@ -57,6 +60,7 @@ from tests.simulation.rules.word_rules import HELD, WordRules
 from tests.simulation.rules.zookeeper_rules import ZooKeeperRules
 from tests.status.contradictions import contradictions
 
+from kafka_quorum.model.disk_work import COPY_ROLE, ROLE
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import REVISION
 from kafka_quorum.model.observed import Observed
@@ -89,6 +93,8 @@ the late request creates the pod of a controller that the other operator has jus
 depends on another object's.
 """
 _RECORD_SUFFIX: Final = "-identity"
+_COPY: Final = re.compile("-copy-[0-9a-f]{10}$")
+"""The end of the name of a claim with a copy."""
 _POOL_FORMATTER: Final = re.compile(r"-broker-format(-[0-9]+)*$")
 """The end of the name of a pod that formats volumes of a broker."""
 
@@ -159,6 +165,7 @@ class Checker:
         self._kept = KeptRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
         self._pools = PoolRules(world, self.fail)
+        self._recovery = RecoveryRules(world, self.fail)
         self._migrations = MigrationRules(world, self.fail)
         self._zookeeper = ZooKeeperRules(world, self.fail)
         self.trust = TrustRules(world, self.fail)
@@ -204,6 +211,7 @@ class Checker:
         self._rolls.look()
         self._kept.look()
         self._pools.look()
+        self._recovery.look()
         self._zookeeper.look()
         self.trust.look()
         running: set[ReplicaKey] = set()
@@ -215,10 +223,8 @@ class Checker:
     def hear(self, event: Happened) -> None:
         """Judge one thing that happened."""
         match event:
-            case Formatted():
-                self._formatted(event)
-            case Started():
-                self._started(event)
+            case Formatted() | Started() | Rewrote():
+                self._of_a_disk(event)
             case Shared(pods=pods) if self._late_pods & set(pods):
                 self.tolerated["one user of a claim"] += 1  # a late formatter finds its own format, and does nothing
             case Shared(claim=claim, pods=pods):
@@ -235,6 +241,16 @@ class Checker:
                 self._zookeeper.broker_started(broker)
             case _:
                 self._asked(event)
+
+    def _of_a_disk(self, event: Formatted | Started | Rewrote) -> None:
+        match event:
+            case Formatted():
+                self._formatted(event)
+            case Started():
+                self._started(event)
+            case Rewrote():
+                lineage = self.lineage(event.namespace, event.quorum)
+                self._recovery.rewrote(event, lineage.record, frozenset(map(str, lineage.retired)))
 
     def _asked(self, event: Asked | OfStreams) -> None:
         """A request of the operator; `StreamsRules` judge what happens to applications."""
@@ -271,7 +287,7 @@ class Checker:
         if event.disk is not None:
             self._released.add(event.disk.serial)
         self._pools.claim_deleted(event.name, event.disk)
-        if not self._zookeeper.has_gone_back():
+        if not self._zookeeper.has_gone_back() and _COPY.search(event.name) is None:
             self._membership.claim_deleted(event)
 
     def _stopped(self, event: StopSent | PodDeleted) -> None:
@@ -281,7 +297,11 @@ class Checker:
         if self._zookeeper.is_going_back():
             self._zookeeper.pod_deleted(stop)
             return
-        retired = self.lineage(stop.namespace, stop.quorum).retired.keys()
+        lineage = self.lineage(stop.namespace, stop.quorum)
+        if stage_of(lineage.record):
+            self._recovery.stopped(stop, lineage.record)
+            return
+        retired = lineage.retired.keys()
         if isinstance(event, StopSent):
             self._membership.stop_sent(stop, retired)
             self._kept.stop_sent(stop, frozenset(retired))
@@ -380,8 +400,8 @@ class Checker:
         plural, body = event.plural, event.body
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
-        if LABEL_POOL in labels:
-            self._created_for_pool(event, name)
+        if LABEL_POOL in labels or labels.get("kafkaquorum.io/role") in (ROLE, COPY_ROLE):
+            self._created_apart(event, name, labels)
             return
         quorum = labels.get("kafkaquorum.io/quorum", "")
         self._words.created(event)
@@ -402,10 +422,16 @@ class Checker:
         others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
         volume = _claim_of(body)
         for other in others:
-            if other["metadata"]["name"] != name and _claim_of(other) == volume:
+            works = (other["metadata"].get("labels") or {}).get("kafkaquorum.io/role") == ROLE
+            if other["metadata"]["name"] != name and not works and _claim_of(other) == volume:
                 self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
 
-    def _created_for_pool(self, event: Created, name: str) -> None:
+    def _created_apart(self, event: Created, name: str, labels: Json) -> None:
+        """What belongs to a pool; `RecoveryRules` judge what pods do that work on disks."""
+        if LABEL_POOL not in labels:
+            if event.late:  # it finds Kafka's lock, or its own work
+                self._late_pods.add(name)
+            return
         if event.late and _POOL_FORMATTER.search(name):
             self._late_pods.add(name)
         self._pools.created(event)
@@ -474,13 +500,20 @@ class Checker:
             self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
-        kept = {node["node_id"] for node in record.get("nodes", ())}
-        lineage.given_up |= self._membership.retired((namespace, quorum), retired - set(lineage.retired), kept)
-        self._committed.retired(ClusterID(cluster_id), retired_in({**record, "former": ()}) - set(lineage.retired))
+        self._given_up((namespace, quorum), lineage, record, retired)
         if forgotten := set(lineage.retired) - retired:
             self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
         for directory in retired:
             lineage.retired.setdefault(directory, self._world.clock.stamp())
+
+    def _given_up(self, of: tuple[str, str], lineage: Lineage, record: Json, retired: AbstractSet[DirectoryID]) -> None:
+        """The record retires disks. What a recovery gives up is judged when it rewrites a log."""
+        if stage_of(record):
+            return
+        kept = {node["node_id"] for node in record.get("nodes", ())}
+        lineage.given_up |= self._membership.retired(of, retired - set(lineage.retired), kept)
+        of_nodes = retired_in({**record, "former": ()}) - set(lineage.retired)
+        self._committed.retired(ClusterID(str(record["cluster_id"])), of_nodes)
 
 
 def _never() -> bool:

@@ -96,7 +96,7 @@ def real(
 
     `keepers` is where it reads the state of a migration from ZooKeeper.
     """
-    settings = Settings(holder="simulation")
+    settings = Settings(holder="simulation", operator_image="kafka-quorum-operator:0")
     made = Watched(
         kube=kube,
         controllers=controllers,

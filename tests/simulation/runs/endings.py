@@ -167,7 +167,7 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     volumes = world.volumes.by_claim  # a claim that lost its volume before a process ran there is no loss
     bound = (claim for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
     present = [claim["metadata"] for claim in bound if _is_its(claim)]
-    claims = [claim["name"] for claim in present if KEPT not in (claim.get("annotations") or {})]
+    claims = [one["name"] for one in present if "-copy-" not in one["name"] and not _is_kept(one)]
     formats = [item["metadata"]["name"] for item in world.kube.all(CONFIG_MAPS)]
     if initial := [name for name in formats if name.startswith(f"{NAME}-format-")]:
         return f"the config maps of initial formats are left: {', '.join(initial)}"
@@ -176,6 +176,10 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):
         return f"there are claims {', '.join(claims)} for {len(voters)} voters"
     return ""
+
+
+def _is_kept(metadata: Json) -> bool:
+    return KEPT in (metadata.get("annotations") or {})
 
 
 def _is_its(item: Json) -> bool:

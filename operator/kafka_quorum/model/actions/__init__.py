@@ -10,6 +10,15 @@ it with the time of the look, `judged_at_s`. An action without a stamp counts as
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from kafka_quorum.model.actions.disks import (
+    CreateCopier,
+    CreateCopy,
+    CreateInspector,
+    CreateRewriter,
+    DeleteCopy,
+    DeleteWorker,
+    OnDisks,
+)
 from kafka_quorum.model.actions.objects import (
     AdoptConfig,
     AnnotateClaim,
@@ -78,15 +87,21 @@ __all__ = [
     "ComposeLeaf",
     "CreateClaim",
     "CreateConfig",
+    "CreateCopier",
+    "CreateCopy",
     "CreateFormatter",
+    "CreateInspector",
     "CreatePod",
     "CreateRevision",
+    "CreateRewriter",
     "CureGhost",
     "DecideRecord",
     "DeleteClaim",
     "DeleteConfig",
+    "DeleteCopy",
     "DeletePod",
     "DeleteRevision",
+    "DeleteWorker",
     "FinishOperation",
     "GiveBackNodes",
     "GiveToken",
@@ -96,6 +111,7 @@ __all__ = [
     "MakeUsers",
     "MarkPod",
     "MintIdentity",
+    "OnDisks",
     "OnSecrets",
     "OnTrust",
     "OnUsers",
@@ -160,6 +176,12 @@ Action: TypeAlias = (
     | ReloadListener
     | SetScramUser
     | RemoveScramUser
+    | CreateInspector
+    | CreateCopier
+    | CreateRewriter
+    | DeleteWorker
+    | CreateCopy
+    | DeleteCopy
 )
 
 OnUsers: TypeAlias = SetScramUser | RemoveScramUser
@@ -216,6 +238,12 @@ _RECORDED: Final = frozenset(
         RecordChange.DROP_LISTENER,
         RecordChange.LISTENERS_CHANGED,
         RecordChange.RETURN_TO_LISTENER,
+        RecordChange.RECOVERY_BEGUN,
+        RecordChange.RECOVERY_COPIES,
+        RecordChange.RECOVERY_RETIRES,
+        RecordChange.RECOVERY_REWRITES,
+        RecordChange.RECOVERY_STARTS,
+        RecordChange.RECOVERED,
     }
 )
 """Changes of the record that give up a disk, a controller or a setting, or let a voter be stopped."""
@@ -232,6 +260,9 @@ Guarded: TypeAlias = (
     | ReloadListener
     | SetScramUser
     | RemoveScramUser
+    | CreateCopier
+    | CreateRewriter
+    | DeleteCopy
 )
 """Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
 
@@ -246,7 +277,7 @@ def is_guarded(action: Action) -> bool:
     match action:
         case RestartPod() | DeleteClaim() | ApplyBudget() | GiveBackNodes() | ReloadListener():
             return True
-        case SetScramUser() | RemoveScramUser():
+        case SetScramUser() | RemoveScramUser() | CreateCopier() | CreateRewriter() | DeleteCopy():
             return True
         case DeletePod(pod=pod, force=force, takes_disk=takes_disk):
             return pod.running or force or takes_disk
@@ -284,6 +315,8 @@ def one_object(action: Action) -> tuple[str, ...]:  # noqa: PLR0911 - one case p
             return _KINDS.get(type(action), "secret"), action.name
         case SetScramUser(user=user) | RemoveScramUser(user=user):
             return "user", user
+        case CreateInspector(work=work) | CreateCopier(work=work) | CreateRewriter(work=work):
+            return "disk", work.source.claim, work.source.path
         case _:
             return ()
 

@@ -12,6 +12,7 @@ from kafka_quorum.model.permit import (
     Permit,
     required,
 )
+from kafka_quorum.model.recovery_guards import ReleaseDisks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +101,22 @@ class AnnotateClaim:
     """Whether the claim's replica was removed or replaced: the claim is marked so, and never used again."""
     kept: bool = False
     """Whether data was found on it after that: then it is never deleted either."""
+    recovery: int = 0
+    """The epoch of the recovery that it was made for, or that retires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteClaim:
-    """Delete exactly this claim (uid and resource version), whose replica is retired and not a voter."""
+    """Delete exactly this claim (uid and resource version), whose replica is retired and not a voter.
+
+    Those that a recovery kept are deleted only as a person allowed.
+    """
 
     claim: Claim
     message: str
     judged_at_s: float = NEVER
-    permit: Permit[DeleteVolume]
+    permit: Permit[DeleteVolume] | Permit[ReleaseDisks]
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
-        required(self.permit, DeleteVolume)
+        required(self.permit, DeleteVolume, ReleaseDisks)

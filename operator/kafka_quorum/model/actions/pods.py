@@ -20,6 +20,7 @@ from kafka_quorum.model.permit import (
     required,
 )
 from kafka_quorum.model.pods import Pod
+from kafka_quorum.model.recovery_guards import StopForRecovery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +75,15 @@ class DeletePod:
         | Permit[GiveUpFormatter]
         | Permit[StopControllers]
         | Permit[EndQuorum]
+        | Permit[StopForRecovery]
     )
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
-        required(self.permit, ReplacePod, StopRetired, HandOver, GiveUpFormatter, StopControllers, EndQuorum)
+        required(
+            self.permit,
+            *(ReplacePod, StopRetired, HandOver, GiveUpFormatter, StopControllers, EndQuorum, StopForRecovery),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

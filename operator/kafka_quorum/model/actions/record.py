@@ -50,6 +50,14 @@ from kafka_quorum.model.permit import (
     ZooKeeperLeads,
     required,
 )
+from kafka_quorum.model.recovery_guards import (
+    BeginRecovery,
+    CopyDisks,
+    Recovered,
+    RetireOthers,
+    Rewrite,
+    StartSurvivor,
+)
 
 NEVER: Final = -math.inf
 """The stamp of an action that the planner has not stamped: it is too old for any look to be fresh."""
@@ -99,6 +107,14 @@ class RecordChange(Enum):
     OLD_DROPPED = "OldAuthorityDropped"
     AUTHORITY_CHANGED = "AuthorityChanged"
     AUTHORITY_TURNED = "AuthorityTurned"
+    RECOVERY_BEGUN = "RecoveryBegun"
+    RECOVERY_COPIES = "RecoveryCopies"
+    RECOVERY_RETIRES = "RecoveryRetires"
+    RECOVERY_FORMATS = "RecoveryFormats"
+    RECOVERY_REWRITES = "RecoveryRewrites"
+    RECOVERY_STARTS = "RecoveryStarts"
+    RECOVERED = "Recovered"
+    RECOVERY_ABANDONED = "RecoveryAbandoned"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
@@ -132,6 +148,12 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.OLD_DROPPED: DropOld,
     RecordChange.AUTHORITY_CHANGED: ChangedTrust,
     RecordChange.AUTHORITY_TURNED: TurnTrust,
+    RecordChange.RECOVERY_BEGUN: BeginRecovery,
+    RecordChange.RECOVERY_COPIES: CopyDisks,
+    RecordChange.RECOVERY_RETIRES: RetireOthers,
+    RecordChange.RECOVERY_REWRITES: Rewrite,
+    RecordChange.RECOVERY_STARTS: StartSurvivor,
+    RecordChange.RECOVERED: Recovered,
 }
 """The changes of the record that a guard must allow, and the guard of each."""
 
@@ -181,6 +203,18 @@ MigrationPermit: TypeAlias = (
 """What a stage of a migration, or the way back from one, is decided with."""
 
 
+RecoveryPermit: TypeAlias = (
+    Permit[BeginRecovery]
+    | Permit[CopyDisks]
+    | Permit[RetireOthers]
+    | Permit[Rewrite]
+    | Permit[StartSurvivor]
+    | Permit[Recovered]
+)
+"""What a stage of a recovery is decided with."""
+StagePermit: TypeAlias = MigrationPermit | RecoveryPermit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRecord:
     """Store this record by compare-and-swap on its resource version. An empty one means: create."""
@@ -201,12 +235,7 @@ class DecideRecord(WriteRecord):
     """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
 
     permit: (
-        Permit[Start]
-        | Permit[RetireDisk]
-        | Permit[GiveUpDisk]
-        | Permit[RetireNode]
-        | Permit[DropNode]
-        | MigrationPermit
+        Permit[Start] | Permit[RetireDisk] | Permit[GiveUpDisk] | Permit[RetireNode] | Permit[DropNode] | StagePermit
     )
 
     def __post_init__(self) -> None:

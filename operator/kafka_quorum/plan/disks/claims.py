@@ -136,9 +136,11 @@ def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> W
 
 def _annotations(situation: Situation, node: NodeIdentity, claim: Claim) -> tuple[AnnotateClaim, ...]:
     owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
-    mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
+    mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid, claim.recovery)
+    record = situation.record
+    expected = (record.cluster_id, node.directory_id, record.phase.value, owner, record.recovery_epoch)
     labelled = claim.labelled or claim.uid != node.claim_uid  # another claim of that name does not become ours
-    if labelled and mirrored == (situation.record.cluster_id, node.directory_id, situation.record.phase.value, owner):
+    if labelled and mirrored == expected:
         return ()
     return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
 

@@ -12,6 +12,7 @@ from kafka_quorum.model.identity import (
     with_started,
 )
 from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_outdated
@@ -36,6 +37,8 @@ def formatting(situation: Situation) -> Part:
     """
     create = situation.repair_only or not format_pending(situation)
     observed, record = situation.observed, situation.record
+    if record.recovery is not None and record.recovery.stage is not RecoveryStage.FORMAT:
+        return Part()  # what stops and fences the controllers alone acts on pods
     for node in record.nodes:
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
             if (directory_id := _reported(record, node, pod)) is not None:
@@ -114,14 +117,16 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
         first = "the operator has to copy its directory id into the status and its claim first"
         message = f"Waiting to format controller {node.node_id}: {first}"
         return Part(verdicts=(verdict,), waits=(progress(node, "Formatting", message),))
-    naming = format_config_name if initial else config_name
+    quorum, hash_, ids = situation.desired.name, revision.inputs_hash, record.node_ids
     if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:
         return replace(refused, verdicts=(verdict,))
     siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
-        config_name=naming(situation.desired.name, revision.inputs_hash, record.node_ids),
+        config_name=format_config_name(quorum, hash_, ids)
+        if initial
+        else config_name(quorum, hash_, ids, record.recovery_epoch),
         avoid_nodes=tuple(sorted(siblings)),
         permit=verdict,
     )

@@ -25,7 +25,8 @@ def needed_configs(situation: Situation) -> Mapping[str, Revision]:
     for node in record.nodes:
         for revision in (situation.revision_of(node), fleet):
             if revision is not None:
-                needed[config_name(quorum, revision.inputs_hash, record.node_ids)] = revision
+                name = config_name(quorum, revision.inputs_hash, record.node_ids, record.recovery_epoch)
+                needed[name] = revision
     return needed
 
 

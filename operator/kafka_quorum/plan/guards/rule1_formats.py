@@ -2,6 +2,7 @@
 
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
@@ -10,7 +11,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.preflight import why_not_beside
 from kafka_quorum.plan.guards.claims import claim_is_ours
-from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
+from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
 
 
 @guard(InitialFormat)
@@ -30,20 +31,15 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
 
 @guard(NewcomerFormat)
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
-    """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
+    """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum.
+
+    While a recovery is open, only the disk that gets the log of its seed is formatted.
+    """
     waiting = f"Waiting to format controller {node.node_id}"
-    held = why_held(situation, node.node_id)
-    early = situation.record.phase is not BootstrapPhase.STARTED
-    done = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted
-    rows = (
-        (bool(held), f"Did not format controller {node.node_id}: {held}. Until then it is no voter"),
-        (early, f"{waiting}: the initial controllers are not formatted yet"),
-        (done, f"Did not format controller {node.node_id}: its disk is formatted already"),
-    )
-    if not (first := unless(rows, "")).allowed:
-        return first
-    if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
-        return no(f"{waiting}: pod {kafka[0].name} still uses its disk")
+    if why := _why_not_newcomer(situation, node):
+        return no(why)
+    if situation.record.recovery is not None:
+        return claim_is_ours(situation, node)
     match situation.observed.quorum:
         case Unknown(reason=reason):
             return no(f"{waiting}: the quorum has no leader ({reason})")
@@ -53,6 +49,22 @@ def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
                 used = f"replica {other} uses this node id, and does not belong to this resource"
                 return no(f"Did not format controller {node.node_id}: {used}. {way_out}")
             return claim_is_ours(situation, node)
+
+
+def _why_not_newcomer(situation: Situation, node: NodeIdentity) -> str:
+    """Why this controller is not formatted, whoever leads; empty if nothing is in the way."""
+    waiting, journal = f"Waiting to format controller {node.node_id}", situation.record.recovery
+    if held := why_held(situation, node.node_id):
+        return f"Did not format controller {node.node_id}: {held}. Until then it is no voter"
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return f"{waiting}: the initial controllers are not formatted yet"
+    if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
+        return f"Did not format controller {node.node_id}: its disk is formatted already"
+    if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
+        return f"{waiting}: pod {kafka[0].name} still uses its disk"
+    if journal is not None and (journal.stage, journal.node_id) != (RecoveryStage.FORMAT, node.node_id):
+        return f"{waiting}: recovery {journal.epoch} has to end first"
+    return ""
 
 
 def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:

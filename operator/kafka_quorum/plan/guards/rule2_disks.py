@@ -19,6 +19,7 @@ from kafka_quorum.model.disk import (
     row_of,
 )
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_down, node_of
 from kafka_quorum.model.permit import GiveUpFormatter, RetireDisk, RetireNode, Run
@@ -47,6 +48,7 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
                 record.phase is not BootstrapPhase.STARTED,
                 f"{first}: not every initial controller is formatted yet",
             ),
+            (bool(why := _why_not_in_recovery(situation, node)), f"{first}: {why}"),
             (record.overlay.stopped, f"Did not start controller {node.node_id}: the cluster goes back to ZooKeeper"),
             (
                 not node.formatted or node.directory_id is None,
@@ -66,6 +68,20 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
         "",
     )
     return claim_is_ours(situation, node) if verdict.allowed else verdict
+
+
+def _why_not_in_recovery(situation: Situation, node: NodeIdentity) -> str:
+    """Why a recovery keeps this controller from a start; empty if none does. Only the survivor runs, at the end."""
+    journal = situation.record.recovery
+    if journal is None:
+        return ""
+    if journal.stage is not RecoveryStage.START:
+        return f"recovery {journal.epoch} is at stage {journal.stage.value}"
+    if node.node_id != journal.node_id:
+        return f"recovery {journal.epoch} starts controller {journal.node_id} alone"
+    if workers := situation.observed.workers:
+        return f"pod {workers[0].name} may still write to a disk"
+    return ""
 
 
 @guard(RetireNode)

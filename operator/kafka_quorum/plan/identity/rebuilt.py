@@ -1,6 +1,7 @@
 """Rebuilds the identity record from its other copies, if the ConfigMap was lost."""
 
 from dataclasses import replace
+from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import (
@@ -9,14 +10,19 @@ from kafka_quorum.model.identity import (
     FormerNode,
     IdentityRecord,
     NodeIdentity,
-    fault_of,
     with_retired,
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.model.record_faults import fault_of
 from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, of_oldest_release, somebody_started
 from kafka_quorum.plan.identity.rebuilt_stage import rebuilt_listener, rebuilt_migration
+
+_OPEN: Final = (
+    "a recovery of a lost majority was open, and only the ConfigMap had its journal. Restore the ConfigMap from a "
+    "backup of the time after the recovery began"
+)
 
 
 def forced_start(record: IdentityRecord) -> IdentityRecord:
@@ -34,7 +40,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     if len(clusters) != 1:
         seen = ", ".join(sorted(clusters)) or "none"
         return f"its copies do not agree on one cluster id (they have: {seen}). Restore the ConfigMap from a backup"
-    nodes = _rebuilt_nodes(desired, observed)
+    nodes = _OPEN if observed.status.recovering else _rebuilt_nodes(desired, observed)
     if isinstance(nodes, str):
         return nodes
     ids = {node.node_id for node in nodes}
@@ -60,7 +66,8 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     listener = rebuilt_listener(observed, record.applied_revision, started=started)
     if isinstance(listener, str):
         return listener
-    record = replace(record, migration=migration, listener=listener)
+    epochs = (observed.status.recovery_epoch, *(claim.recovery for claim in observed.claims))
+    record = replace(record, migration=migration, listener=listener, recovery_epoch=max(epochs))
     if (fault := fault_of(record)) is not None:
         return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record

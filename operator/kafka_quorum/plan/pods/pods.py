@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreatePod, DeletePod
 from kafka_quorum.model.disk import found_empty
-from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
 from kafka_quorum.model.nodes import has_disk_of, is_down
@@ -33,10 +34,17 @@ def pods(situation: Situation) -> Part:
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
+    if not _may_exist(record):
+        return Part()
     nodes = (_node(situation, node) for node in record.nodes)
     left = (pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA and record.node(pod.node_id) is None)
     leftovers = (_leftover(situation, pod) for pod in left)
     return merged((*nodes, *leftovers))
+
+
+def _may_exist(record: IdentityRecord) -> bool:
+    """Whether a pod may run Kafka at all: an open recovery stops all of them, until it starts one."""
+    return record.recovery is None or record.recovery.stage is RecoveryStage.START
 
 
 def _leftover(situation: Situation, pod: Pod) -> Part:
@@ -89,7 +97,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
         text = f"Waiting to start controller {node.node_id} from the next revision, without controller.quorum.voters"
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids)
+    config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids, record.recovery_epoch)
     create = CreatePod(node_id=node.node_id, revision=revision, config_name=config, permit=verdict)
     part = before_create(observed, node, revision.name) or Part(actions=(create,))
     return replace(part, verdicts=(verdict,))

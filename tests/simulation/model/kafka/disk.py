@@ -104,6 +104,8 @@ class Disk:
     """A formatter has ended with its report. Before the barrier, a later loss of the disk cannot be known."""
     unreadable: bool = False
     """A disk whose content cannot be read."""
+    recovery: int = 0
+    """The number of the recovery that it was formatted or rewritten in; 0 for none."""
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)

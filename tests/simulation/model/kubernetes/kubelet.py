@@ -16,6 +16,7 @@ from tests.simulation.model.kafka.kraft_model import CannotStartError, KraftMode
 from tests.simulation.model.kafka.process import Software
 from tests.simulation.model.kafka.startup import Paces, steady
 from tests.simulation.model.kafka.tls import Tls, leaf_in, trust_in
+from tests.simulation.model.kubernetes.disk_pods import ROLE, DiskPods
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.machines import Machines
 from tests.simulation.model.kubernetes.pod_status import rows_of, write_status
@@ -38,6 +39,7 @@ from tests.simulation.model.kubernetes.pod_words import (
     static_voters,
     trust_of,
     users_of,
+    writable_of,
 )
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL, PoolPods
 from tests.simulation.model.kubernetes.sandbox import Sandbox
@@ -83,6 +85,7 @@ class Kubelet:
         pools.release = lambda image: release_of(image, self.releases)
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
         self.streams = StreamsPods(kube, clock, volumes, tell)
+        self.disks = DiskPods(kube, clock, volumes, tell, lambda disk: any(one.disk is disk for one in kraft.processes))
         self._ids = SeededIds(77)
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
@@ -168,6 +171,8 @@ class Kubelet:
         elif sandbox.pool or sandbox.application:
             if not self._no_image(pod, sandbox, pod["spec"]["containers"][0]["image"]):
                 (self.pools if sandbox.pool else self.streams).step(pod, sandbox)
+        elif metadata["labels"].get(LABEL_ROLE) == ROLE:
+            self.disks.step(pod, sandbox)
         elif metadata["labels"].get(LABEL_ROLE) == "formatter":
             self._formatter(pod, sandbox)
         else:
@@ -247,7 +252,7 @@ class Kubelet:
                 self._report(pod, sandbox, env, accepted=False, said=f"the disk is {disk.content.value}")
             case 2:
                 disk.wipe()
-                disk.intent = env["KQ_INTENT"]
+                disk.intent, disk.recovery = env["KQ_INTENT"], int(env.get("KQ_RECOVERY", "0"))
             case 3:
                 disk.files = True
             case 4 if refuses(container["command"], self._static(pod)):
@@ -450,7 +455,7 @@ class Kubelet:
         for sandbox in self.sandboxes.values():
             runs = sandbox.process is not None or sandbox.streams is not None
             if not sandbox.done and (runs or sandbox.stage > 0):
-                for uid in sandbox.claim_uids:
+                for uid in writable_of(self._kube.view(PODS, sandbox.namespace, sandbox.name), sandbox.claim_uids):
                     users.setdefault(uid, []).append(sandbox.name)
         for claim, pods in users.items():
             if len(pods) > 1:

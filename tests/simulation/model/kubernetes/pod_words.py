@@ -26,11 +26,24 @@ def env_of(container: Json) -> dict[str, str]:
 
 
 def accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
-    """What the scripts compare: cluster, node, and the directory id if one is expected."""
+    """What the scripts compare: cluster, node, the recovery, and the directory id if one is expected."""
+    if not any_directory and env.get("KQ_RECOVERY", "0") != str(disk.recovery):
+        return False
     if disk.meta is None or (disk.meta.cluster_id, str(disk.meta.node_id)) != (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"]):
         return False
     expected = env["KQ_DIRECTORY_ID"]
     return disk.meta.directory_id == expected or (any_directory and not expected)
+
+
+def writable_of(pod: Json | None, claim_uids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the claims that a pod may write to: a pod that only reads shares a volume with another one."""
+    if pod is None:
+        return claim_uids
+    spec = pod["spec"]
+    mounts = {row["name"]: row for row in spec["containers"][0].get("volumeMounts") or ()}
+    named = [row["name"] for row in spec.get("volumes") or () if "persistentVolumeClaim" in row]
+    pairs = zip(named, claim_uids, strict=False)
+    return tuple(uid for name, uid in pairs if not mounts.get(name, {}).get("readOnly", False))
 
 
 def initial_voters(command: list[str]) -> frozenset[ReplicaKey]:

@@ -1,0 +1,151 @@
+"""A majority of the disks is lost: a person approves the plan, and the quorum continues from the last disk."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from harness import operator
+from harness.quorum import Quorum
+from harness.shell import holds_for, kubectl, wait_until
+from scenarios.conftest import Write
+from scenarios.expectations import assert_nothing_lost
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
+
+Json = dict[str, Any]
+_PROPOSED_TIMEOUT_S = 120.0
+_RECOVERED_TIMEOUT_S = 240.0
+_GOAL_S = 90.0
+_RELEASE = "kafkaquorum.io/release-recovery"
+
+
+def lose(quorum: Quorum, *node_ids: int, claims: bool) -> None:
+    """Lose the disks of these controllers at once: their claims, or only what is on them."""
+    rows = [quorum.controller(node_id) for node_id in node_ids]
+    for row in rows:
+        if claims:
+            quorum.delete_claim(row["claimName"])
+        else:
+            quorum.wipe(row["claimName"])
+    names = [row["podName"] for row in rows]
+    kubectl("-n", quorum.namespace, "delete", "pod", *names, "--force", "--grace-period=0", timeout_s=90)
+
+
+def proposed(quorum: Quorum) -> Json:
+    """The proposal, after the disks were read."""
+    quorum.wait_condition("Degraded", "True", timeout_s=60)
+    quorum.patch({"recovery": {"inspect": True}})
+
+    def shown() -> Json | None:
+        found: Json = quorum.status().get("recovery") or {}
+        return found if found.get("plan") else None
+
+    return wait_until("a plan is proposed", shown, _PROPOSED_TIMEOUT_S)
+
+
+def approve(quorum: Quorum, plan: str) -> None:
+    """Approve a plan, and whatever its verdict says is lost."""
+    quorum.patch({"recovery": {"plan": plan, "acceptLoss": True}})
+
+
+def wait_recovered(quorum: Quorum) -> None:
+    """Wait until the recovery has ended, and every controller is a voter."""
+    ended = "the recovery has ended"
+    wait_until(ended, lambda: (quorum.status().get("recovery") or {}).get("stage") == "Recovered", _RECOVERED_TIMEOUT_S)
+    quorum.wait_ready(_RECOVERED_TIMEOUT_S)
+
+
+def copies(quorum: Quorum) -> set[str]:
+    """The claims with copies."""
+    return {name for name in quorum.claims() if "-copy-" in name}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "lost", "claims"),
+    [
+        pytest.param(3, (3001, 3002), True, id="two-claims-of-three"),
+        pytest.param(3, (3001, 3002), False, id="two-emptied-of-three"),
+        pytest.param(5, (3001, 3002, 3003), True, id="three-claims-of-five"),
+    ],
+)
+def test_a_lost_majority_is_recovered(
+    replicas: int, lost: tuple[int, ...], quorum: Quorum, writing: Write, *, claims: bool
+) -> None:
+    """The last disk leads, every acknowledged write is there, and the others are voters on new disks."""
+    quorum.apply({"controllers": {"replicas": replicas}})
+    quorum.wait_ready()
+    writer, before, cluster = writing(quorum), quorum.voters(), quorum.record()["cluster_id"]
+    writer.wait_acknowledged()
+    lose(quorum, *lost, claims=claims)
+    plan = proposed(quorum)
+    assert plan["verdict"] in ("NoLossUpToWatermark", "ProvenLoss")
+    assert plan["controller"] not in lost
+    began_s = time.monotonic()
+    approve(quorum, plan["plan"])
+    wait_recovered(quorum)
+    took_s = time.monotonic() - began_s
+    print(f"{took_s:.1f} s from the approval to {replicas} caught-up voters")
+    assert took_s < _GOAL_S * replicas / 3
+    after = quorum.voters()
+    assert len(after) == replicas
+    assert before & after == {key for key in before if key.startswith(f"{plan['controller']}-")}
+    assert quorum.record()["cluster_id"] == cluster
+    assert quorum.cluster_ids() == {cluster}
+    assert len(copies(quorum)) == replicas - len(lost)
+    if plan["verdict"] == "NoLossUpToWatermark":
+        assert_nothing_lost(writer)
+
+
+def test_the_operator_is_killed_at_every_stage(quorum: Quorum) -> None:
+    """Killed in each stage, the next operator goes on from there, and the end is the same."""
+    quorum.apply()
+    quorum.wait_ready()
+    lose(quorum, 3001, 3002, claims=True)
+    approve(quorum, proposed(quorum)["plan"])
+    seen: set[str] = set()
+    deadline_s = time.monotonic() + _RECOVERED_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        stage = (quorum.record().get("recovery") or {}).get("stage")
+        if stage is None and seen:
+            break
+        if stage is not None and stage not in seen:
+            seen.add(stage)
+            operator.crash()
+            operator.wait_ready()
+    wait_recovered(quorum)
+    assert len(seen) > 1
+    assert len(quorum.voters()) == len(quorum.pods()) == 3
+
+
+def test_nothing_begins_while_a_majority_may_return(quorum: Quorum) -> None:
+    """While two machines are only off, no plan is proposed, and the quorum comes back with its own disks."""
+    quorum.apply()
+    quorum.wait_ready()
+    before = quorum.voters()
+    operator.stop()
+    for node_id in (3001, 3002):
+        quorum.delete_pod(quorum.controller(node_id)["podName"])
+    operator.start()
+    quorum.patch({"recovery": {"inspect": True}})
+    quorum.wait_ready()
+    holds_for("nothing is proposed", lambda: not (quorum.status().get("recovery") or {}).get("plan"), 8)
+    assert quorum.voters() == before
+
+
+def test_copies_stay_until_a_person_releases_them(quorum: Quorum) -> None:
+    """The copies and the old disks are deleted with the annotation that has the epoch, and not before."""
+    quorum.apply()
+    quorum.wait_ready()
+    lose(quorum, 3001, 3002, claims=False)
+    approve(quorum, proposed(quorum)["plan"])
+    wait_recovered(quorum)
+    kept = copies(quorum)
+    holds_for("they stay", lambda: copies(quorum) == kept, 8)
+    epoch = quorum.status()["recovery"]["epoch"]
+    metadata = {"annotations": {_RELEASE: str(epoch)}}
+    patch = json.dumps({"metadata": metadata, "spec": {"recovery": {"inspect": False, "plan": ""}}})
+    kubectl("-n", quorum.namespace, "patch", "kq", quorum.name, "--type=merge", "-p", patch)
+    wait_until("only the present claims are left", lambda: len(quorum.claims()) == 3, 60)
+    assert len(quorum.voters()) == 3

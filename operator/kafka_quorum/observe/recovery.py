@@ -1,0 +1,201 @@
+"""What shows how far a recovery is: pods that work on disks, claims with copies, and what the status says. Pure.
+
+The report of a pod comes from a program of ours that has read files of a disk. Such a file may hold anything, so every
+value is checked here, and a report that cannot be understood is no report.
+"""
+
+from typing import Any, Final, TypedDict
+
+from kafka_quorum.model import formats, names
+from kafka_quorum.model.disk_work import (
+    COPY_ROLE,
+    REPORT,
+    ROLE,
+    DiskCopy,
+    Worker,
+    WorkReport,
+    is_copy_name,
+    is_work_name,
+)
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey, parse_directory_id
+from kafka_quorum.model.journal import RecoveryStage
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.pods import Terminated, Waiting
+from kafka_quorum.model.quorum import QuorumAnswer
+from kafka_quorum.model.surveyed import EmptyDisk, Found, LogEnd, LogRead, Watermark
+from kafka_quorum.resources.meta import foreign_controller
+from kafka_quorum.resources.podstatus import (
+    FINISHED,
+    REPORT_MAX_CHARS,
+    object_of,
+    row_named,
+    state_of,
+    status_of,
+    unschedulable,
+)
+from kafka_quorum.resources.recovery import WORK_CONTAINER
+from kit.kube.protocol import Json
+from kit.parsing import INT32_MAX, INT64_MAX, Malformed, json_object, number
+from kit.stamps import seconds_of
+from kit.text import MESSAGE_MAX_CHARS, clean, name
+
+_VOTERS_MAX: Final = 64
+_STAGES: Final = frozenset(stage.value for stage in RecoveryStage)
+
+
+class _Recovery(TypedDict):
+    recovery_epoch: int
+    recovering: bool
+
+
+def is_worker(item: Json, quorum: str) -> bool:
+    """Whether a pod has the role and a name of those that work on disks of this quorum."""
+    labels = item["metadata"].get("labels") or {}
+    ours = is_work_name(quorum, item["metadata"]["name"]) and foreign_controller(item) is None
+    return ours and labels.get(names.LABEL_ROLE) == ROLE
+
+
+def is_copy(item: Json, quorum: str) -> bool:
+    """Whether a claim has the role and the name of one that holds a copy."""
+    labels = item["metadata"].get("labels") or {}
+    ours = is_copy_name(quorum, item["metadata"]["name"]) and foreign_controller(item) is None
+    return ours and labels.get(names.LABEL_ROLE) == COPY_ROLE
+
+
+def worker_from(item: Json) -> Worker:
+    """A pod that works on a disk. Raises `LaterFormat` if a later version made its report."""
+    metadata, status = item["metadata"], status_of(item)
+    row = row_named(status.get("containerStatuses"), WORK_CONTAINER)
+    state = state_of(row)
+    ended = state if isinstance(state, Terminated) else None
+    return Worker(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        deleting="deletionTimestamp" in metadata,
+        finished=status.get("phase") in FINISHED,
+        finished_at_s=0.0 if ended is None else seconds_of(ended.finished_at),
+        node_name=(item.get("spec") or {}).get("nodeName", ""),
+        why=_why(status, state if isinstance(state, Waiting) else None),
+        report=None if ended is None else report_from(ended.message),
+    )
+
+
+def _why(status: Json, waiting: Waiting | None) -> str:
+    """What keeps a pod from starting, in the scheduler's or the kubelet's words; empty if nothing does."""
+    if text := unschedulable(status):
+        return f"no Kubernetes node can run its pod: {text}"
+    if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
+        return ""
+    return f"its pod does not start: {waiting.reason}" + (f" ({waiting.message})" if waiting.message else "")
+
+
+def copy_from(item: Json) -> DiskCopy:
+    """A claim that holds a copy."""
+    metadata = item["metadata"]
+    annotations = metadata.get("annotations") or {}
+    return DiskCopy(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        epoch=_epoch(annotations.get(names.RECOVERY)),
+        deleting="deletionTimestamp" in metadata,
+        bound=(item.get("status") or {}).get("phase") == "Bound",
+    )
+
+
+def _epoch(text: object) -> int:
+    try:
+        return number(text)
+    except Malformed:
+        return 0
+
+
+def report_from(text: str) -> WorkReport | None:
+    """A report of a pod; None if the text is none. Raises `LaterFormat` for one of a later version."""
+    try:
+        body = json_object(text, max_chars=REPORT_MAX_CHARS)
+    except Malformed:
+        return None
+    if type(body.get("report")) is int:
+        formats.check(body["report"], REPORT, "the report of a pod that works on a disk")
+    try:
+        return WorkReport(
+            done=body["done"] is True,
+            found=_found(body),
+            digest=name(body.get("digest") or ""),
+            message=clean(str(body.get("message") or ""), max_chars=MESSAGE_MAX_CHARS),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _found(body: Json) -> Knowable[Found]:
+    match body["found"]:
+        case "log":
+            return Known(value=_log(object_of(body["log"])))
+        case "empty":
+            return Known(value=EmptyDisk())
+        case _:
+            said = clean(str(body.get("message") or ""), max_chars=MESSAGE_MAX_CHARS)
+            return Unknown(reason=said or "its pod could not read it")
+
+
+def _log(body: Json) -> LogRead:
+    """A log that was read; ValueError, KeyError or TypeError if a value is impossible."""
+    checkpoint, damaged, directory = body["checkpoint"], body["damagedAt"], body["directoryID"]
+    voters = body["voters"]
+    if not isinstance(voters, list) or len(voters) > _VOTERS_MAX:
+        raise ValueError(f"it lists more than {_VOTERS_MAX} voters")
+    return LogRead(
+        cluster_id=name(body["clusterID"]),
+        node_id=NodeID(_whole(body["nodeID"], INT32_MAX)),
+        directory_id=None if directory is None else parse_directory_id(directory),
+        leader_epoch=_whole(body["leaderEpoch"], INT32_MAX),
+        end=LogEnd(epoch=_whole(body["lastEpoch"], INT32_MAX), offset=_whole(body["endOffset"], INT64_MAX)),
+        checkpoint=None if checkpoint is None else _end(checkpoint),
+        torn_bytes=_whole(body["tornBytes"], INT64_MAX),
+        damaged_at=None if damaged is None else _whole(damaged, INT64_MAX),
+        voters=tuple(sorted(map(_key, voters))),
+        kraft_version=_whole(body["kraftVersion"], INT32_MAX),
+    )
+
+
+def _end(row: Any) -> LogEnd:  # noqa: ANN401 - any JSON
+    return LogEnd(epoch=_whole(row["epoch"], INT32_MAX), offset=_whole(row["offset"], INT64_MAX))
+
+
+def _key(row: Any) -> ReplicaKey:  # noqa: ANN401 - any JSON
+    directory: DirectoryID = parse_directory_id(row["directoryID"])
+    return ReplicaKey(node_id=NodeID(_whole(row["nodeID"], INT32_MAX)), directory_id=directory)
+
+
+def _whole(value: object, high: int) -> int:
+    if type(value) is not int or not 0 <= value <= high:
+        raise ValueError("a number is missing, or out of its range")
+    return value
+
+
+def watermark_from(row: Json) -> Watermark | None:
+    """The last high watermark in the status of the quorum."""
+    epoch, offset = row.get("lastLeaderEpoch"), row.get("lastHighWatermark")
+    if type(epoch) is not int or type(offset) is not int or not (0 <= epoch <= INT32_MAX and 0 <= offset <= INT64_MAX):
+        return None
+    return Watermark(epoch=epoch, offset=offset)
+
+
+def recovery_from(row: Json) -> _Recovery:
+    """How far a recovery was, as the status says: it matters if the identity record is lost."""
+    epoch = row.get("epoch")
+    return {
+        "recovery_epoch": epoch if type(epoch) is int and 0 < epoch <= INT32_MAX else 0,
+        "recovering": row.get("stage") in _STAGES,
+    }
+
+
+def watermarked(memory: Memory, answer: QuorumAnswer) -> Watermark | None:
+    """The last high watermark, after this answer of a leader; -1 means that the leader does not have one yet."""
+    if answer.high_watermark < 0:
+        return memory.watermark
+    return Watermark(epoch=answer.leader_epoch, offset=answer.high_watermark)

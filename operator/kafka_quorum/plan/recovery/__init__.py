@@ -1,0 +1,1 @@
+"""The recovery of a lost majority."""

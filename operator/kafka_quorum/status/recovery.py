@@ -1,0 +1,112 @@
+"""What the status says of a recovery: the disks, the verdict and the plan to approve; or how far an open one is."""
+
+from typing import Any, Final, TypeAlias
+
+from kafka_quorum.model.journal import Candidate, Journal
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.proposal import LossVerdict, Proposal
+from kafka_quorum.model.surveyed import EmptyDisk, Survey
+from kafka_quorum.status.finding import Pass
+from kit.conditions.merge import shortened
+
+Json: TypeAlias = dict[str, Any]
+
+_WAITS: Final = ("Recovering", "RecoveryStuck")
+_RECOVERED: Final = "Recovered"
+
+
+def recovery(done: Pass, old: Json) -> Json:
+    """The row, while a recovery is requested or open, or what one kept is not released; nothing for other quorums.
+
+    Without a record that can be read the row stays as it was: it says whether a recovery is open.
+    """
+    record = done.observed.record
+    if record is None:
+        return {"recovery": old["recovery"]} if "recovery" in old else {}
+    row: Json = {}
+    if record.recovery is not None:
+        row = _open(done, record.recovery)
+    elif done.plan.loss is not None:
+        row = _judged(done.plan.loss, done.plan.proposal)
+    elif record.recovery_epoch:
+        row = {"stage": _RECOVERED}
+    if not row:
+        return {}
+    kept = sorted(
+        (
+            *(claim.name for claim in done.observed.claims if claim.kept and claim.recovery),
+            *(copy.name for copy in done.observed.copies),
+        )
+    )
+    return {"recovery": _without_none({"epoch": record.recovery_epoch or None, **row, "copies": kept or None})}
+
+
+def last_watermark(done: Pass) -> Json:
+    """While no leader answers: the last high watermark, which an operator that starts now cannot know otherwise."""
+    seen = (done.observed.memory.watermark, done.observed.status.watermark)
+    known = max(filter(None, seen), key=lambda each: (each.epoch, each.offset), default=None)
+    return {} if known is None else {"lastHighWatermark": known.offset, "lastLeaderEpoch": known.epoch}
+
+
+def _open(done: Pass, journal: Journal) -> Json:
+    waits = (wait.message for wait in done.plan.waits if wait.reason in _WAITS)
+    return {
+        "stage": journal.stage.value,
+        "plan": journal.plan,
+        "message": shortened(next(waits, f"Recovery {journal.epoch} goes on with {journal.survivor.source}")),
+        "survivor": str(journal.survivor.source),
+        "controller": journal.node_id,
+        "disks": [_of_candidate(each, best=each is journal.survivor) for each in (journal.survivor, *journal.kept)],
+    }
+
+
+def _judged(judged: LossVerdict, planned: Proposal | None) -> Json:
+    return {
+        "stage": "Inspecting" if planned is None else "Proposed",
+        "verdict": judged.kind.value,
+        "message": shortened(judged.message),
+        "plan": None if planned is None else planned.hash,
+        "lossAtLeast": judged.loss_at_least or None,
+        "watermark": None if judged.watermark is None else judged.watermark.offset,
+        "survivor": None if planned is None else str(planned.survivor.source),
+        "controller": None if planned is None else planned.node_id,
+        "steps": None if planned is None else [shortened(step) for step in planned.steps],
+        "disks": [_of_survey(each, judged.best) for each in judged.surveys],
+    }
+
+
+def _of_survey(survey: Survey, best: Candidate | None) -> Json:
+    row: Json = {"claimName": survey.source.claim, "nodeID": survey.source.node_id}
+    if isinstance(survey.found, Unknown):
+        return _without_none(row | {"state": "Unknown", "reason": shortened(survey.found.reason)})
+    log = survey.found.value
+    if isinstance(log, EmptyDisk):
+        return _without_none(row | {"state": "Empty"})
+    row |= {
+        "state": "Read",
+        "directoryID": log.directory_id,
+        "lastEpoch": log.end.epoch,
+        "endOffset": log.end.offset,
+        "checkpointOffset": None if log.checkpoint is None else log.checkpoint.offset,
+        "tornBytes": log.torn_bytes or None,
+        "best": True if best is not None and best.source == survey.source else None,
+    }
+    return _without_none(row)
+
+
+def _of_candidate(candidate: Candidate, *, best: bool) -> Json:
+    row: Json = {
+        "claimName": candidate.source.claim,
+        "nodeID": candidate.source.node_id,
+        "state": "Read",
+        "directoryID": candidate.directory_id,
+        "lastEpoch": candidate.end.epoch,
+        "endOffset": candidate.end.offset,
+        "checkpointOffset": None if candidate.checkpoint is None else candidate.checkpoint.offset,
+        "best": True if best else None,
+    }
+    return _without_none(row)
+
+
+def _without_none(row: Json) -> Json:
+    return {name: value for name, value in row.items() if value is not None}

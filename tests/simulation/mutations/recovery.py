@@ -1,0 +1,73 @@
+"""Mutants of the recovery of a lost majority: its guards, and what keeps old disks from a start."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import Mutant, mutant
+
+RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
+    mutant(
+        "a-plan-begins-that-nobody-approved",
+        "live",
+        ("another-plan-is-approved",),
+        ("may_begin_recovery", "asked.plan != planned.hash", "False"),
+    ),
+    mutant(
+        "a-majority-that-may-return-is-given-up",
+        "live",
+        ("majority-returns",),
+        ("_given_up", "'lost' if node_id in situation.desired.recovery.without else 'unreachable'", "'lost'"),
+    ),
+    mutant(
+        "disks-are-given-up-without-copies",
+        "14, early",
+        ("majority-lost-5",),
+        ("may_retire_others", "next(uncopied(situation, journal), '')", "''"),
+    ),
+    mutant(
+        "the-others-are-not-retired",
+        "live",
+        ("majority-lost-3",),
+        ("retired", "node.node_id != journal.node_id or journal.survivor.source.is_seed", "False"),
+    ),
+    mutant(
+        "controllers-run-during-a-recovery",
+        "live",
+        ("majority-lost-3",),
+        ("_why_not_in_recovery", "journal.stage is not RecoveryStage.START", "False"),
+        ("pods", "not _may_exist(record)", "False"),
+    ),
+    mutant(
+        "a-pod-is-made-for-no-recovery",
+        "live",
+        ("majority-lost-3",),
+        (
+            "_container",
+            "[{'name': 'KQ_RECOVERY', 'value': str(record.recovery_epoch)}] if record.recovery_epoch else []",
+            "[]",
+        ),
+    ),
+    mutant(
+        "disks-are-copied-while-kafka-runs",
+        "14, early",
+        ("majority-lost-3",),
+        ("_stop", "if observed.pods:\n    return ...", "pass"),
+        ("_why_something_runs", "if observed.pods:\n    return ...", "pass"),
+    ),
+    mutant(
+        "the-recovery-never-ends",
+        "live",
+        ("majority-lost-3",),
+        ("may_end_recovery", "view.answer.high_watermark < least", "True"),
+    ),
+    mutant(
+        "copies-go-without-a-word",
+        "live",
+        ("majority-lost-5",),
+        ("_released", "situation.desired.recovery.released", "situation.record.recovery_epoch"),
+        (
+            "may_release",
+            "epoch == 0 or situation.desired.recovery.released != epoch or epoch > record.recovery_epoch",
+            "False",
+        ),
+    ),
+)

@@ -1,0 +1,243 @@
+"""Scenarios of a lost majority: the disks are read, a person approves the plan, a survivor starts, the others join."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.accidents import happen
+from tests.simulation.runs.faults import FINAL_LOSSES, Accident, Loss
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    When,
+    applies,
+    does_nothing,
+    is_ready,
+    resource,
+    spec_of,
+    turn,
+)
+
+from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model.names import KEPT
+from kit.kube.protocol import CLAIMS, PODS, Json
+
+_THREE: Final = spec_of("InitialControllers", 3)
+_FIVE: Final = spec_of("InitialControllers", 5)
+_LATE_STEPS: Final = 400
+_SEED: Final = "broker-log"
+
+
+def _loses(loss: Loss, *node_ids: int) -> Act:
+    """These controllers lose their disks, all at once."""
+
+    def act(world: World, _: Checker) -> None:
+        for node_id in node_ids:
+            happen(world, Accident(step=0, loss=loss, node_id=node_id))
+
+    return act
+
+
+def _recovery(world: World) -> Json:
+    found: Json = ((resource(world) or {}).get("status") or {}).get("recovery") or {}
+    return found
+
+
+def _says(field: str, value: str) -> When:
+    """Once `status.recovery` has this."""
+    return lambda world: _recovery(world).get(field) == value
+
+
+def _asks(**more: object) -> Act:
+    """A person has the disks read."""
+    return applies({"recovery": {"inspect": True, **more}})
+
+
+def _approves(world: World, checker: Checker) -> None:
+    """A person approves the plan that the status shows, and whatever it says is lost."""
+    plan = _recovery(world)["plan"]
+    applies({"recovery": {"plan": plan, "acceptLoss": True}})(world, checker)
+
+
+def _approves_another(world: World, checker: Checker) -> None:
+    """A person approves a plan that was proposed at another time."""
+    applies({"recovery": {"plan": "0123456789", "acceptLoss": True}})(world, checker)
+
+
+def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
+    """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
+    leader = next(one for one in world.kraft.processes if one.leads)
+    metadata = {"name": _SEED, "labels": {}, "annotations": {KEPT: "true"}}
+    claim = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": {}})
+    world.volumes.restore(claim, leader.disk, leader.node)
+    _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
+
+
+def _three_lost_and_one_off(world: World, checker: Checker) -> None:
+    """Three disks of five are gone, and the machine of a fourth has no power for twenty seconds."""
+    _loses(Loss.CLAIM_DELETED, 3002, 3003, 3004)(world, checker)
+    _loses(Loss.NODE_OFF, 3001)(world, checker)
+
+
+def _has_both_copies(world: World) -> str:
+    """Both surviving disks have a copy, which nobody has released; three controllers run on new disks."""
+    copies = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"]]
+    return _joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
+
+
+def _untouched(world: World) -> str:
+    """Nothing was recovered: every controller votes on a disk of the time before."""
+    marks = {one.disk.recovery for one in world.kraft.processes}
+    return "" if marks == {0} else f"Kafka runs on disks of recoveries {sorted(marks)}"
+
+
+def _is_proposed(world: World) -> bool:
+    return _recovery(world).get("stage") == "Proposed" and "plan" in _recovery(world)
+
+
+def _is_recovered(world: World) -> bool:
+    return is_ready(world) and _recovery(world).get("stage") == "Recovered"
+
+
+def _releases(world: World, _: Checker) -> None:
+    """A person releases what the recovery kept."""
+    epoch = str(_recovery(world)["epoch"])
+    annotations = {"kafkaquorum.io/release-recovery": epoch}
+    body = {"metadata": {"annotations": annotations}, "spec": {"recovery": {"inspect": False, "plan": ""}}}
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, body)
+
+
+def _is_released(world: World) -> bool:
+    """Once no claim of before is left."""
+    names = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS)]
+    return is_ready(world) and not any("-copy-" in name for name in names)
+
+
+def _joined(count: int, survivor: int) -> Callable[[World], str]:
+    """Every voter runs on a disk of this recovery, and none but the survivor on its first one."""
+
+    def holds(world: World) -> str:
+        leader = next((one for one in world.kraft.processes if one.leads), None)
+        if leader is None:
+            return "there is no leader"
+        marks = {one.disk.recovery for one in world.kraft.processes}
+        if marks != {1}:
+            return f"Kafka runs on disks of recoveries {sorted(marks)}"
+        generations = {
+            int(pod["metadata"]["labels"]["kafkaquorum.io/node-id"]): pod["metadata"]["name"].rsplit("-g", 1)[1]
+            for pod in world.kube.all(PODS)
+            if "kafkaquorum.io/node-id" in pod["metadata"]["labels"]
+        }
+        wrong = {node: g for node, g in generations.items() if g == "1" and node != survivor}
+        return (
+            f"generations {wrong}" if wrong else "" if len(leader.voters) == count else f"{len(leader.voters)} voters"
+        )
+
+    return holds
+
+
+RECOVERIES: Final = (
+    Scenario(
+        name="majority-lost-3",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
+            turn("releases", _is_recovered, _releases),
+        ),
+        until=_is_released,
+        holds=_joined(3, 3000),
+        bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="majority-lost-5",
+        spec=_FIVE,
+        turns=(
+            turn("loses three disks", is_ready, _loses(Loss.VOLUME_LOST, 3001, 3002, 3003)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_has_both_copies,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="majority-lost-after-changes",
+        spec=spec_of("Standalone", 3),
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 3000),
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="majority-returns-while-approved",
+        spec=_THREE,
+        turns=(
+            turn("loses two machines", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=is_ready,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="all-disks-lost",
+        spec=_THREE,
+        turns=(
+            turn("loses all disks", is_ready, _all_lost_but_a_copy),
+            turn("names the copy", lambda world: not is_ready(world), _asks(seeds=[{"claimName": _SEED}])),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 0),
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="better-disk-returns",
+        spec=_FIVE,
+        turns=(
+            turn("loses three disks, and a machine is off", is_ready, _three_lost_and_one_off),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("is told", _says("verdict", "BetterDiskMayReturn"), does_nothing),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_has_both_copies,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="another-plan-is-approved",
+        spec=_THREE,
+        turns=(
+            turn("loses two machines", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
+            turn("approves another plan", _is_proposed, _approves_another),
+        ),
+        until=is_ready,
+        holds=_untouched,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="majority-returns",
+        spec=_THREE,
+        turns=(
+            turn("loses power", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("is told", _says("verdict", "MajorityMayReturn"), does_nothing),
+        ),
+        until=is_ready,
+        holds=_untouched,
+        bound=_LATE_STEPS,
+    ),
+)
+"""Lost majorities. Each single fault is tried beside the first one."""

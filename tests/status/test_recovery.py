@@ -1,0 +1,92 @@
+"""What the status says of a recovery."""
+
+from dataclasses import replace
+
+from tests.model.values import running
+from tests.plan.reading import planned
+from tests.plan.recovery.lost import (
+    approved,
+    asked,
+    copied,
+    failed,
+    inspected,
+    log,
+    open_record,
+    stopped,
+    without_leader,
+)
+from tests.status.passes import done
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.status.build import build
+from kafka_quorum.status.recovery import recovery
+
+
+def status(wanted: Desired, look: Observed) -> dict[str, object]:
+    """The row of a pass."""
+    row = recovery(replace(done(look, wanted), plan=planned(look, wanted)), {})
+    found: dict[str, object] = row.get("recovery", {})
+    return found
+
+
+def test_nothing_without_a_request() -> None:
+    """A quorum that nobody recovers has no row."""
+    assert status(asked(inspect=False), without_leader()) == {}
+
+
+def test_a_proposal_has_everything_that_a_person_needs() -> None:
+    """The verdict, the hash, each disk, each step, and the disk that survives."""
+    row = status(asked(), inspected(without_leader(), log()))
+    assert (row["stage"], row["verdict"], row["controller"]) == ("Proposed", "NoLossUpToWatermark", 3000)
+    assert len(str(row["plan"])) == 10
+    assert row["disks"] == [
+        {
+            "claimName": "alpha-3000-g1",
+            "nodeID": 3000,
+            "state": "Read",
+            "directoryID": log().directory_id,
+            "lastEpoch": 7,
+            "endOffset": 500,
+            "checkpointOffset": 400,
+            "best": True,
+        }
+    ]
+    assert "Stop every controller" in str(row["steps"])
+
+
+def test_a_disk_that_cannot_be_read_says_why() -> None:
+    """An unknown disk has its reason, and no end."""
+    row = status(asked(), inspected(without_leader(lost=(3002,)), log(), of3001=failed("the volume is away")))
+    assert row["verdict"] == "MajorityMayReturn"
+    assert "plan" not in row
+    assert {"claimName": "alpha-3001-g1", "nodeID": 3001, "state": "Unknown", "reason": "the volume is away"} in row[
+        "disks"
+    ]  # type: ignore[operator]
+
+
+def test_an_open_recovery_shows_its_stage() -> None:
+    """The stage is that of the journal, with what it waits for, and the claims with copies."""
+    record = open_record()
+    row = status(approved(record), copied(stopped(record), log()))
+    assert (row["epoch"], row["stage"]) == (1, "Stop")
+    assert row["copies"] == [f"alpha-3000-g1-copy-{record.recovery.plan}"]  # type: ignore[union-attr]
+
+
+def test_afterwards_the_epoch_stays() -> None:
+    """After a recovery the status has its number, which a person needs to release the copies."""
+    row = status(asked(), without_leader(replace(running(), recovery_epoch=1), lost=()))
+    assert row["epoch"] == 1
+
+
+def test_the_last_watermark_stays_in_the_status() -> None:
+    """While no leader answers, the last high watermark is in the status, so that the next operator knows it."""
+    look = without_leader()
+    shown = build(done(look, asked()), {}, generation=1, now="t")
+    assert (shown["quorum"]["lastHighWatermark"], shown["quorum"]["lastLeaderEpoch"]) == (500, 7)
+
+
+def test_without_a_record_the_row_stays() -> None:
+    """If the identity record cannot be read, the row says as before whether a recovery is open."""
+    before = {"recovery": {"epoch": 1, "stage": "Copy"}}
+    assert recovery(done(replace(without_leader(), record=None), asked()), before) == before
