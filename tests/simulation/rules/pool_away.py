@@ -49,15 +49,20 @@ class PoolAway:
         self._world, self._glances = world, glances
         self._away: dict[NodeID, Away] = {}
 
-    @property
-    def nodes(self) -> frozenset[NodeID]:
-        """Their ids."""
-        return frozenset(self._away)
+    def nodes(self, cut_off: frozenset[NodeID]) -> frozenset[NodeID]:
+        """Their ids, without those that run again and miss nothing but what these brokers lead.
 
-    @property
-    def disrupted(self) -> frozenset[NodeID]:
+        Such a one is out of the ISRs that it misses, and serves in all others: partitions are judged as they are.
+        """
+        return frozenset(node for node, away in self._away.items() if not self._in_vain(away, node, cut_off))
+
+    def disrupted(self, cut_off: frozenset[NodeID]) -> frozenset[NodeID]:
         """Those of them that served until they were stopped."""
-        return frozenset(node for node, away in self._away.items() if away.served)
+        return frozenset(node for node in self.nodes(cut_off) if self._away[node].served)
+
+    def _in_vain(self, away: Away, node: NodeID, cut_off: frozenset[NodeID]) -> bool:
+        image = self._glances.of(away.cluster_id, 0.0)[-1].image
+        return bool(cut_off) and _waits_for(away, node, image, cut_off)
 
     def add(self, pool: str, broker: Broker) -> None:
         """The operator stopped this broker."""
@@ -102,7 +107,8 @@ class PoolAway:
     def against(self, pool: str, broker: Broker, at_most: int, cut_off: frozenset[NodeID]) -> list[str]:
         """Why this broker must not be stopped beside those that are away.
 
-        If its certificate has ended, those that run and miss nothing but what such brokers lead do not count.
+        Those do not count that run and miss nothing but what brokers lead whose certificates have ended (`cut_off`):
+        for a stop by another pool, which judges the ISRs, and for that of such a broker.
         """
         found, node = [], broker.node_id
         image = self._glances.of(broker.process.cluster_id, 0.0)[-1].image
@@ -111,7 +117,7 @@ class PoolAway:
         others = {
             one: away
             for one, away in self._away.items()
-            if one != node and not (excused and _waits_for(away, one, image, cut_off))
+            if one != node and not ((excused or away.pool != pool) and self._in_vain(away, one, cut_off))
         }
         for other, away in sorted(others.items()):
             shared = sorted(mine & {row.at for row in image.of_node(other)})

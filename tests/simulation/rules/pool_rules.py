@@ -207,7 +207,8 @@ class PoolRules:
         moments, node = self._glances.of(broker.process.cluster_id), broker.node_id
         if not any(moment.led for moment in moments):
             self._fail(LEADERLESS, f"broker {node} is stopped while the quorum has no leader")
-        gone, shut = self._away.nodes, cut_off(self._world)
+        shut = cut_off(self._world)
+        gone = self._away.nodes(shut)
         for row in moments[-1].image.of_node(node):
             if node in shut and (row.leader is None or row.leader in shut):
                 continue  # replicas that are missing there come back after its start, and not before
@@ -228,8 +229,9 @@ class PoolRules:
 
     def quorum_stopped(self, stop: PodDeleted) -> None:
         """A controller of the quorum is stopped by the operator."""
-        if stop.process is not None and self._away.disrupted:
-            away = ", ".join(map(str, sorted(self._away.disrupted)))
+        disrupted = self._away.disrupted(cut_off(self._world))
+        if stop.process is not None and disrupted:
+            away = ", ".join(map(str, sorted(disrupted)))
             self._fail(TOGETHER, f"pod {stop.name} is stopped before brokers {away} are back")
 
     def _judge_disks(self, event: BrokerStop, broker: Broker, pod: Json) -> None:
