@@ -50,7 +50,7 @@ def seen(of: Observed, *rows: Partition, fenced: int = -1) -> Observed:
     return with_view(of, view(rows, brokers, min_isr=1))
 
 
-def waiting(token: object = OURS, least: int = 2) -> Observed:
+def waiting(token: Known[Token] = OURS, least: int = 2) -> Observed:
     """Broker 0 was stopped and serves again; it waits for a partition of broker 10, whose certificate has ended."""
     of = look(edited(ran(record(), SECOND), 0, stopped=True), SECOND, old=(EARLIER,), least=least)
     of = replace(seen(of, *SHARED), peers=(PEER,), peers_ended=ENDED, token=token)
