@@ -57,6 +57,12 @@ BROKER_TRUST_MUTANTS: Final = (
         ("_waits_in_vain", "waits_for_ended(situation.desired, situation.observed, broker, situation.now_s)", "False"),
     ),
     pool_mutant(
+        "ended-brokers-of-two-pools-wait-for-each-other",
+        "live",
+        ("renewal-with-two-pools-whose-brokers-end-together",),
+        ("may_stop", "own | observed.peers_ended.renewed", "own"),
+    ),
+    pool_mutant(
         "a-pool-gives-the-token-back-while-its-broker-is-away",
         "11, together",
         ("renewal-with-a-broker-that-comes-too-late",),

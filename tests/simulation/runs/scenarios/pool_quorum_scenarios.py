@@ -50,6 +50,8 @@ from kit.kube.secrets import SECRETS
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
 _POOL: Final = ((POOL, pool_spec(2)),)
 _TWO_POOLS: Final = ((POOL, pool_spec(1)), (OTHER, pool_spec(1, firstNodeID=10)))
+_TWO_AND_ONE: Final = ((POOL, pool_spec(2)), (OTHER, pool_spec(1, firstNodeID=10)))
+_OF_THREE: Final = Topic(name="orders", replicas=((1, 0, 10), (10, 0, 1)), min_isr=2)
 _SHARED: Final = Topic(name="orders", replicas=((0, 10), (10, 0)), min_isr=1)
 """Both brokers of the two pools have a replica of each partition."""
 _LEAF_S: Final = 300
@@ -231,6 +233,18 @@ TRUST_WITH_POOLS: Final = (
         ("broker 10 was its leader", partial(_is_cut_off, node_id=10), both(_fetches, _no_more_may_end)),
         pools=_TWO_POOLS,
         topic=_SHARED,
+        bound=2000,
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(_encrypted, _ended),
+    ),
+    _beside(
+        "renewal-with-two-pools-whose-brokers-end-together",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("broker 0 lags", partial(_returns, other=10), _does_not_fetch),
+        ("brokers 1 and 10 lead all", lambda world: cut_off(world) >= {1, 10}, both(_fetches, _no_more_may_end)),
+        pools=_TWO_AND_ONE,
+        topic=_OF_THREE,
         bound=2000,
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(_encrypted, _ended),
