@@ -207,8 +207,7 @@ class PoolRules:
         moments, node = self._glances.of(broker.process.cluster_id), broker.node_id
         if not any(moment.led for moment in moments):
             self._fail(LEADERLESS, f"broker {node} is stopped while the quorum has no leader")
-        shut = cut_off(self._world)
-        gone = self._away.nodes(shut)
+        gone, shut = self._away.nodes, cut_off(self._world)
         for row in moments[-1].image.of_node(node):
             if node in shut and (row.leader is None or row.leader in shut):
                 continue  # replicas that are missing there come back after its start, and not before
@@ -229,9 +228,8 @@ class PoolRules:
 
     def quorum_stopped(self, stop: PodDeleted) -> None:
         """A controller of the quorum is stopped by the operator."""
-        disrupted = self._away.disrupted(cut_off(self._world))
-        if stop.process is not None and disrupted:
-            away = ", ".join(map(str, sorted(disrupted)))
+        if stop.process is not None and self._away.disrupted:
+            away = ", ".join(map(str, sorted(self._away.disrupted)))
             self._fail(TOGETHER, f"pod {stop.name} is stopped before brokers {away} are back")
 
     def _judge_disks(self, event: BrokerStop, broker: Broker, pod: Json) -> None:
