@@ -281,6 +281,21 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeersEnded:
+    """The running brokers of other pools that are known to have certificates that have ended, at REPLICATION too.
+
+    Of a broker that is not in `every`, this is not known. `renewed` are those of them whose Secret has a later
+    certificate that is valid: with it they start next.
+    """
+
+    every: frozenset[NodeID] = frozenset()
+    renewed: frozenset[NodeID] = frozenset()
+
+
+_NO_PEERS = PeersEnded()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """One look at everything that concerns one pool. `looked_at_s` is when Kafka's answers were asked for."""
 
@@ -299,6 +314,7 @@ class Observed:
     """Brokers of the other pools of the same cluster that leave, by the records of these pools."""
     peers: tuple[Pod, ...] = ()
     """The pods that run brokers of the other pools of the same quorum."""
+    peers_ended: PeersEnded = _NO_PEERS
     leader: Knowable[Leader] = _NOT_ASKED
     cluster: Knowable[ClusterView] = _NOT_ASKED
     configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()

@@ -11,6 +11,7 @@ from kafka_brokers.observe import kafka, metadata
 from kafka_brokers.observe.access import access_to, access_to_brokers
 from kafka_brokers.observe.memory import remembered
 from kafka_brokers.observe.objects import kube_node_from
+from kafka_brokers.observe.peers import peers_ended
 from kafka_brokers.observe.snapshot import Snapshot
 from kafka_brokers.plan.facts import ended, endpoint_at, target_name
 from kafka_brokers.plan.leaving import is_cordoned
@@ -52,6 +53,7 @@ async def observe(
             last = ended(desired, seen, clock.now().timestamp())
             asked = await _ask(brokers, controllers, servers, taken, taken.contract.value, clock, last)
         seen = replace(seen, leader=asked.leader, cluster=asked.cluster, looked_at_s=asked.at_s)
+        seen = await _peers(kube, seen, desired, clock.now().timestamp())
         seen = await _details(brokers, servers, seen, desired, clock.monotonic())
     seen = await _places(kube, seen, desired)
     return replace(seen, memory=remembered(seen, memory, clock.monotonic()))
@@ -125,6 +127,17 @@ async def _to_brokers(kube: KubeApi, taken: Snapshot, desired: PoolDesired) -> K
     if not any(pod.replication_tls for pod in (*taken.peers, *taken.pods)):
         return Known(value=PLAINTEXT)
     return await access_to_brokers(kube, desired.namespace, desired.quorum)
+
+
+async def _peers(kube: KubeApi, seen: Observed, desired: PoolDesired, now_s: float) -> Observed:
+    """Other pools' brokers whose certificates have ended, where one of ours may wait for their start, or they for its.
+
+    That is so if one of ours was stopped, or its certificate has ended.
+    """
+    stopped = seen.record is not None and any(broker.stopped for broker in seen.record.brokers)
+    if not stopped and not ended(desired, seen, now_s):
+        return seen
+    return replace(seen, peers_ended=await peers_ended(kube, desired.namespace, desired.quorum, seen, now_s))
 
 
 def _servers(taken: Snapshot, namespace: str, security: Security) -> dict[NodeID, Endpoint]:

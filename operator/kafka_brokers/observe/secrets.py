@@ -61,17 +61,34 @@ async def secrets_of(
         if item is not None and name == own:
             data = item.get("data") or {}
             chains.update(_chains(data))
-            trust = bundle_of(_text(data.get("ca.crt", "")))
+            trust = _trust(data)
         return Known(value=None if item is None else frozenset(map(str, item.get("data") or {})))
 
     ordered = sorted(wanted)
     found = tuple(zip(ordered, await asyncio.gather(*map(keys, ordered)), strict=True))
-    files = sorted(chains.items())
     return SecretsSeen(
         keys=found,
-        certified=tuple((file, _names(*chain[:1])) for file, chain in files),
-        ends=tuple((file, _end_s(chain, trust)) for file, chain in files if chain),
+        certified=tuple((file, _names(*chain[:1])) for file, chain in sorted(chains.items())),
+        ends=_ends(chains, trust),
     )
+
+
+async def ends_of(kube: KubeApi, namespace: str, name: str) -> tuple[tuple[str, int], ...]:
+    """As `SecretsSeen.ends`, of the Secret of any pool; empty if it does not exist, or cannot be read."""
+    try:
+        item = await kube.get(SECRETS, namespace, name)
+    except KubeError:
+        return ()
+    data: Json = {} if item is None else item.get("data") or {}
+    return _ends(_chains(data), _trust(data))
+
+
+def _ends(chains: dict[str, tuple[Certificate, ...]], trust: Bundle) -> tuple[tuple[str, int], ...]:
+    return tuple((file, _end_s(chain, trust)) for file, chain in sorted(chains.items()) if chain)
+
+
+def _trust(data: Json) -> Bundle:
+    return bundle_of(_text(data.get("ca.crt", "")))
 
 
 def _chains(data: Json) -> dict[str, tuple[Certificate, ...]]:

@@ -22,7 +22,7 @@ CORDON: Final = "cordoned.log.dirs"
 NO_SECRET: Final = "WaitingForSecret"  # noqa: S105 - a reason
 """The reason of a wait for a Secret that pods mount."""
 _WAITS: Final = ", and the status of the KafkaQuorum says what it waits for"
-_CLOCKS_S: Final = 30.0
+CLOCKS_S: Final = 30.0
 """How far the clocks of servers may differ from the operator's."""
 MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
 
@@ -127,7 +127,7 @@ def has_ended(desired: PoolDesired, observed: Observed, pod: Pod, now_s: float) 
         return False
     own, due = certificate_of(revision.runtime), certificate_of(desired.runtime)
     end_s = certificate_end_s(observed, revision.runtime)
-    return 0 < own < due and end_s is not None and end_s < now_s - _CLOCKS_S
+    return 0 < own < due and end_s is not None and end_s < now_s - CLOCKS_S
 
 
 def ended(desired: PoolDesired, observed: Observed, now_s: float) -> frozenset[NodeID]:

@@ -7,7 +7,7 @@ from kafka_brokers.model import names
 from kafka_brokers.model.actions import Action, ApplyBudget, ApplyService, DeleteService
 from kafka_brokers.model.observed import Support
 from kafka_brokers.model.plan import Part, Severity, Wait
-from kafka_brokers.plan.facts import Situation, holder_of
+from kafka_brokers.plan.facts import Situation, holder_of, owns_token
 from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_brokers.resources import objects as builders
 from kafka_quorum.model.known import Known
@@ -66,7 +66,7 @@ def _budget(situation: Situation) -> Iterator[Action]:
 def _allowance(situation: Situation) -> int:
     """How many brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
     stopped = [one for one in situation.record.brokers if one.stopped]
-    if stopped:
+    if stopped and owns_token(situation.desired, situation.observed):
         return len(stopped)
     token = situation.observed.token
     if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:

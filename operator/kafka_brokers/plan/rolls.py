@@ -26,7 +26,7 @@ from kafka_brokers.plan.facts import (
     owns_token,
 )
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
-from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of
+from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of, waits_for_ended
 from kafka_brokers.plan.late import moved
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.brokers import TopicPartition
@@ -107,13 +107,25 @@ def _evict(pod: Pod, permit: Permit[StopBroker]) -> EvictPod:
 
 
 def given_back(situation: Situation) -> Part:
-    """Give the token back when nothing of this pool is stopped, and nothing is to be stopped now."""
+    """Give the token back when nothing of this pool is stopped, and nothing is to be stopped now.
+
+    So it is, too, while each broker that was stopped serves again, and waits only for brokers whose certificates have
+    ended: one of another pool needs the token for the restart that ends the wait. The record keeps the stop.
+    """
     token = situation.observed.token
-    if any(one.stopped or one.empty for one in situation.record.brokers):
+    away = (one for one in situation.record.brokers if one.stopped or one.empty)
+    if not all(_waits_in_vain(situation, one) for one in away):
         return Part()
     if owns_token(situation.desired, situation.observed) and isinstance(token, Known):
         return Part(exclusive=GiveToken(seen=token.value))
     return Part()
+
+
+def _waits_in_vain(situation: Situation, broker: BrokerIdentity) -> bool:
+    """Whether a broker was restarted, and only the restart of brokers whose certificates have ended brings it back."""
+    if broker.empty or _still_runs(situation, broker):
+        return False
+    return waits_for_ended(situation.desired, situation.observed, broker, situation.now_s)
 
 
 def rolls(situation: Situation) -> Part:

@@ -97,9 +97,17 @@ def test_our_own_token_holds_no_drain_up() -> None:
 def test_what_we_stop_is_let_go_and_nothing_else() -> None:
     """While brokers are stopped by us, no drain may stop another one."""
     stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
-    assert budget(look(stopped, least=3)) == (2, True)
-    assert budget(look(edited(stopped, 1, stopped=True), least=3)) == (1, True)
-    assert budget(look(stopped, least=2, cluster=Unknown(reason="timeout"))) is None
+    ours = token("pool/payments")
+    assert budget(look(stopped, least=3, token=ours)) == (2, True)
+    assert budget(look(edited(stopped, 1, stopped=True), least=3, token=ours)) == (1, True)
+    assert budget(look(stopped, least=2, token=ours, cluster=Unknown(reason="timeout"))) is None
+
+
+@pytest.mark.parametrize("held", [token(""), token("pool/other"), Unknown(reason="timeout")])
+def test_without_the_token_a_stop_of_ours_lets_no_drain_through(held: Knowable[Token]) -> None:
+    """The token was given back while a broker waits for another pool, or was lost: something else may stop servers."""
+    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
+    assert budget(look(stopped, least=2, token=held)) == (3, False)
 
 
 def test_only_brokers_that_ran_and_stay_count() -> None:

@@ -24,6 +24,7 @@ from tests.brokers.secured import SECRET, TRUST, mutual
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import (
+    ApplyBudget,
     CreateRevision,
     DeletePod,
     ElectPreferred,
@@ -105,10 +106,12 @@ def test_what_is_noted_is_evicted() -> None:
 
 
 def test_a_noted_stop_without_the_token_takes_it_again() -> None:
-    """The token was lost between the note and the eviction: nothing is stopped without it."""
+    """The token was lost between the note and the eviction: without it nothing is stopped, and no eviction allowed."""
     (action,) = planned(begun(0, token=Known(value=Token(holder="", since="", resource_version="2"))), NEW).actions
     assert isinstance(action, TakeToken)
-    assert not planned(begun(0, token=THEIRS), NEW).actions
+    (budget,) = planned(begun(0, token=THEIRS), NEW).actions
+    assert isinstance(budget, ApplyBudget)
+    assert budget.min_available == len(ROLLED.brokers)
 
 
 def test_a_stop_that_is_refused_by_now_is_called_off() -> None:

@@ -48,7 +48,25 @@ BROKER_TRUST_MUTANTS: Final = (
         "a-broker-is-waited-for-that-waits-for-one-whose-certificate-ended",
         "live",
         ("renewal-with-a-broker-that-comes-too-late",),
-        ("may_stop", "len(batch) != 1 or batch[0] not in cut_off", "True"),
+        ("may_stop", "len(batch) != 1 or batch[0] not in own", "True"),
+    ),
+    pool_mutant(
+        "a-pool-keeps-the-token-while-it-waits-for-an-ended-broker-of-another",
+        "live",
+        ("renewal-with-two-pools-and-a-broker-that-comes-too-late",),
+        ("_waits_in_vain", "waits_for_ended(situation.desired, situation.observed, broker, situation.now_s)", "False"),
+    ),
+    pool_mutant(
+        "ended-brokers-of-two-pools-wait-for-each-other",
+        "live",
+        ("renewal-with-two-pools-whose-brokers-end-together",),
+        ("may_stop", "own | observed.peers_ended.renewed", "own"),
+    ),
+    pool_mutant(
+        "a-pool-gives-the-token-back-while-its-broker-is-away",
+        "11, together",
+        ("renewal-with-a-broker-that-comes-too-late",),
+        ("given_back", "not all((_waits_in_vain(situation, one) for one in away))", "False"),
     ),
     pool_mutant(
         "a-broker-whose-certificate-ended-stops-while-another-is-away",

@@ -23,6 +23,8 @@ class Away:
     served: bool
     """Whether it served when it was stopped: one that is fenced is stopped without the token."""
     started: bool = False
+    waited: bool = False
+    """It ran again, and missed only what brokers led whose certificates had ended: its pool may have no token since."""
 
 
 def cut_off(world: World) -> frozenset[NodeID]:
@@ -51,13 +53,20 @@ class PoolAway:
 
     @property
     def nodes(self) -> frozenset[NodeID]:
-        """Their ids."""
-        return frozenset(self._away)
+        """Their ids, without those that run again and have waited for brokers whose certificates had ended.
+
+        Such a one is out of the ISRs that it misses, and serves in all others: partitions are judged as they are.
+        """
+        return frozenset(node for node, away in self._away.items() if not self._has_waited(away, node))
 
     @property
     def disrupted(self) -> frozenset[NodeID]:
         """Those of them that served until they were stopped."""
-        return frozenset(node for node, away in self._away.items() if away.served)
+        return frozenset(node for node in self.nodes if self._away[node].served)
+
+    def _has_waited(self, away: Away, node: NodeID) -> bool:
+        broker = self._glances.of(away.cluster_id, 0.0)[-1].image.brokers.get(node)
+        return away.waited and broker is not None and broker.active
 
     def add(self, pool: str, broker: Broker) -> None:
         """The operator stopped this broker."""
@@ -88,7 +97,8 @@ class PoolAway:
             away.started = True
 
     def look(self) -> None:
-        """Remove those that are back, or are no longer registered."""
+        """Remove those that are back, or are no longer registered; note which ones wait for ended certificates."""
+        shut = cut_off(self._world)
         for node, away in list(self._away.items()):
             image = self._glances.of(away.cluster_id, 0.0)[-1].image
             broker = image.brokers.get(node)
@@ -98,11 +108,13 @@ class PoolAway:
             rows = [row for at in away.member if (row := image.partitions.get(at)) is not None]
             if away.started and broker.active and all(node in row.isr for row in rows if node in row.replicas):
                 del self._away[node]
+            away.waited = away.waited or (bool(shut) and _waits_for(away, node, image, shut))
 
     def against(self, pool: str, broker: Broker, at_most: int, cut_off: frozenset[NodeID]) -> list[str]:
         """Why this broker must not be stopped beside those that are away.
 
-        If its certificate has ended, those that run and miss nothing but what such brokers lead do not count.
+        If its certificate has ended, those that run and miss nothing but what such brokers lead do not count; nor for
+        another pool, which judges the ISRs, those that have waited so.
         """
         found, node = [], broker.node_id
         image = self._glances.of(broker.process.cluster_id, 0.0)[-1].image
@@ -111,7 +123,9 @@ class PoolAway:
         others = {
             one: away
             for one, away in self._away.items()
-            if one != node and not (excused and _waits_for(away, one, image, cut_off))
+            if one != node
+            and not (excused and _waits_for(away, one, image, cut_off))
+            and not (away.pool != pool and self._has_waited(away, one))
         }
         for other, away in sorted(others.items()):
             shared = sorted(mine & {row.at for row in image.of_node(other)})

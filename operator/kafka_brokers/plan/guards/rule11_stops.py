@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_brokers.model.disks import BrokerIdentity
-from kafka_brokers.model.names import HOLD
+from kafka_brokers.model.names import HOLD, pool_of
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
@@ -33,9 +33,10 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     usual = _as_usual(desired, observed, observed.leader.value, batch, now_s)
     if usual.allowed:
         return usual
-    cut_off = ended(desired, observed, now_s)
-    if len(batch) != 1 or batch[0] not in cut_off:
+    own = ended(desired, observed, now_s)
+    if len(batch) != 1 or batch[0] not in own:
         return usual
+    cut_off = own | observed.peers_ended.renewed
     return _after_its_end(desired, observed, observed.leader.value, batch[0], cut_off, now_s)
 
 
@@ -71,7 +72,7 @@ def _after_its_end(
     cut_off: frozenset[NodeID],
     now_s: float,
 ) -> Answer:
-    """A broker of those whose certificates have ended (`cut_off`), alone, while every other one runs.
+    """A broker of those whose certificates have ended (`cut_off`, of any pool), alone, while every other one runs.
 
     Nobody opens a connection to it, so replicas that lost theirs stay out of the ISRs of what it leads until it starts
     again. To wait for them would be to wait for ever. What other brokers lead is judged as usual: there, waiting helps.
@@ -271,21 +272,60 @@ def _of_consent(desired: PoolDesired, node_id: NodeID, found: tuple[Objection, .
 def is_back(observed: Observed, broker: BrokerIdentity) -> tuple[bool, str]:
     """Whether a broker that was stopped is back: unfenced, and in every ISR that it was in before. Else why not."""
     node_id = broker.node_id
+    if isinstance(serves := _serves(observed, broker), str):
+        return False, serves
+    if missing := not_back(serves, broker):
+        why = f"broker {node_id} is not back in the ISR of {counted(missing)} ({named(missing)})"
+        return False, f"{why}{_led_by_ended_peer(observed, serves, missing)}"
+    return True, f"broker {node_id} is unfenced, and in every ISR that it was in before"
+
+
+def _serves(observed: Observed, broker: BrokerIdentity) -> ClusterView | str:
+    """The partitions, if a broker that was stopped serves again: it runs, is unfenced and answers. Else why not."""
+    node_id = broker.node_id
     pod = observed.broker_pod(node_id)
     if pod is None or not pod.serves:
-        return False, f"broker {node_id} does not run yet"
+        return f"broker {node_id} does not run yet"
     if isinstance(observed.cluster, Unknown):
-        return False, f"the partitions are not known ({observed.cluster.reason})"
-    view = observed.cluster.value
-    row = view.broker(node_id)
+        return f"the partitions are not known ({observed.cluster.reason})"
+    row = observed.cluster.value.broker(node_id)
     if row is None or row.fenced:
-        return False, f"broker {node_id} is {'not registered' if row is None else 'fenced'}: it starts, or recovers"
+        return f"broker {node_id} is {'not registered' if row is None else 'fenced'}: it starts, or recovers"
     answer = observed.config(node_id)
     if broker.stopped and isinstance(answer, Unknown):  # else the session of the process before could still last
-        return False, f"broker {node_id} does not answer itself yet ({answer.reason})"
-    if missing := not_back(view, broker):
-        return False, f"broker {node_id} is not back in the ISR of {counted(missing)} ({named(missing)})"
-    return True, f"broker {node_id} is unfenced, and in every ISR that it was in before"
+        return f"broker {node_id} does not answer itself yet ({answer.reason})"
+    return observed.cluster.value
+
+
+def waits_for_ended(desired: PoolDesired, observed: Observed, broker: BrokerIdentity, now_s: float) -> bool:
+    """Whether a broker that was stopped serves again, and misses only what brokers lead whose certificates have ended.
+
+    No time, and no act of its pool alone, brings it into those ISRs: these leaders get no new connection until they
+    start again, and may be of another pool. It is in sync wherever else it was, and each other stop is judged on the
+    ISRs as they are. So the disruption token may be given to whom it waits for.
+    """
+    view = _serves(observed, broker)
+    if isinstance(view, str):
+        return False
+    shut = {pod.node_id for pod in observed.pods if pod.replication_tls} & ended(desired, observed, now_s)
+    led = {row.at: row.leader for row in view.partitions}
+    return all(led[at] in shut | observed.peers_ended.every for at in not_back(view, broker))
+
+
+def _led_by_ended_peer(observed: Observed, view: ClusterView, missing: tuple[TopicPartition, ...]) -> str:
+    """What ends the wait for these partitions, as a clause, if an ended broker of another pool leads one of them."""
+    wanted = frozenset(missing)
+    leaders = {row.leader for row in view.partitions if row.at in wanted}
+    rows = [pod for pod in observed.peers if pod.node_id in leaders & observed.peers_ended.every]
+    if not rows:
+        return ""
+    first = min(rows, key=lambda pod: pod.node_id)
+    pool = pool_of(first.name, first.node_id)
+    return (
+        f": broker {first.node_id} of pool {pool} leads there, and its certificate has ended, so it accepts no new "
+        f"connection until it starts again. KafkaBrokerPool {pool} restarts it, or its status says what that waits "
+        f"for; or delete pod {first.name}"
+    )
 
 
 def not_back(view: ClusterView, broker: BrokerIdentity) -> tuple[TopicPartition, ...]:

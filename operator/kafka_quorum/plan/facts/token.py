@@ -40,7 +40,11 @@ def why_no_token(situation: Situation) -> str:
         return ""
     since = f" since {token.value.since}" if token.value.since else ""
     pool = holder.removeprefix("pool/")
-    paused = f"If KafkaBrokerPool {pool} is paused, set its spec.paused to false. " if pool != holder else ""
+    paused = (
+        f"If KafkaBrokerPool {pool} is paused, set its spec.paused to false, else its status says what it waits for. "
+        if pool != holder
+        else ""
+    )
     way_out = f"{paused}If it is gone for good, delete Lease {lease}"
     return f"{holder} is stopping brokers{since}, and one disruption happens at a time. {way_out}"
 

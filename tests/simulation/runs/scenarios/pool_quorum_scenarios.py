@@ -49,6 +49,11 @@ from kit.kube.secrets import SECRETS
 
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1), (1, 0)), min_isr=1)
 _POOL: Final = ((POOL, pool_spec(2)),)
+_TWO_POOLS: Final = ((POOL, pool_spec(1)), (OTHER, pool_spec(1, firstNodeID=10)))
+_TWO_AND_ONE: Final = ((POOL, pool_spec(2)), (OTHER, pool_spec(1, firstNodeID=10)))
+_OF_THREE: Final = Topic(name="orders", replicas=((1, 0, 10), (10, 0, 1)), min_isr=2)
+_SHARED: Final = Topic(name="orders", replicas=((0, 10), (10, 0)), min_isr=1)
+"""Both brokers of the two pools have a replica of each partition."""
 _LEAF_S: Final = 300
 _RAISED_FOR_S: Final = 400
 _RECOVERS_S: Final = 120
@@ -89,17 +94,17 @@ def _ended(world: World) -> str:
 
 
 def _beside(name: str, spec: Json, *turns: Moment, **more: Any) -> PoolScenario:  # noqa: ANN401 - fields of a scenario
-    """Two brokers beside three controllers."""
+    """Two brokers beside three controllers: of one pool, if no other pools are given."""
+    topic = more.pop("topic", _ORDERS)
+    given = {"pools": _POOL, "bound": 1500, **more}
     return PoolScenario(
         name=name,
         spec=spec,
         controllers=0,
-        pools=_POOL,
-        turns=(*with_topics(_ORDERS), *(turn(*each) for each in turns)),
-        bound=1500,
+        turns=(*with_topics(topic), *(turn(*each) for each in turns)),
         long=True,
         spares=CLOCK_LOSSES,
-        **more,
+        **given,
     )
 
 
@@ -144,10 +149,10 @@ def _lasts(world: World, _: Checker) -> None:
     world.certificates_may_end = True
 
 
-def _returns(world: World) -> bool:
-    """Broker 0 starts with a renewed certificate, and broker 1 still has the earlier one."""
+def _returns(world: World, other: int = 1) -> bool:
+    """Broker 0 starts with a renewed certificate, and the other broker still has the earlier one."""
     shown = [
-        one.process.tls.shown.not_after for one in map(partial(broker_of, world), (0, 1)) if one and one.process.tls
+        one.process.tls.shown.not_after for one in map(partial(broker_of, world), (0, other)) if one and one.process.tls
     ]
     return len(shown) == _BROKERS and shown[0] > shown[1]
 
@@ -180,9 +185,9 @@ def _was_cut_off(world: World) -> bool:
     return (world.clock.now() - held.process.tls.served.not_after).total_seconds() > _CERTAINLY_S
 
 
-def _is_cut_off(world: World) -> bool:
-    """The certificate of broker 1 has ended: who has no connection to it gets none."""
-    return 1 in cut_off(world)
+def _is_cut_off(world: World, node_id: int = 1) -> bool:
+    """The certificate of this broker has ended: who has no connection to it gets none."""
+    return node_id in cut_off(world)
 
 
 def _raises_its_number(world: World, _: Checker) -> None:
@@ -217,6 +222,30 @@ TRUST_WITH_POOLS: Final = (
         ("connections last", pools_rest, _lasts),
         ("broker 0 lags", _returns, _does_not_fetch),
         ("broker 1 was its leader", _is_cut_off, both(_fetches, _no_more_may_end)),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(_encrypted, _ended),
+    ),
+    _beside(
+        "renewal-with-two-pools-and-a-broker-that-comes-too-late",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("broker 0 lags", partial(_returns, other=10), _does_not_fetch),
+        ("broker 10 was its leader", partial(_is_cut_off, node_id=10), both(_fetches, _no_more_may_end)),
+        pools=_TWO_POOLS,
+        topic=_SHARED,
+        bound=2000,
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(_encrypted, _ended),
+    ),
+    _beside(
+        "renewal-with-two-pools-whose-brokers-end-together",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("broker 0 lags", partial(_returns, other=10), _does_not_fetch),
+        ("brokers 1 and 10 lead all", lambda world: cut_off(world) >= {1, 10}, both(_fetches, _no_more_may_end)),
+        pools=_TWO_AND_ONE,
+        topic=_OF_THREE,
+        bound=2000,
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(_encrypted, _ended),
     ),
