@@ -122,7 +122,7 @@ def may_add_node(situation: Situation) -> Answer:
         ),
         (
             "model/actions/record.py",
-            "        Permit[Start]\n        | Permit[RetireDisk]",
+            "        Permit[Start] | Permit[RetireDisk]",
             "        Permit[AddNode]\n        | Permit[Start]\n        | Permit[RetireDisk]",
         ),
         ("plan/voters/requested.py", "import RecordChange, WriteRecord\n", "import DecideRecord, RecordChange\n"),

@@ -565,7 +565,7 @@ def test_a_disk_of_another_recovery_does_not_run(
     volume.formatted()
     if on_disk is not None:
         (volume.disk / ".kafka-quorum-recovery").write_text(on_disk)
-    said = volume.run(scripts.VERIFY, **({} if made_for is None else {"KQ_RECOVERY": made_for}))
+    said = volume.run(scripts.VERIFY, KQ_RECOVERY=made_for) if made_for else volume.run(scripts.VERIFY)
     assert said.report is not None
     assert (said.code == 0, said.report["accepted"], said.report["found"]) == (accepted, accepted, "formatted")
 
