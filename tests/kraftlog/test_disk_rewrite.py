@@ -1,4 +1,4 @@
-"""A rewritten disk has exactly one new batch; everything else is refused, unchanged, or done by an earlier run."""
+"""A rewritten disk has one new batch that ends with the survivor alone; all else is refused, or was done before."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from tests.kraftlog import disks, logs
 
 from kraftlog.disk import DiskError, Endpoint, FormError, UnreadableDiskError, look, to_json
 from kraftlog.rewrite import EPOCH_GAP, At, RewritePlan, plan_of, read_plan, rewrite, seed, seed_plan_of
+from kraftlog.rewrite.plan import VOTERS_MAX
 from kraftlog.rewrite.rewriting import voters_batch
 
 NOW_MS = 1_700_000_000_000
 NEW = (Endpoint(name="CONTROLLER", host="new", port=9093),)
+LONG = (Endpoint(name="CONTROLLER", host="x" * 4000, port=9093),)
 
 
 def survivor(home: Path) -> RewritePlan:
@@ -25,11 +28,12 @@ def survivor(home: Path) -> RewritePlan:
 
 
 def test_a_rewritten_log(tmp_path: Path) -> None:
-    """Behind the earlier bytes there is one control batch, 1000 epochs later, with the survivor as the only voter."""
+    """Behind the earlier bytes there is one control batch, 1000 epochs later, that ends with the survivor alone."""
     home = disks.make(tmp_path / "a")
     before, plan = disks.files(home), survivor(home)
     done = rewrite(home, plan, now_ms=NOW_MS)
-    assert (done.changed, done.offset, done.leader_epoch, done.cut_bytes) == (True, 8, 5 + EPOCH_GAP, 0)
+    assert (done.changed, done.offset, done.last_offset) == (True, 8, 9)
+    assert (done.leader_epoch, done.cut_bytes) == (5 + EPOCH_GAP, 0)
     after = disks.files(home)
     name = str(disks.segment(home).relative_to(home))
     assert after[name].startswith(before[name])
@@ -37,7 +41,7 @@ def test_a_rewritten_log(tmp_path: Path) -> None:
     records, faults = logs.read(disks.segment(home))
     assert not faults
     last = records[-1]
-    assert (last["offset"], last["leader_epoch"], last["control"], last["type"]) == (8, 1005, True, "KRaftVoters")
+    assert (last["offset"], last["leader_epoch"], last["control"], last["type"]) == (9, 1005, True, "KRaftVoters")
     assert last["data"]["voters"] == [
         {
             "voterId": 1,
@@ -48,13 +52,13 @@ def test_a_rewritten_log(tmp_path: Path) -> None:
     ]
     found = look(home)
     assert found.voters is not None
-    assert (found.end_offset, found.last_epoch, len(found.voters.voters)) == (9, 1005, 1)
+    assert (found.end_offset, found.last_epoch, len(found.voters.voters)) == (10, 1005, 1)
 
 
 def test_the_batch_is_that_of_the_writer(tmp_path: Path) -> None:
     """Its bytes are those of the package's writer, which Kafka's tools read."""
     plan = survivor(disks.make(tmp_path / "a"))
-    expected = bytearray(disks.control(8, disks.voters(1), epoch=1005))
+    expected = bytearray(disks.control(8, disks.voters(1, 2), disks.voters(1), epoch=1005))
     expected[27:43] = NOW_MS.to_bytes(8, "big") * 2
     expected[17:21] = logs.crc(bytes(expected[21:])).to_bytes(4, "big")
     assert voters_batch(plan, NOW_MS) == bytes(expected)
@@ -65,7 +69,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     home = disks.make(tmp_path / "a")
     plan = survivor(home)
     rewrite(home, plan, now_ms=NOW_MS)
-    for more in (b"", disks.topics(9, "later", epoch=1006)):
+    for more in (b"", disks.topics(10, "later", epoch=1006)):
         with disks.segment(home).open("ab") as file:
             file.write(more)
         if more:
@@ -155,6 +159,8 @@ def test_another_disk_than_that_of_the_plan(tmp_path: Path) -> None:
     unchanged(home, replace(plan, checkpoint=None), "its newest checkpoint is offset 0 of leader epoch 0, not none")
     unchanged(home, replace(plan, checkpoint=At(offset=3, epoch=1)), "its newest checkpoint is")
     unchanged(home, replace(plan, leader_epoch=4), "its quorum-state has leader epoch 5, above 4")
+    unchanged(home, replace(plan, voters=plan.voters[:2]), "its last voter set is 1 .* 3 .*, not 1 ")
+    unchanged(home, replace(plan, voters=()), "its last voter set is .*, not none")
     assert rewrite(home, replace(plan, leader_epoch=70)).leader_epoch == 70 + EPOCH_GAP
 
 
@@ -163,8 +169,8 @@ def test_a_disk_that_was_rewritten_by_another_plan(tmp_path: Path) -> None:
     home = disks.make(tmp_path / "a")
     plan = survivor(home)
     rewrite(home, plan)
-    unchanged(home, replace(plan, leader_epoch=9), "its end offset is 9, not 8")
-    unchanged(home, replace(plan, endpoints=NEW), "its end offset is 9, not 8")
+    unchanged(home, replace(plan, leader_epoch=9), "its end offset is 10, not 8")
+    unchanged(home, replace(plan, endpoints=NEW), "its end offset is 10, not 8")
 
 
 def test_a_static_quorum(tmp_path: Path) -> None:
@@ -174,7 +180,7 @@ def test_a_static_quorum(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match=r"controller\.quorum\.voters"):
         plan_of(look(home), NEW)
     dynamic = disks.make(tmp_path / "b", pieces)
-    unchanged(home, replace(survivor(dynamic), checkpoint=None), "only entry of controller.quorum.voters")
+    unchanged(home, replace(survivor(dynamic), checkpoint=None, voters=()), "only entry of controller.quorum.voters")
 
 
 def test_disks_that_no_quorum_can_continue_from(tmp_path: Path) -> None:
@@ -203,7 +209,7 @@ def test_damage_needs_consent(tmp_path: Path) -> None:
     consent = plan_of(look(home), cut_damage=True)
     assert consent == replace(plan, cut_damage=True)
     done = rewrite(home, consent, now_ms=NOW_MS)
-    assert (done.offset, look(home).end_offset, look(home).damage) == (5, 6, None)
+    assert (done.offset, look(home).end_offset, look(home).damage) == (5, 7, None)
     for name, segments in (
         ("early", {0: b"".join(pieces[:3]), 6: b"".join(pieces[3:])}),
         ("hole", {0: b"".join(pieces[:2]), 6: pieces[3]}),
@@ -216,7 +222,7 @@ def test_an_empty_last_segment(tmp_path: Path) -> None:
     home = disks.make(tmp_path / "a", {0: b"".join(disks.parts()), 8: b""})
     assert rewrite(home, survivor(home), now_ms=NOW_MS).segment_base == 8
     assert disks.segment(home, 8).read_bytes() == voters_batch(plan_of(look(disks.make(tmp_path / "b"))), NOW_MS)
-    assert look(home).end_offset == 9
+    assert look(home).end_offset == 10
 
 
 def test_a_running_server(tmp_path: Path) -> None:
@@ -246,6 +252,10 @@ def test_plans(tmp_path: Path) -> None:
         replace(plan, leader_epoch=2**31 - EPOCH_GAP),
         replace(plan, end_offset=2**63 - 1),
         replace(plan, endpoints=()),
+        replace(plan, voters=plan.voters * 2),
+        replace(plan, voters=tuple(replace(plan.voters[0], node_id=each) for each in range(VOTERS_MAX + 1))),
+        replace(plan, voters=(replace(plan.voters[0], node_id=9, endpoints=LONG * 300), *plan.voters)),
+        replace(plan, voters=(replace(plan.voters[0], node_id=9, max_kraft_version=2**15), *plan.voters)),
         replace(plan, endpoints=NEW + NEW),
         replace(plan, endpoints=(replace(NEW[0], port=65_536),)),
         replace(plan, endpoints=(replace(NEW[0], host=""),)),
@@ -259,10 +269,53 @@ def test_a_plan_for_a_controller_that_was_no_voter(tmp_path: Path) -> None:
     home = disks.make(tmp_path / "a", {0: disks.topics(0, "a")}, {disks.FIRST: disks.checkpoint(2, 3)})
     with pytest.raises(DiskError, match="give its endpoints"):
         plan_of(look(home))
-    rewrite(home, plan_of(look(home), NEW))
+    done = rewrite(home, plan_of(look(home), NEW))
+    assert done.last_offset - done.offset == 2
     voters = look(home).voters
     assert voters is not None
     assert [(each.node_id, each.endpoints) for each in voters.voters] == [(1, NEW)]
+
+
+@pytest.mark.parametrize(
+    ("before", "survivor_id", "chain"),
+    [
+        ((), 1, [{1}]),
+        ((1,), 1, [{1}]),
+        ((3,), 1, [{1, 3}, {1}]),
+        ((1, 2, 3), 1, [{1, 2}, {1}]),
+        ((1, 2, 3), 2, [{1, 2}, {2}]),
+        ((2, 3), 1, [{1, 2, 3}, {1, 2}, {1}]),
+    ],
+)
+def test_the_voter_sets_of_a_batch(
+    before: tuple[int, ...], survivor_id: int, chain: list[set[int]], tmp_path: Path
+) -> None:
+    """From the last set of a log or checkpoint to the survivor alone, one voter comes or goes with each record."""
+    topics = {0: disks.topics(0, "a")}
+    last = disks.checkpoint(*before)
+    home = disks.make(tmp_path / "a", topics, {disks.FIRST: last}, node=survivor_id)
+    if before:
+        pieces = {0: disks.control(0, disks.level(1), disks.voters(*before))}
+        other = disks.make(tmp_path / "b", pieces, {}, node=survivor_id)
+        assert plan_of(look(other), NEW).records == plan_of(look(home), NEW).records
+    plan = plan_of(look(home), NEW)
+    sets = [{each.node_id: each for each in found} for found in plan.voter_sets]
+    assert [set(each) for each in sets] == chain
+    own = plan.survivor
+    assert own.endpoints == NEW
+    old = {each.node_id: each for each in plan.voters} | {survivor_id: own}
+    assert all(voter == old[node] for each in sets for node, voter in each.items())
+    for one, two in pairwise([before, *sets] if before else sets):
+        assert len(set(one) ^ set(two)) == (0 if before == (survivor_id,) else 1)
+
+
+def test_another_disk_of_the_same_controller(tmp_path: Path) -> None:
+    """The survivor takes the place of its own earlier disk in one step, because a set has a node id once."""
+    home = disks.make(tmp_path / "a")
+    plan = replace(survivor(home), directory_id=disks.IDS[2], endpoints=NEW)
+    own, second, third = plan.survivor, *plan.voters[1:]
+    assert plan.voter_sets == ((own, second, third), (own, second), (own,))
+    assert replace(plan, voters=plan.voters[:1]).voter_sets == ((own,),)
 
 
 def fresh(home: Path) -> Path:
@@ -285,7 +338,7 @@ def test_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert until_done(monkeypatch, lambda: seed(broker, target, plan, now_ms=NOW_MS)) > 3
     assert disks.files(broker) == before
     found = look(target)
-    assert (found.node_id, found.end_offset, found.last_epoch, found.tail) == (3, 9, 9 + EPOCH_GAP, None)
+    assert (found.node_id, found.end_offset, found.last_epoch, found.tail) == (3, 10, 9 + EPOCH_GAP, None)
     assert found.voters is not None
     assert [(each.node_id, each.directory_id) for each in found.voters.voters] == [(3, disks.IDS[3])]
     expected = {
@@ -306,7 +359,7 @@ def test_a_seed_without_a_checkpoint(tmp_path: Path) -> None:
     plan = seed_plan_of(look(broker), 3, disks.IDS[3], plan_of(look(broker), NEW))
     assert seed(broker, target, plan).changed
     found = look(target)
-    assert (found.checkpoint, found.end_offset) == (None, 9)
+    assert (found.checkpoint, found.end_offset) == (None, 10)
 
 
 def test_seeds_that_are_refused(tmp_path: Path) -> None:

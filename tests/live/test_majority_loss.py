@@ -11,14 +11,15 @@ from typing import Final
 
 import pytest
 from tests.live.brokers import LiveBrokers
-from tests.live.jars import Kafka
+from tests.live.jars import DEFAULT_VERSION, Kafka, ensure_kafka
 from tests.live.ports import HOST
 from tests.live.quorum import LiveNode, LiveQuorum
 from tests.live.storage import ModeMissing, NoInitialControllers
 from tests.live.waiting import wait_for
 
 from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.quorum import AddVoter, QuorumAnswer
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import AddVoter, QuorumAnswer, RemoveVoter
 from kafka_quorum.model.scram import ScramCredential, ScramMechanism
 from kafka_quorum.wire.admin import KafkaControllers
 from kraftlog.disk import DiskError, DiskLook, Endpoint, content, look, read_look, to_json
@@ -30,6 +31,10 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.asyncio(lo
 NODES = (3000, 3001, 3002)
 RECORDS: Final = 60
 LOG: Final = "__cluster_metadata-0"
+STRICT_VERSION: Final = "3.9.0"
+"""The only supported release that does not start if more than one voter comes or goes with a voter set in its log."""
+NO_OVERLAP: Final = "doesn't have an overlapping majority with the new voter set"
+"""What a server logs when it reads a voter set with which more than one voter comes or goes."""
 NewQuorum = Callable[[str], LiveQuorum]
 
 
@@ -109,8 +114,8 @@ async def join(quorum: LiveQuorum, controllers: KafkaControllers, nodes: Iterabl
         await controllers.add_voter(leader.endpoint, add)
 
 
-async def have_all(quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode], end_offset: int) -> None:
-    """Checks that these are the voters, and that each has the records below an offset, byte for byte."""
+async def all_vote(quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode]) -> None:
+    """Checks that these are the voters, and that they catch up. Kills all."""
     _, answer = await writes_work(quorum, controllers, "last")
     assert {row.key for row in answer.voters} == {node.key for node in nodes}
 
@@ -120,6 +125,11 @@ async def have_all(quorum: LiveQuorum, controllers: KafkaControllers, nodes: lis
 
     await wait_for("voters that have everything", caught_up)
     kill(nodes)
+
+
+async def have_all(quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode], end_offset: int) -> None:
+    """The same, and each has the records below an offset, byte for byte."""
+    await all_vote(quorum, controllers, nodes)
     assert len({digest(node.data, end_offset) for node in nodes}) == 1
 
 
@@ -162,6 +172,110 @@ async def test_one_of_three_disks_is_left(new_quorum: NewQuorum, controllers: Ka
     assert digest(survivor.data, disk.end_offset) == before
     assert not rewrite(survivor.data, plan).changed
     quorum.close()
+
+
+@pytest.mark.parametrize("release", [DEFAULT_VERSION, STRICT_VERSION])
+@pytest.mark.parametrize("where", ["log", "checkpoint"])
+async def test_the_voters_have_changed_before(
+    release: str, where: str, controllers: KafkaControllers, tmp_path: Path
+) -> None:
+    """The survivor of three leads alone if voters were added and removed before, in its log or in a later checkpoint.
+
+    Kafka compares each voter set with the one before, except with that of the format. Release 3.9.0 does not start if
+    more than one voter is gone; later releases only log it. So the rewrite removes one voter with each record.
+    """
+    quorum = LiveQuorum(kafka=ensure_kafka(release), directory=tmp_path)
+    if where == "checkpoint":
+        quorum.config["metadata.log.max.record.bytes.between.snapshots"] = "2000"
+    nodes = [quorum.add_node(each) for each in (*NODES, 3003)]
+    try:
+        nodes.remove(await change_voters(quorum, controllers, nodes))
+        await until_voters_are(where, quorum, controllers, nodes)
+        survivor, disk = best(nodes)
+        assert disk.voters is not None
+        assert {each.node_id for each in disk.voters.voters} == {node.node_id for node in nodes}
+        lost = [node for node in nodes if node is not survivor]
+        for node in lost:
+            quorum.wipe(node)
+        before = digest(survivor.data, disk.end_offset)
+        plan = plan_of(disk)
+        done = rewrite(survivor.data, plan)
+        assert (done.changed, done.offset, done.last_offset) == (True, disk.end_offset, disk.end_offset + 1)
+        quorum.start(survivor)
+        leader, answer = await writes_work(quorum, controllers, "second")
+        assert (leader, [row.key for row in answer.voters]) == (survivor, [survivor.key])
+        assert NO_OVERLAP not in survivor.log.read_text()
+        await join(quorum, controllers, lost)
+        if where == "log":
+            await have_all(quorum, controllers, nodes, disk.end_offset)
+        else:  # the new controllers begin with a checkpoint of the survivor, so their logs have no earlier record
+            await all_vote(quorum, controllers, nodes)
+        assert digest(survivor.data, disk.end_offset) == before
+        assert not rewrite(survivor.data, plan).changed
+    finally:
+        quorum.close()
+
+
+@pytest.mark.parametrize(("target_id", "records"), [(3004, 4), (3003, 3)])
+async def test_a_seed_whose_disk_was_no_voter(
+    target_id: int, records: int, controllers: KafkaControllers, tmp_path: Path
+) -> None:
+    """A new controller, or a voter with a new disk, leads alone with the log of a quorum whose voters had changed.
+
+    Release 3.9.0 requires that the first record adds the controller, or replaces its disk, and changes nothing else.
+    """
+    quorum = LiveQuorum(kafka=ensure_kafka(STRICT_VERSION), directory=tmp_path)
+    nodes = [quorum.add_node(each) for each in (*NODES, 3003)]
+    try:
+        nodes.remove(await change_voters(quorum, controllers, nodes))
+        await until_voters_are("log", quorum, controllers, nodes)
+        source, disk = best(node for node in nodes if node.node_id != target_id)
+        target = quorum.nodes.get(NodeID(target_id)) or quorum.add_node(target_id)
+        if target in nodes:
+            quorum.wipe(target)
+        quorum.must_format([target], NoInitialControllers())
+        endpoint = Endpoint(name=target.listener.name, host=HOST, port=target.port)
+        plan = seed_plan_of(disk, target.node_id, target.meta["directory.id"], plan_of(disk, (endpoint,)))
+        done = seed(source.data, target.data, plan)
+        assert (done.changed, done.last_offset - done.offset + 1) == (True, records)
+        quorum.start(target)
+        leader, answer = await writes_work(quorum, controllers, "second")
+        assert (leader, [row.key for row in answer.voters]) == (target, [target.key])
+        target.running.kill()
+        assert digest(target.data, disk.end_offset) == digest(source.data, disk.end_offset)
+    finally:
+        quorum.close()
+
+
+async def change_voters(quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode]) -> LiveNode:
+    """Starts three controllers, adds the fourth, and removes one of the first three, which is returned."""
+    *first, newcomer = nodes
+    quorum.must_format(first, quorum.initial_controllers(first))
+    quorum.start(*first)
+    await join(quorum, controllers, [newcomer])
+    leader, _ = await writes_work(quorum, controllers, "first")
+    gone = next(node for node in first if node is not leader)
+    gone.running.kill()  # a leader of 3.9 may end when a replica that it just removed answers it (`FATAL_REMOVAL`)
+    await controllers.remove_voter(leader.endpoint, RemoveVoter(cluster_id=quorum.cluster_id, voter=gone.key))
+    return gone
+
+
+async def until_voters_are(
+    where: str, quorum: LiveQuorum, controllers: KafkaControllers, nodes: list[LiveNode]
+) -> None:
+    """Writes records until the last voter set of each disk is there: in the log, or in a checkpoint only. Kills all."""
+
+    async def there() -> bool | None:
+        leader, _ = await quorum.leader(controllers)
+        for number in range(RECORDS):
+            await write(controllers, leader, f"user-{number}")
+        looks = [look(node.data) for node in nodes]
+        if where == "log":
+            return all(each.voters_in_log for each in looks) or None
+        return all(each.voters_in_log is None and each.voters_in_checkpoint for each in looks) or None
+
+    await wait_for(f"voters in the {where}", there)
+    kill(nodes)
 
 
 async def test_only_the_log_of_a_broker_is_left(kafka: Kafka, tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ EPOCH_GAP: Final = 1000
 stay below the survivor's, so they give way when it returns. A distance of 1 lets both logs go on in the same epochs."""
 EPOCH_MAX: Final = 2**31 - 1
 KRAFT_VERSION_MAX: Final = 1
+VOTERS_MAX: Final = 100
+RECORDS_MAX_BYTES: Final = 1 << 20
+"""Kafka reads batches of up to 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)."""
 _PORT_MAX = 65_535
 _INT32_MAX = 2**31 - 1
 
@@ -42,9 +45,9 @@ class At:
 class RewritePlan:
     """One disk as it must be, and the voter that its log gets.
 
-    `last_epoch`, `end_offset` and `checkpoint` are those of its look. `leader_epoch` is the highest that any disk has
-    seen, at least that of this disk's `quorum-state`. `cut_damage`: everything behind damage in the last segment may be
-    cut, valid batches too.
+    `last_epoch`, `end_offset`, `checkpoint` and `voters` are those of its look; `voters` is empty if it has no set.
+    `leader_epoch` is the highest that any disk has seen, at least that of this disk's `quorum-state`. `cut_damage`:
+    everything behind damage in the last segment may be cut, valid batches too.
     """
 
     schema: int
@@ -54,6 +57,7 @@ class RewritePlan:
     last_epoch: int
     end_offset: int
     checkpoint: At | None
+    voters: tuple[Voter, ...]
     leader_epoch: int
     endpoints: tuple[Endpoint, ...]
     cut_damage: bool
@@ -73,6 +77,32 @@ class RewritePlan:
             min_kraft_version=0,
             max_kraft_version=KRAFT_VERSION_MAX,
         )
+
+    @property
+    def voter_sets(self) -> tuple[tuple[Voter, ...], ...]:
+        """The sets from the voters of the disk to the survivor alone, each one voter away from the one before.
+
+        Kafka 3.9.0 does not start if two sets in a row differ by more. Later releases only log it (Kafka's
+        `VoterSetHistory.addAt`, `VoterSet.hasOverlappingMajority`). The survivor in place of another disk of its own
+        controller is one change. The other voters keep their endpoints.
+        """
+        survivor = self.survivor
+        found: list[tuple[Voter, ...]] = []
+        others = tuple(each for each in self.voters if each.node_id != self.node_id)
+        if others and not any(_key(each) == _key(survivor) for each in self.voters):
+            found.append((survivor, *others))
+        found += [(survivor, *others[:left]) for left in reversed(range(len(others)))]
+        return tuple(found) or ((survivor,),)
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the record that has the survivor alone."""
+        return self.end_offset + len(self.voter_sets) - 1
+
+    @property
+    def records(self) -> tuple[bytes, ...]:
+        """The values of the VotersRecords that are written (MalformedError: a voter that does not fit)."""
+        return tuple(voters_value(each) for each in self.voter_sets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +141,7 @@ def plan_of(
         last_epoch=look.last_epoch,
         end_offset=look.end_offset,
         checkpoint=At(offset=newest.offset, epoch=newest.epoch) if newest else None,
+        voters=look.voters.voters if look.voters else (),
         leader_epoch=max(look.leader_epoch, leader_epoch),
         endpoints=known,
         cut_damage=cut_damage,
@@ -138,7 +169,9 @@ def checked(plan: RewritePlan) -> RewritePlan:
         (plan.node_id > _INT32_MAX, f"node_id must be at most {_INT32_MAX}"),
         (not is_uuid(plan.directory_id), "directory_id must be 16 bytes in URL-safe base64, without padding"),
         (plan.epoch >= EPOCH_MAX, f"the new leader epoch {plan.epoch} must stay below {EPOCH_MAX}"),
-        (plan.end_offset >= 2**63 - 1, "end_offset leaves no room for a record"),
+        (plan.end_offset >= 2**63 - 2 - VOTERS_MAX, "end_offset leaves no room for records"),
+        (len(plan.voters) > VOTERS_MAX, f"voters must be at most {VOTERS_MAX}"),
+        (len({each.node_id for each in plan.voters}) < len(plan.voters), "voters must not have a node id twice"),
         (not plan.endpoints, "endpoints must have at least one listener"),
         (len({each.name for each in plan.endpoints}) < len(plan.endpoints), "endpoints must not have a name twice"),
         (any(not each.name or not each.host for each in plan.endpoints), "endpoints must have names and hosts"),
@@ -147,9 +180,13 @@ def checked(plan: RewritePlan) -> RewritePlan:
         if wrong:
             raise FormError(f"RewritePlan: {sentence}")
     try:
-        voters_value((plan.survivor,))
+        size_bytes = sum(map(len, plan.records))
     except MalformedError as error:
         raise FormError(f"RewritePlan: no VotersRecord can be made from it: {error}") from error
+    if size_bytes > RECORDS_MAX_BYTES:
+        raise FormError(
+            f"RewritePlan: its VotersRecords have {size_bytes} bytes, at most {RECORDS_MAX_BYTES} are written"
+        )
     return plan
 
 
@@ -164,6 +201,7 @@ def differences(look: DiskLook, plan: RewritePlan) -> list[str]:
         ("last leader epoch", look.last_epoch, plan.last_epoch),
         ("end offset", look.end_offset, plan.end_offset),
         ("newest checkpoint", _named(seen), _named(plan.checkpoint)),
+        ("last voter set", listed(look.voters.voters if look.voters else ()), listed(plan.voters)),
     )
     found = [f"its {name} is {has}, not {wants}" for name, has, wants in pairs if has != wants]
     if look.quorum_state and look.quorum_state.leader_epoch > plan.leader_epoch:
@@ -202,3 +240,17 @@ def refuse_look(look: DiskLook, plan: RewritePlan, where: str) -> None:
 
 def _named(at: At | None) -> str:
     return f"offset {at.offset} of leader epoch {at.epoch}" if at else "none"
+
+
+def _key(voter: Voter) -> tuple[int, str]:
+    return voter.node_id, voter.directory_id
+
+
+def listed(voters: tuple[Voter, ...]) -> str:
+    """Voters with everything that a record has of them, as a text."""
+    found = []
+    for voter in voters:
+        endpoints = " ".join(f"{each.name}={each.host}:{each.port}" for each in voter.endpoints)
+        levels = f"kraft.version {voter.min_kraft_version} to {voter.max_kraft_version}"
+        found.append(f"{voter.node_id} ({voter.directory_id}, {endpoints}, {levels})")
+    return ", ".join(found) or "none"

@@ -1,5 +1,6 @@
 """Make the survivor of a lost majority the only voter: one control batch behind the end of its log.
 
+The batch has a chain of voter sets, each one voter away from the one before, because the oldest release demands it.
 Nothing else is touched: Kafka puts right indexes, epochs and `quorum-state` itself when it starts. The act may be lost
 at any point. Until the batch is whole it is a torn tail, which the next run cuts and writes again; when it is whole,
 the next run recognizes it.
@@ -23,7 +24,7 @@ from kraftlog.disk.batches import (
     control_type,
     records,
 )
-from kraftlog.disk.control import Control, voters_value
+from kraftlog.disk.control import Control
 from kraftlog.disk.crc import crc32c
 from kraftlog.disk.errors import DiskError
 from kraftlog.disk.files import LOG_DIR, open_regular, opened, sync_directory, system, unused
@@ -39,11 +40,13 @@ RESULT_SCHEMA: Final = 1
 class Rewritten:
     """The batch that makes the survivor the only voter. `changed` is false if an earlier run had written it.
 
-    `cut_bytes` were behind the last valid batch.
+    `offset` is its first one, and the record of `last_offset` has the survivor alone. `cut_bytes` were behind the last
+    valid batch.
     """
 
     schema: int
     offset: int
+    last_offset: int
     leader_epoch: int
     segment_base: int
     changed: bool
@@ -76,6 +79,7 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
     return Rewritten(
         schema=RESULT_SCHEMA,
         offset=plan.end_offset,
+        last_offset=plan.last_offset,
         leader_epoch=plan.epoch,
         segment_base=last.base_offset,
         changed=True,
@@ -85,15 +89,21 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
 
 
 def voters_batch(plan: RewritePlan, now_ms: int) -> bytes:
-    """A whole control batch with one VotersRecord that holds only the survivor."""
+    """A whole control batch with a VotersRecord for each set of the plan; the last one holds only the survivor."""
+    values = plan.records
+    body = b"".join(_record(delta, value) for delta, value in enumerate(values))
+    length, count = HEADER.size - OVERHEAD_BYTES + len(body), len(values)
+    place = (plan.end_offset, length, plan.epoch, MAGIC, 0, CONTROL)
+    head = HEADER.pack(*place, count - 1, now_ms, now_ms, -1, -1, -1, count)
+    checksum = crc32c(head[SUMMED_FROM:] + body)
+    return head[: SUMMED_FROM - 4] + struct.pack(">I", checksum) + head[SUMMED_FROM:] + body
+
+
+def _record(delta: int, value: bytes) -> bytes:
+    """A VotersRecord with its length, so many offsets behind the first one."""
     key = struct.pack(">hh", 0, Control.KRAFT_VOTERS)
-    value = voters_value((plan.survivor,))
-    inner = b"\0" + _varint(0) + _varint(0) + _varint(len(key)) + key + _varint(len(value)) + value + _varint(0)
-    record = _varint(len(inner)) + inner
-    length = HEADER.size - OVERHEAD_BYTES + len(record)
-    head = HEADER.pack(plan.end_offset, length, plan.epoch, MAGIC, 0, CONTROL, 0, now_ms, now_ms, -1, -1, -1, 1)
-    checksum = crc32c(head[SUMMED_FROM:] + record)
-    return head[: SUMMED_FROM - 4] + struct.pack(">I", checksum) + head[SUMMED_FROM:] + record
+    inner = b"\0" + _varint(0) + _varint(delta) + _varint(len(key)) + key + _varint(len(value)) + value + _varint(0)
+    return _varint(len(inner)) + inner
 
 
 def _varint(value: int) -> bytes:
@@ -105,10 +115,11 @@ def is_ours(batch: Batch, plan: RewritePlan) -> bool:
     if (batch.base_offset, batch.leader_epoch, batch.control, batch.codec) != (plan.end_offset, plan.epoch, True, 0):
         return False
     try:
-        found = [(control_type(record), record.value) for record in records(batch)]
+        found = [(record.offset, control_type(record), record.value) for record in records(batch)]
     except MalformedError:
         return False
-    return found == [(Control.KRAFT_VOTERS, voters_value((plan.survivor,)))]
+    wanted = [(offset, Control.KRAFT_VOTERS, value) for offset, value in enumerate(plan.records, plan.end_offset)]
+    return found == wanted and batch.last_offset == plan.last_offset
 
 
 def already(metadata_dir: Path, plan: RewritePlan) -> Rewritten | None:
@@ -134,6 +145,7 @@ def already(metadata_dir: Path, plan: RewritePlan) -> Rewritten | None:
     return Rewritten(
         schema=RESULT_SCHEMA,
         offset=plan.end_offset,
+        last_offset=plan.last_offset,
         leader_epoch=plan.epoch,
         segment_base=base,
         changed=False,

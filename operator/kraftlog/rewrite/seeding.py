@@ -24,7 +24,7 @@ from kraftlog.disk.identity import identity
 from kraftlog.disk.looking import log_files, look, segment_path
 from kraftlog.disk.model import DiskLook
 from kraftlog.rewrite.copying import PARTIAL, digest, place
-from kraftlog.rewrite.plan import PLAN_SCHEMA, At, RewritePlan, SeedPlan, checked, refuse_look
+from kraftlog.rewrite.plan import PLAN_SCHEMA, At, RewritePlan, SeedPlan, checked, listed, refuse_look
 from kraftlog.rewrite.rewriting import Rewritten, already, rewrite
 
 _FORMATTED: Final = checkpoint_name(0, 0)
@@ -58,6 +58,7 @@ def seed_plan_of(disk: DiskLook, node_id: int, directory_id: str, plan: RewriteP
         last_epoch=plan.last_epoch,
         end_offset=plan.end_offset,
         checkpoint=plan.checkpoint,
+        voters=plan.voters,
         leader_epoch=plan.leader_epoch,
         endpoints=plan.endpoints,
         cut_damage=plan.cut_damage,
@@ -83,6 +84,7 @@ def _check_ids(source: Path, target: Path, disk: DiskLook, plan: SeedPlan) -> No
         (source, "last leader epoch", disk.last_epoch, wants.last_epoch),
         (source, "end offset", disk.end_offset, wants.end_offset),
         (source, "newest checkpoint", seen, wants.checkpoint),
+        (source, "last voter set", listed(disk.voters.voters if disk.voters else ()), listed(wants.voters)),
         (target, "cluster id", own.cluster_id, wants.cluster_id),
         (target, "node id", own.node_id, wants.node_id),
         (target, "directory id", own.directory_id, wants.directory_id),
