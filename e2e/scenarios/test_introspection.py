@@ -126,10 +126,10 @@ def test_a_question_is_answered_and_touches_nothing(ready: Quorum) -> None:
     assert (status["state"], status["changes"]) == ("Answered", ["spec.controllers.replicas"])
     assert status["acts"]
     holds_for("nothing is touched", lambda: untouched(ready) == before, 15, poll_s=3.0)
-    told = len(ready.events())
+    first = status["acts"][0]["reason"]
+    assert first not in {reason for reason, _ in ready.events()}
     ready.patch({"controllers": {"replicas": 4}})
-    wait_until("the first act", lambda: len(ready.events()) > told, 30)
-    assert status["acts"][0]["reason"] in {reason for reason, _ in ready.events()[told:]}
+    wait_until("the act of the answer", lambda: first in {reason for reason, _ in ready.events()}, 60)
 
 
 def test_a_question_about_another_heap_lists_who_restarts(ready: Quorum) -> None:
@@ -198,6 +198,8 @@ def test_hostile_questions_disturb_nobody(ready: Quorum, quorums: Callable[[str]
     assert ask(other, "one")["state"] in {"Answered", "Unknown"}
     assert time.monotonic() - asked_at_s < _SOON_S
     assert _restarts() == before
+    # What searches the namespace for secrets afterwards reads no objects of such a depth.
+    kubectl("-n", ready.namespace, "delete", "planquestion", "deep", "large")
 
 
 def _restarts() -> dict[str, int]:

@@ -184,10 +184,10 @@ def test_a_given_secret_is_followed_and_a_bad_one_is_refused(quorum: Quorum, tmp
         condition = quorum.condition("CertificatesValid")
         return condition["reason"] == "Refused" and "tls.key of Secret given-controllers" in condition["message"]
 
-    wait_until("the status names the Secret", refused, 60)
+    wait_until("the status names the Secret", refused, 180)
     assert (served(quorum), uids(quorum)) == (before, pods)
     gives(quorum, "given-controllers", good)
-    wait_until("the Secret is used again", lambda: not refused(), 60)
+    wait_until("the Secret is used again", lambda: not refused(), 180)
     assert (served(quorum), uids(quorum)) == (before, pods)
 
 

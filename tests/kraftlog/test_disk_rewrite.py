@@ -64,11 +64,15 @@ def test_the_batch_is_that_of_the_writer(tmp_path: Path) -> None:
     assert voters_batch(plan, NOW_MS) == bytes(expected)
 
 
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [True, False], ids=["voters named", "voters of the disk"])
+def test_a_second_run_changes_nothing(tmp_path: Path, *, named: bool) -> None:
     """A later run recognizes the batch, also when a server has gone on behind it."""
     home = disks.make(tmp_path / "a")
-    plan = survivor(home)
+    whole, plan = disks.segment(home).read_bytes(), survivor(home)
+    batch = voters_batch(plan, NOW_MS)
+    plan = plan if named else replace(plan, voters=None)
     rewrite(home, plan, now_ms=NOW_MS)
+    assert disks.segment(home).read_bytes() == whole + batch
     for more in (b"", disks.topics(10, "later", epoch=1006)):
         with disks.segment(home).open("ab") as file:
             file.write(more)
@@ -80,17 +84,28 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
         assert disks.files(home) == before
 
 
-def test_a_run_that_was_lost_at_any_byte(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [True, False], ids=["voters named", "voters of the disk"])
+def test_a_run_that_was_lost_at_any_byte(tmp_path: Path, *, named: bool) -> None:
     """Whatever part of the batch an interrupted run wrote, with zeros or without, the next run completes it."""
     home = disks.make(tmp_path / "a")
     plan, whole = survivor(home), disks.segment(home).read_bytes()
     batch = voters_batch(plan, NOW_MS)
+    plan = plan if named else replace(plan, voters=None)
     for size in range(len(batch)):
         for rest in (b"", bytes(len(batch) - size), bytes(4096)):
             disks.segment(home).write_bytes(whole + batch[:size] + rest)
             complete = (batch[:size] + rest).startswith(batch)  # its last byte is zero
             assert rewrite(home, plan, now_ms=NOW_MS).changed is not complete
             assert disks.segment(home).read_bytes().rstrip(b"\0") == (whole + batch).rstrip(b"\0")
+
+
+def test_a_batch_of_other_voters_is_not_ours(tmp_path: Path) -> None:
+    """A plan that leaves the voters open takes no batch for its own that does not end with the survivor alone."""
+    home = disks.make(tmp_path / "a")
+    plan = replace(survivor(home), voters=None)
+    with disks.segment(home).open("ab") as file:
+        file.write(disks.control(8, disks.voters(1, 2), epoch=1005))
+    unchanged(home, plan, "its last leader epoch is 1005, not 4")
 
 
 def lose(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

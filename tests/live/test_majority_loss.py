@@ -174,7 +174,7 @@ async def test_one_of_three_disks_is_left(new_quorum: NewQuorum, controllers: Ka
     quorum.close()
 
 
-@pytest.mark.parametrize("release", [DEFAULT_VERSION, STRICT_VERSION])
+@pytest.mark.parametrize("release", [DEFAULT_VERSION, pytest.param(STRICT_VERSION, marks=pytest.mark.full)])
 @pytest.mark.parametrize("where", ["log", "checkpoint"])
 async def test_the_voters_have_changed_before(
     release: str, where: str, controllers: KafkaControllers, tmp_path: Path
@@ -216,6 +216,7 @@ async def test_the_voters_have_changed_before(
         quorum.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("target_id", "records"), [(3004, 4), (3003, 3)])
 async def test_a_seed_whose_disk_was_no_voter(
     target_id: int, records: int, controllers: KafkaControllers, tmp_path: Path

@@ -154,6 +154,7 @@ def _plan(work: RewriteDisk) -> Json:
         "last_epoch": work.end.epoch,
         "end_offset": work.end.offset,
         "checkpoint": _at(work.checkpoint),
+        "voters": None,  # those of the disk, with the endpoints that its log has
         "leader_epoch": work.leader_epoch,
         "endpoints": [{"name": each.name, "host": each.host, "port": each.port} for each in work.listeners],
         "cut_damage": False,

@@ -81,6 +81,11 @@ def _voters(data: Data) -> tuple[Voter, ...]:
     )
 
 
+def voters_of(value: bytes) -> tuple[Voter, ...]:
+    """The voters of a VotersRecord (MalformedError)."""
+    return _voters(_decoded(Control.KRAFT_VOTERS, value))
+
+
 def voters_value(voters: tuple[Voter, ...]) -> bytes:
     """The value of a VotersRecord, version 0 (MalformedError: a number or text that does not fit)."""
     schema = catalog().find(Control.KRAFT_VOTERS, 0, control=True)

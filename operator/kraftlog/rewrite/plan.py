@@ -45,7 +45,8 @@ class At:
 class RewritePlan:
     """One disk as it must be, and the voter that its log gets.
 
-    `last_epoch`, `end_offset`, `checkpoint` and `voters` are those of its look; `voters` is empty if it has no set.
+    `last_epoch`, `end_offset`, `checkpoint` and `voters` are those of its look; `voters` is empty if it has no set, and
+    None stands for those of the disk, whichever they are: its end says already which log it is.
     `leader_epoch` is the highest that any disk has seen, at least that of this disk's `quorum-state`. `cut_damage`:
     everything behind damage in the last segment may be cut, valid batches too.
     """
@@ -57,7 +58,7 @@ class RewritePlan:
     last_epoch: int
     end_offset: int
     checkpoint: At | None
-    voters: tuple[Voter, ...]
+    voters: tuple[Voter, ...] | None
     leader_epoch: int
     endpoints: tuple[Endpoint, ...]
     cut_damage: bool
@@ -88,8 +89,8 @@ class RewritePlan:
         """
         survivor = self.survivor
         found: list[tuple[Voter, ...]] = []
-        others = tuple(each for each in self.voters if each.node_id != self.node_id)
-        if others and not any(_key(each) == _key(survivor) for each in self.voters):
+        others = tuple(each for each in self.voters or () if each.node_id != self.node_id)
+        if others and not any(_key(each) == _key(survivor) for each in self.voters or ()):
             found.append((survivor, *others))
         found += [(survivor, *others[:left]) for left in reversed(range(len(others)))]
         return tuple(found) or ((survivor,),)
@@ -164,14 +165,15 @@ def read_seed_plan(text: str) -> SeedPlan:
 
 def checked(plan: RewritePlan) -> RewritePlan:
     """The plan, if a voter set can be written by it (`FormError`)."""
+    voters = plan.voters or ()
     for wrong, sentence in (
         (plan.schema != PLAN_SCHEMA, f"schema must be {PLAN_SCHEMA}"),
         (plan.node_id > _INT32_MAX, f"node_id must be at most {_INT32_MAX}"),
         (not is_uuid(plan.directory_id), "directory_id must be 16 bytes in URL-safe base64, without padding"),
         (plan.epoch >= EPOCH_MAX, f"the new leader epoch {plan.epoch} must stay below {EPOCH_MAX}"),
         (plan.end_offset >= 2**63 - 2 - VOTERS_MAX, "end_offset leaves no room for records"),
-        (len(plan.voters) > VOTERS_MAX, f"voters must be at most {VOTERS_MAX}"),
-        (len({each.node_id for each in plan.voters}) < len(plan.voters), "voters must not have a node id twice"),
+        (len(voters) > VOTERS_MAX, f"voters must be at most {VOTERS_MAX}"),
+        (len({each.node_id for each in voters}) < len(voters), "voters must not have a node id twice"),
         (not plan.endpoints, "endpoints must have at least one listener"),
         (len({each.name for each in plan.endpoints}) < len(plan.endpoints), "endpoints must not have a name twice"),
         (any(not each.name or not each.host for each in plan.endpoints), "endpoints must have names and hosts"),
@@ -192,7 +194,7 @@ def checked(plan: RewritePlan) -> RewritePlan:
 
 def differences(look: DiskLook, plan: RewritePlan) -> list[str]:
     """How a disk differs from what its plan names."""
-    newest = look.checkpoint
+    newest, has_voters = look.checkpoint, listed(look.voters.voters if look.voters else ())
     seen = At(offset=newest.offset, epoch=newest.epoch) if newest else None
     pairs: tuple[tuple[str, object, object], ...] = (
         ("cluster id", look.cluster_id, plan.cluster_id),
@@ -201,7 +203,7 @@ def differences(look: DiskLook, plan: RewritePlan) -> list[str]:
         ("last leader epoch", look.last_epoch, plan.last_epoch),
         ("end offset", look.end_offset, plan.end_offset),
         ("newest checkpoint", _named(seen), _named(plan.checkpoint)),
-        ("last voter set", listed(look.voters.voters if look.voters else ()), listed(plan.voters)),
+        ("last voter set", has_voters, has_voters if plan.voters is None else listed(plan.voters)),
     )
     found = [f"its {name} is {has}, not {wants}" for name, has, wants in pairs if has != wants]
     if look.quorum_state and look.quorum_state.leader_epoch > plan.leader_epoch:

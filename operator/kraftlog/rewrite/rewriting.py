@@ -9,7 +9,7 @@ the next run recognizes it.
 import os
 import struct
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,7 @@ from kraftlog.disk.batches import (
     control_type,
     records,
 )
-from kraftlog.disk.control import Control
+from kraftlog.disk.control import Control, voters_of
 from kraftlog.disk.crc import crc32c
 from kraftlog.disk.errors import DiskError
 from kraftlog.disk.files import LOG_DIR, open_regular, opened, sync_directory, system, unused
@@ -62,6 +62,7 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
     """
     checked(plan)
     with unused(metadata_dir, exclusive=True):
+        plan = _with_voters(metadata_dir, plan)
         if done := already(metadata_dir, plan):
             return done
         disk = look(metadata_dir)
@@ -86,6 +87,23 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
         cut_bytes=last.size_bytes - last.valid_bytes,
         written_bytes=len(written),
     )
+
+
+def _with_voters(metadata_dir: Path, plan: RewritePlan) -> RewritePlan:
+    """The plan with the voters of the disk if it leaves them open: those before the batch that an earlier run wrote."""
+    if plan.voters is not None:
+        return plan
+    log_dir = metadata_dir / LOG_DIR
+    behind = (each for each in valid_batches(log_dir, log_files(log_dir).bases) if each.base_offset >= plan.end_offset)
+    if (batch := next(behind, None)) is not None and (batch.leader_epoch, batch.control) == (plan.epoch, True):
+        try:
+            sets = [voters_of(each.value) for each in records(batch) if control_type(each) == Control.KRAFT_VOTERS]
+        except MalformedError:
+            sets = []
+        if sets:  # it is ours if exactly these sets follow from the others in the first one, which `already` compares
+            return replace(plan, voters=tuple(each for each in sets[0] if each.node_id != plan.node_id))
+    voters = look(metadata_dir).voters
+    return replace(plan, voters=voters.voters if voters else ())
 
 
 def voters_batch(plan: RewritePlan, now_ms: int) -> bytes:

@@ -75,7 +75,7 @@ def _check_ids(source: Path, target: Path, disk: DiskLook, plan: SeedPlan) -> No
     """Refuse a source or a target that the plan does not name."""
     own = identity(target)
     wants = plan.target
-    newest = disk.checkpoint
+    newest, seen_voters = disk.checkpoint, listed(disk.voters.voters if disk.voters else ())
     seen = At(offset=newest.offset, epoch=newest.epoch) if newest else None
     for path, name, has, want in (
         (source, "cluster id", disk.cluster_id, wants.cluster_id),
@@ -84,7 +84,7 @@ def _check_ids(source: Path, target: Path, disk: DiskLook, plan: SeedPlan) -> No
         (source, "last leader epoch", disk.last_epoch, wants.last_epoch),
         (source, "end offset", disk.end_offset, wants.end_offset),
         (source, "newest checkpoint", seen, wants.checkpoint),
-        (source, "last voter set", listed(disk.voters.voters if disk.voters else ()), listed(wants.voters)),
+        (source, "last voter set", seen_voters, seen_voters if wants.voters is None else listed(wants.voters)),
         (target, "cluster id", own.cluster_id, wants.cluster_id),
         (target, "node id", own.node_id, wants.node_id),
         (target, "directory id", own.directory_id, wants.directory_id),
