@@ -293,10 +293,12 @@ ISSUERS: Final = (
         turns=(
             _BEGINS,
             turn("a pool", is_ready, both(_has_pool, gives_pool(1, 219))),
-            turn("another authority", _pool_is_served, both(both(trusts(2), gives(2, 220)), _alternates_pool(2, 2000))),
-            turn("it is the only one", only_trusts(2), gives(2, 221)),
+            turn("another authority", _pool_is_served, both(both(trusts(2), gives(2, 220)), _alternates_pool(2, 760))),
+            turn("it is the only one", only_trusts(2), does_nothing),
+            turn("the others are renewed", after(650), gives(2, 221)),
+            turn("time passes", after(780), does_nothing),
         ),
-        bound=2000,
+        bound=2400,
         holds=_ends_trusting(2),
     ),
     Scenario(
