@@ -67,9 +67,9 @@ def test_every_action_is_reached(tally: Tally) -> None:
     assert kinds - BESIDE - set(tally.actions) == set()
 
 
-SECOND = frozenset({"13-end-authority no", "13-turn-trust no", "14-copy no", "14-rewrite no", "14-stop no"}) | {
-    "14-release no"
-}
+SECOND = frozenset(
+    {"13-end-authority no", "13-turn-trust no", "14-copy no", "14-rewrite no", "14-stop no", "14-release no"}
+)
 """Refusals behind another gate: the migration that leads there has judged the same before, and the stage of a recovery
 asks only when everything that it does itself is done. Unit tests reach them."""
 
