@@ -129,6 +129,7 @@ def test_the_plan_of_a_rewrite_names_the_disk_exactly() -> None:
         "last_epoch": 7,
         "end_offset": 500,
         "checkpoint": {"offset": 400, "epoch": 6},
+        "voters": None,
         "leader_epoch": 9,
         "endpoints": [{"name": "CONTROLLER", "host": "alpha-3000.alpha-controllers.kafka.svc", "port": 9093}],
         "cut_damage": False,
