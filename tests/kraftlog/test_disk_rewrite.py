@@ -13,6 +13,7 @@ import pytest
 from tests.kraftlog import disks, logs
 
 from kraftlog.disk import DiskError, Endpoint, FormError, UnreadableDiskError, look, to_json
+from kraftlog.disk.model import Voter
 from kraftlog.rewrite import EPOCH_GAP, At, RewritePlan, plan_of, read_plan, rewrite, seed, seed_plan_of
 from kraftlog.rewrite.plan import VOTERS_MAX
 from kraftlog.rewrite.rewriting import voters_batch
@@ -153,6 +154,12 @@ def test_a_tail_is_cut(tmp_path: Path, tail: bytes) -> None:
     assert disks.segment(home).read_bytes() == whole + voters_batch(plan, NOW_MS)
 
 
+def named(plan: RewritePlan) -> tuple[Voter, ...]:
+    """The voters that a plan names."""
+    assert plan.voters is not None
+    return plan.voters
+
+
 def unchanged(home: Path, plan: RewritePlan, words: str) -> None:
     """Checks that a rewrite is refused with these words, and that the disk is as before."""
     before = disks.files(home)
@@ -174,7 +181,7 @@ def test_another_disk_than_that_of_the_plan(tmp_path: Path) -> None:
     unchanged(home, replace(plan, checkpoint=None), "its newest checkpoint is offset 0 of leader epoch 0, not none")
     unchanged(home, replace(plan, checkpoint=At(offset=3, epoch=1)), "its newest checkpoint is")
     unchanged(home, replace(plan, leader_epoch=4), "its quorum-state has leader epoch 5, above 4")
-    unchanged(home, replace(plan, voters=plan.voters[:2]), "its last voter set is 1 .* 3 .*, not 1 ")
+    unchanged(home, replace(plan, voters=named(plan)[:2]), "its last voter set is 1 .* 3 .*, not 1 ")
     unchanged(home, replace(plan, voters=()), "its last voter set is .*, not none")
     assert rewrite(home, replace(plan, leader_epoch=70)).leader_epoch == 70 + EPOCH_GAP
 
@@ -267,10 +274,10 @@ def test_plans(tmp_path: Path) -> None:
         replace(plan, leader_epoch=2**31 - EPOCH_GAP),
         replace(plan, end_offset=2**63 - 1),
         replace(plan, endpoints=()),
-        replace(plan, voters=plan.voters * 2),
-        replace(plan, voters=tuple(replace(plan.voters[0], node_id=each) for each in range(VOTERS_MAX + 1))),
-        replace(plan, voters=(replace(plan.voters[0], node_id=9, endpoints=LONG * 300), *plan.voters)),
-        replace(plan, voters=(replace(plan.voters[0], node_id=9, max_kraft_version=2**15), *plan.voters)),
+        replace(plan, voters=named(plan) * 2),
+        replace(plan, voters=tuple(replace(named(plan)[0], node_id=each) for each in range(VOTERS_MAX + 1))),
+        replace(plan, voters=(replace(named(plan)[0], node_id=9, endpoints=LONG * 300), *named(plan))),
+        replace(plan, voters=(replace(named(plan)[0], node_id=9, max_kraft_version=2**15), *named(plan))),
         replace(plan, endpoints=NEW + NEW),
         replace(plan, endpoints=(replace(NEW[0], port=65_536),)),
         replace(plan, endpoints=(replace(NEW[0], host=""),)),
@@ -318,7 +325,7 @@ def test_the_voter_sets_of_a_batch(
     assert [set(each) for each in sets] == chain
     own = plan.survivor
     assert own.endpoints == NEW
-    old = {each.node_id: each for each in plan.voters} | {survivor_id: own}
+    old = {each.node_id: each for each in named(plan)} | {survivor_id: own}
     assert all(voter == old[node] for each in sets for node, voter in each.items())
     for one, two in pairwise([before, *sets] if before else sets):
         assert len(set(one) ^ set(two)) == (0 if before == (survivor_id,) else 1)
@@ -328,9 +335,9 @@ def test_another_disk_of_the_same_controller(tmp_path: Path) -> None:
     """The survivor takes the place of its own earlier disk in one step, because a set has a node id once."""
     home = disks.make(tmp_path / "a")
     plan = replace(survivor(home), directory_id=disks.IDS[2], endpoints=NEW)
-    own, second, third = plan.survivor, *plan.voters[1:]
+    own, second, third = plan.survivor, *named(plan)[1:]
     assert plan.voter_sets == ((own, second, third), (own, second), (own,))
-    assert replace(plan, voters=plan.voters[:1]).voter_sets == ((own,),)
+    assert replace(plan, voters=named(plan)[:1]).voter_sets == ((own,),)
 
 
 def fresh(home: Path) -> Path:
