@@ -14,6 +14,12 @@ REVERSIBLE: Final = frozenset({RecoveryStage.STOP, RecoveryStage.COPY})
 """The stages in which no disk has been given up or changed."""
 
 
+def settled_epoch(record: IdentityRecord) -> int:
+    """The epoch of the disks in use: that of the record, unless its recovery can still lead back to the one before."""
+    journal = record.recovery
+    return record.recovery_epoch - (journal is not None and journal.stage in REVERSIBLE)
+
+
 def begun(record: IdentityRecord, journal: Journal) -> IdentityRecord:
     """Note that a recovery begins: from here on, no pod of an earlier epoch is made. ValueError if one is open."""
     if record.recovery is not None or journal.epoch != record.recovery_epoch + 1:

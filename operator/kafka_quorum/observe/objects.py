@@ -105,7 +105,7 @@ def claim_from(item: Json) -> Claim:
         storage_class=name(spec.get("storageClassName") or ""),
         volume=name(spec.get("volumeName") or ""),
         kept=annotations.get(names.KEPT) == "true",
-        recovery=max(_number(annotations.get(names.RECOVERY)), 0),
+        recovery=min(max(_number(annotations.get(names.RECOVERY)), 0), INT32_MAX),
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 

@@ -190,7 +190,7 @@ def recovery_from(row: Json) -> _Recovery:
     epoch = row.get("epoch")
     return {
         "recovery_epoch": epoch if type(epoch) is int and 0 < epoch <= INT32_MAX else 0,
-        "recovering": row.get("stage") in _STAGES,
+        "recovering": isinstance(stage := row.get("stage"), str) and stage in _STAGES,
     }
 
 

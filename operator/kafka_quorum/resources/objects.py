@@ -8,6 +8,7 @@ from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.recovery import settled_epoch
 from kafka_quorum.resources import tls
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, server_properties
@@ -26,11 +27,14 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     }
     if desired.storage.storage_class:
         spec["storageClassName"] = desired.storage.storage_class
+    annotations = claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)}
+    if annotations[names.RECOVERY] is None:
+        del annotations[names.RECOVERY]
     metadata = {
         "name": names.claim_name(desired.member(node.node_id), node.generation),
         "namespace": desired.namespace,
         "labels": claim_labels(desired.name, node.node_id),
-        "annotations": claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)},
+        "annotations": annotations,
         "ownerReferences": volume_owner(desired),
     }
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
@@ -46,15 +50,16 @@ def claim_annotations(
 ) -> Json:
     """The identity in the form of a claim's annotations; None removes an annotation in a merge patch.
 
-    `recovery` is the epoch of the recovery that retired it; a claim in use has that of the record.
+    `recovery` is the epoch of the recovery that retired it; a claim in use has that of the record, once disks are given
+    up for it.
     """
-    epoch = recovery if retired else record.recovery_epoch
+    epoch = recovery if retired else settled_epoch(record)
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
         names.PHASE: names.RETIRED if retired else record.phase.value,
         **({names.KEPT: "true"} if kept else {}),
-        **({names.RECOVERY: str(epoch)} if epoch else {}),
+        names.RECOVERY: str(epoch) if epoch else None,
     }
 
 

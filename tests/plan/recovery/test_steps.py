@@ -164,6 +164,15 @@ def test_an_approved_plan_begins() -> None:
     assert record.nodes == running().nodes
 
 
+def test_an_early_release_begins_nothing() -> None:
+    """A release of a recovery that has not begun would delete its copies without another word."""
+    look = inspected(without_leader(), log())
+    wanted = asked(plan=plan_hash(asked(), look), released=1)
+    said = planned(look, wanted)
+    assert not every(said, WriteRecord)
+    assert "release-recovery names recovery 1" in verdict(said, "14-begin-recovery").reason
+
+
 def test_another_hash_begins_nothing() -> None:
     """A plan that was approved before a fact changed is refused."""
     said = planned(inspected(without_leader(), log()), asked(plan="0123456789"))
@@ -441,11 +450,21 @@ def seeded_record(stage: RecoveryStage) -> tuple[IdentityRecord, Desired]:
     return replace(after, recovery=after.recovery.at(stage)), wanted
 
 
-def test_a_seed_needs_no_copy() -> None:
-    """A seed is only read, so with nothing else to copy the disks are given up at once."""
+def test_a_seed_is_read_again_before_disks_are_given_up() -> None:
+    """A seed is not copied: another pod reads it when everything has stopped, and a difference stops the recovery."""
     record, wanted = seeded_record(COPY)
-    after = written(planned(stopped(record), wanted), RecordChange.RECOVERY_RETIRES)
+    found = log(7, directory_id=directory(7))
+    (create,) = every(planned(stopped(record), wanted), CreateInspector)
+    assert create.work.source.claim == SEED.claim
+    after = written(planned(seeded(stopped(record), SEED, found), wanted), RecordChange.RECOVERY_RETIRES)
     assert {of.generation for of in after.nodes} == {2}
+    for other in (
+        replace(found, end=LogEnd(epoch=found.end.epoch, offset=found.end.offset + 1)),
+        replace(found, node_id=8),
+    ):
+        said = planned(seeded(stopped(record), SEED, other), wanted)
+        assert not every(said, WriteRecord)
+        assert not verdict(said, "14-retire-others").allowed
 
 
 def test_the_disk_for_a_seed_is_formatted_first() -> None:

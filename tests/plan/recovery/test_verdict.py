@@ -77,6 +77,30 @@ def test_a_better_disk_that_may_return_is_named() -> None:
     assert found.unreachable == voters(3001)
 
 
+def test_a_controller_that_the_best_log_does_not_know_may_return() -> None:
+    """A log of before a voter change lists another voter set: a present controller beyond it counts if unreachable."""
+    look = inspected(without_leader(lost=(3002,)), log(3000, voters=voters(3000, 3002)), of3001=failed())
+    found = judged(look)
+    assert found.kind is VerdictKind.MAJORITY_MAY_RETURN
+    assert found.unreachable == voters(3001)
+    assert proposal(situation_of(asked(), look)) is None
+    assert judged(look, asked(without=(NodeID(3001),))).kind is VerdictKind.NO_LOSS
+
+
+def test_a_log_without_voters_leads_nowhere() -> None:
+    """Without a voter set nobody knows of whom a majority is lost."""
+    assert judged(inspected(without_leader(), log(voters=()))).kind is VerdictKind.UNSUPPORTED
+
+
+def test_a_listed_seed_is_waited_for() -> None:
+    """A seed that was not read yet may have the better log: nothing is proposed from a worse one."""
+    look = inspected(without_leader(), log())
+    found = judged(look, asked(seeds=(SEED,)))
+    assert found.kind is VerdictKind.READING
+    assert "spec.recovery.seeds" in found.message
+    assert proposal(situation_of(asked(seeds=(SEED,)), look)) is None
+
+
 def test_a_person_gives_an_unreachable_disk_up() -> None:
     """A controller in spec.recovery.without counts as lost, if its disk cannot be read."""
     look = inspected(without_leader(lost=(3002,)), log(3000), of3001=failed())

@@ -18,6 +18,7 @@ from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.recovery import settled_epoch
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.held import HELD_BACK, is_held, why_held
 from kafka_quorum.plan.facts.kept import goes_with
@@ -138,7 +139,7 @@ def _annotations(situation: Situation, node: NodeIdentity, claim: Claim) -> tupl
     owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
     mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid, claim.recovery)
     record = situation.record
-    expected = (record.cluster_id, node.directory_id, record.phase.value, owner, record.recovery_epoch)
+    expected = (record.cluster_id, node.directory_id, record.phase.value, owner, settled_epoch(record))
     labelled = claim.labelled or claim.uid != node.claim_uid  # another claim of that name does not become ours
     if labelled and mirrored == expected:
         return ()

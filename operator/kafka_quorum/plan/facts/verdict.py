@@ -110,6 +110,8 @@ def verdict(situation: Situation) -> LossVerdict:
     if not logs:
         return _without_a_log(read)
     best, newest = logs[0]
+    if (undecided := _why_not_judged(newest, read)) is not None:
+        return undecided
     lost, unreachable, present = _divided(situation, newest.voters, read)
     facts = LossVerdict(
         kind=VerdictKind.READING,
@@ -126,6 +128,19 @@ def verdict(situation: Situation) -> LossVerdict:
     )
     kind, message, loss = _judged(facts)
     return replace(facts, kind=kind, message=message, loss_at_least=loss)
+
+
+def _why_not_judged(newest: LogRead, read: tuple[Survey, ...]) -> LossVerdict | None:
+    """The verdict if the best log lists no voters, or a seed that may be better was not read; None otherwise."""
+    if not newest.voters:
+        text = "Did not plan a recovery: the best log lists no voters. Bring back the disks of a majority"
+        return LossVerdict(kind=VerdictKind.UNSUPPORTED, message=text, surveys=read)
+    seeds = ((each.source, each.found) for each in read if each.source.is_seed)
+    unread = [f"{source} ({found.reason})" for source, found in seeds if isinstance(found, Unknown)]
+    if unread:
+        text = f"Waiting to read {'; '.join(unread)}. If it is not needed, remove it from spec.recovery.seeds"
+        return LossVerdict(kind=VerdictKind.READING, message=text, surveys=read)
+    return None
 
 
 def _unsupported(situation: Situation, logs: tuple[tuple[Candidate, LogRead], ...]) -> str:
@@ -153,13 +168,18 @@ _Keys: TypeAlias = tuple[ReplicaKey, ...]
 
 
 def _divided(situation: Situation, voters: _Keys, read: tuple[Survey, ...]) -> tuple[_Keys, _Keys, _Keys]:
-    """The voters whose disks are lost, unreachable and present."""
+    """The voters whose disks are lost, unreachable and present.
+
+    A controller of the record may be a voter of a later set than that of the best log: it counts if it is unreachable.
+    """
     by_node = {survey.source.node_id: survey.found for survey in read if not survey.source.is_seed}
     fates = {key: _fate(situation, key, by_node.get(key.node_id)) for key in sorted(voters, key=str)}
     lost, unreachable, present = (
         tuple(key for key, fate in fates.items() if fate == wanted) for wanted in ("lost", "unreachable", "present")
     )
-    return lost, unreachable, present
+    others = (node.key for node in situation.record.nodes if node.formatted and node.key not in voters)
+    later = (key for key in others if _fate(situation, key, by_node.get(key.node_id)) == "unreachable")
+    return lost, (*unreachable, *later), present
 
 
 def _fate(situation: Situation, key: ReplicaKey, found: Knowable[Found] | None) -> str:

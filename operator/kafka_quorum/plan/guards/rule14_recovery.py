@@ -8,13 +8,13 @@ not come: an unknown disk is neither lost nor worse.
 from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed
-from kafka_quorum.model.disk_work import CopyDisk, RewriteDisk, Worker, copy_name, work_name
+from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, work_name
 from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.journal import Candidate, Journal, RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import RETIRED, claim_name
+from kafka_quorum.model.names import RELEASE, RETIRED, claim_name
 from kafka_quorum.model.nodes import has_disk_of, is_down
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.pods import Pod
@@ -47,11 +47,13 @@ def may_begin_recovery(situation: Situation, planned: Proposal) -> Answer:
     first = "Did not begin the recovery"
     loss = f"the verdict is {planned.verdict.kind.value}. Set spec.recovery.acceptLoss to true to accept it"
     held = why_some_held(situation.desired, record.node_ids)
+    early = f"annotation {RELEASE} names recovery {asked.released}, which has not begun. Remove it"
     changed = f"the plan is {planned.hash} now. Read status.recovery again, and approve that plan in spec.recovery.plan"
     return unless(
         (
             (record.phase is not BootstrapPhase.STARTED, f"{first}: the quorum has not started"),
             (record.recovery is not None, f"{first}: recovery {record.recovery_epoch} is open"),
+            (asked.released > record.recovery_epoch, f"{first}: {early}"),
             (isinstance(observed.quorum, Known), f"{first}: the quorum has a leader"),
             (bool(observed.unreadable), f"{first}: an object of the quorum cannot be read"),
             (bool(held), f"{first}: {held}"),
@@ -142,12 +144,41 @@ def may_retire_others(situation: Situation) -> Answer:
         return no(
             f"Did not give up the other disks: {changed}. Empty spec.recovery.plan, and read status.recovery again"
         )
-    if missing := next(uncopied(situation, journal), ""):
-        return no(f"Waiting to give up the other disks: {missing}")
+    missing = (f"Waiting to give up the other disks: {each}" for each in uncopied(situation, journal))
+    if why := _why_seed_unread(situation, journal) or next(missing, ""):
+        return no(why)
     asked = situation.desired.recovery
     if asked.plan != journal.plan:
         return no(f"Did not give up the other disks: spec.recovery.plan is not {journal.plan} any more")
     return yes(f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says")
+
+
+def seed_read(situation: Situation, journal: Journal) -> Worker | None:
+    """The pod that reads the seed again after everything has stopped; None if there is none, or no seed."""
+    source = journal.survivor.source
+    name = work_name(situation.desired.name, InspectDisk(source=source))
+    found = (each for each in situation.observed.workers if each.name == name and not each.deleting)
+    return next(found, None) if source.is_seed else None
+
+
+def _why_seed_unread(situation: Situation, journal: Journal) -> str:
+    """Why the log of a seed is not known to be the one of the plan; empty if it is, or if a controller's log is."""
+    source, plan = journal.survivor.source, journal.survivor
+    if not source.is_seed:
+        return ""
+    worker = seed_read(situation, journal)
+    if worker is None or worker.report is None:
+        why = f" ({worker.why})" if worker is not None and worker.why else ""
+        return f"Waiting to give up the other disks: {source} is read again{why}"
+    found = worker.report.found
+    if isinstance(found, Unknown):
+        return f"Waiting to give up the other disks: {source} cannot be read ({found.reason})"
+    if not isinstance(found.value, LogRead):
+        return f"Did not give up the other disks: {source} holds no log any more. Empty spec.recovery.plan"
+    if (found.value.end, found.value.checkpoint, found.value.node_id) != (plan.end, plan.checkpoint, plan.server_id):
+        ends = f"the log on {source} ends at {found.value.end}, and at {plan.end} in the plan"
+        return f"Did not give up the other disks: {ends}. Empty spec.recovery.plan, and read status.recovery again"
+    return ""
 
 
 def copies_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, CopyDisk, Worker | None]]:

@@ -66,11 +66,21 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     listener = rebuilt_listener(observed, record.applied_revision, started=started)
     if isinstance(listener, str):
         return listener
-    epochs = (observed.status.recovery_epoch, *(claim.recovery for claim in observed.claims))
-    record = replace(record, migration=migration, listener=listener, recovery_epoch=max(epochs))
+    epoch = _rebuilt_epoch(observed)
+    record = replace(record, migration=migration, listener=listener, recovery_epoch=epoch)
     if (fault := fault_of(record)) is not None:
         return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record
+
+
+def _rebuilt_epoch(observed: Observed) -> int:
+    """The last recovery: that of the status, or of claims that one has retired, or of all claims that are in use.
+
+    One claim alone may have an annotation that a person wrote, or restored: no disk would start in such an epoch.
+    """
+    kept = (claim.recovery for claim in observed.claims if claim.phase == RETIRED and claim.kept)
+    in_use = min((claim.recovery for claim in observed.claims if claim.phase != RETIRED), default=0)
+    return max(observed.status.recovery_epoch, in_use, *kept)
 
 
 def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:

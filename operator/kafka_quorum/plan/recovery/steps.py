@@ -8,6 +8,7 @@ from kafka_quorum.model.actions import (
     AnnotateClaim,
     CreateCopier,
     CreateCopy,
+    CreateInspector,
     CreateRewriter,
     DecideRecord,
     DeletePod,
@@ -16,7 +17,7 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
-from kafka_quorum.model.disk_work import RewriteDisk, Worker, work_name
+from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker, work_name
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
@@ -43,6 +44,7 @@ from kafka_quorum.plan.guards.rule14_recovery import (
     may_start_survivor,
     may_stop_for_recovery,
     rewritten_log,
+    seed_read,
 )
 from kafka_quorum.plan.part import Part, merged
 
@@ -157,7 +159,7 @@ def _copied(situation: Situation) -> Part:
     if journal is None or isinstance(allowed, Refusal):
         return Part(verdicts=(allowed,))
     present = {copy.name for copy in situation.observed.copies}
-    parts = [Part(verdicts=(allowed,))]
+    parts = [Part(verdicts=(allowed,)), _seed_read(situation, journal)]
     for each, work, worker in copies_of(situation, journal):
         node = None if each.source.node_id is None else situation.record.node(each.source.node_id)
         claim = None if node is None else situation.disk(node).claim
@@ -172,6 +174,19 @@ def _copied(situation: Situation) -> Part:
         else:
             parts.append(_tended(situation, worker))
     return merged(parts)
+
+
+def _seed_read(situation: Situation, journal: Journal) -> Part:
+    """Read the seed again: what it holds may have changed since the plan was approved."""
+    source = journal.survivor.source
+    if not source.is_seed:
+        return Part()
+    if (worker := seed_read(situation, journal)) is not None:
+        return _tended(situation, worker)
+    revision = situation.observed.revision(situation.record.applied_revision)
+    if revision is None:
+        return Part()
+    return Part(actions=(CreateInspector(work=InspectDisk(source=source), revision=revision, kube_node=""),))
 
 
 def _tended(situation: Situation, worker: Worker) -> Part:
