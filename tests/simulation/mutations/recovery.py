@@ -21,7 +21,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "disks-are-given-up-without-copies",
         "14, early",
         ("majority-lost-5",),
-        ("may_retire_others", "next(uncopied(situation, journal), '')", "''"),
+        ("may_retire_others", "next(missing, '')", "''"),
     ),
     mutant(
         "the-others-are-not-retired",
