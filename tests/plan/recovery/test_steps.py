@@ -62,6 +62,7 @@ from kafka_quorum.model.actions import (
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.disk_work import RewriteDisk
 from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
@@ -460,7 +461,7 @@ def test_a_seed_is_read_again_before_disks_are_given_up() -> None:
     assert {of.generation for of in after.nodes} == {2}
     for other in (
         replace(found, end=LogEnd(epoch=found.end.epoch, offset=found.end.offset + 1)),
-        replace(found, node_id=8),
+        replace(found, node_id=NodeID(8)),
     ):
         said = planned(seeded(stopped(record), SEED, other), wanted)
         assert not every(said, WriteRecord)
