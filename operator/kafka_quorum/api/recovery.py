@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from kafka_quorum.api.podfields import is_object_name
+from kafka_quorum.api.shapes import annotation
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import RELEASE
@@ -98,7 +99,7 @@ def _seed_faults(seeds: list[SeedSpec]) -> Iterator[FieldFault]:
 
 
 def _release_faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
-    text = _release(metadata)
+    text = annotation(metadata, RELEASE)
     if text and _epoch(text) == 0:
         ask = "write the number from status.recovery.epoch"
         yield FieldFault(field=_RELEASE_FIELD, message=f"{quoted(text)} is no epoch of a recovery: {ask}")
@@ -112,13 +113,8 @@ def requested(spec: RecoverySpec, metadata: Mapping[str, Any]) -> RecoveryReques
         accept_loss=spec.accept_loss,
         without=tuple(sorted(NodeID(each) for each in spec.without)),
         seeds=tuple(sorted(Seed(claim=each.claim_name, path=each.path) for each in spec.seeds)),
-        released=_epoch(_release(metadata)),
+        released=_epoch(annotation(metadata, RELEASE)),
     )
-
-
-def _release(metadata: Mapping[str, Any]) -> str:
-    annotations = metadata.get("annotations")
-    return str(annotations.get(RELEASE) or "") if isinstance(annotations, Mapping) else ""
 
 
 def _epoch(text: str) -> int:

@@ -62,3 +62,8 @@ def part(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """A nested object; empty if it is missing or no object."""
     value = holder.get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def annotation(metadata: Mapping[str, Any], name: str) -> str:
+    """An annotation of a resource; empty if it is missing."""
+    return str(part(metadata, "annotations").get(name) or "")

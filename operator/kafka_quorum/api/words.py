@@ -7,6 +7,7 @@ of any controller: then all of them are held. A disk that is not named exactly i
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kafka_quorum.api.shapes import annotation
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import NodeID, ReplicaKey, parse_directory_id
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -23,7 +24,7 @@ _REPLACE_MAX_CHARS: Final = 64
 
 def held(metadata: Mapping[str, Any]) -> Knowable[frozenset[NodeID]]:
     """The node ids in the annotation, separated by commas; none without it, `Unknown` if it cannot be read."""
-    text = _annotation(metadata, HOLD)
+    text = annotation(metadata, HOLD).strip(" ")
     if len(text) > _HOLD_MAX_CHARS:
         return Unknown(reason=f"it has {len(text)} characters, and at most {_HOLD_MAX_CHARS} are read")
     parts = text.split(",") if text else []
@@ -37,7 +38,7 @@ def held(metadata: Mapping[str, Any]) -> Knowable[frozenset[NodeID]]:
 
 def given_up(metadata: Mapping[str, Any]) -> ReplicaKey | None:
     """The replica in the annotation, its directory id None if it is not there; None without it, or if it has faults."""
-    text = _annotation(metadata, REPLACE)
+    text = annotation(metadata, REPLACE).strip(" ")
     try:
         return _replica(text) if text else None
     except ValueError:
@@ -51,7 +52,7 @@ def faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
         ask = "Write node ids with commas between them, such as 3000,3001, or remove the annotation"
         yield FieldFault(field=HOLD_FIELD, message=f"{hold.reason}, so {until}. {ask}")
     try:
-        if text := _annotation(metadata, REPLACE):
+        if text := annotation(metadata, REPLACE).strip(" "):
             _replica(text)
     except ValueError as error:
         until = "nothing is replaced until it is corrected"
@@ -65,9 +66,3 @@ def _replica(text: str) -> ReplicaKey:
         raise Malformed(f"it has {len(text)} characters, and at most {_REPLACE_MAX_CHARS} are read")
     node_id, named, directory_id = text.partition("-")
     return ReplicaKey(node_id=NodeID(number(node_id)), directory_id=parse_directory_id(directory_id) if named else None)
-
-
-def _annotation(metadata: Mapping[str, Any], name: str) -> str:
-    annotations = metadata.get("annotations")
-    found = annotations.get(name) if isinstance(annotations, Mapping) else None
-    return str(found or "").strip(" ")
