@@ -330,6 +330,12 @@ class Observed:
         """The time of this look: when the leader answered, or when the look found none."""
         return self.taken_at_s if isinstance(self.quorum, Unknown) else self.quorum.value.taken_at_s
 
+    @property
+    def watermark(self) -> Watermark | None:
+        """The last high watermark that this operator, or one before it, was told; None if no such answer is known."""
+        seen = (self.memory.watermark, self.status.watermark)
+        return max(filter(None, seen), key=lambda each: (each.epoch, each.offset), default=None)
+
     def admission(self, question: PodQuestion) -> Knowable[Admission] | None:
         """The API server's answer about this pod; None if nothing was asked, and nothing was refused."""
         return dict(self.admissions).get(question)

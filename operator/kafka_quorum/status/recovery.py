@@ -43,8 +43,7 @@ def recovery(done: Pass, old: Json) -> Json:
 
 def last_watermark(done: Pass) -> Json:
     """While no leader answers: the last high watermark, which an operator that starts now cannot know otherwise."""
-    seen = (done.observed.memory.watermark, done.observed.status.watermark)
-    known = max(filter(None, seen), key=lambda each: (each.epoch, each.offset), default=None)
+    known = done.observed.watermark
     return {} if known is None else {"lastHighWatermark": known.offset, "lastLeaderEpoch": known.epoch}
 
 

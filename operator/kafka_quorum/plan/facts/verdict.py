@@ -17,7 +17,7 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.nodes import node_of
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
+from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey
 from kafka_quorum.model.voters import majority_of
 
 _NEVER: Final = Unknown(reason="it was not read yet")
@@ -95,12 +95,6 @@ def _candidate(source: Source, log: LogRead) -> Candidate:
     )
 
 
-def watermark(situation: Situation) -> Watermark | None:
-    """The last high watermark that this operator, or one before it, was told; None if no such answer is known."""
-    seen = (situation.observed.memory.watermark, situation.observed.status.watermark)
-    return max(filter(None, seen), key=lambda each: (each.epoch, each.offset), default=None)
-
-
 def verdict(situation: Situation) -> LossVerdict:
     """What the disks show. A majority that could come back always comes first: then nothing has to be lost."""
     read = surveys(situation)
@@ -124,7 +118,7 @@ def verdict(situation: Situation) -> LossVerdict:
         best=best,
         others=tuple(candidate for candidate, _ in logs[1:]),
         leader_epoch=max(max(log.leader_epoch, log.end.epoch) for _, log in logs),
-        watermark=watermark(situation),
+        watermark=situation.observed.watermark,
     )
     kind, message, loss = _judged(facts)
     return replace(facts, kind=kind, message=message, loss_at_least=loss)
