@@ -25,10 +25,9 @@ COPY_ROLE: Final = "disk-copy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectDisk:
-    """Read a disk, and write nothing. `round`: a later one reads the same disk again."""
+    """Read a disk, and write nothing."""
 
     source: Source
-    round: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.disk import Disk, disk_of
+from kafka_quorum.model.disk_work import DiskWork, Worker, work_name
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import inputs_hash, revision_name
@@ -96,6 +97,11 @@ class Situation:
     def disk(self, node: NodeIdentity) -> Disk:
         """The disk of this controller."""
         return self.disks[node.node_id]
+
+    def worker(self, work: DiskWork) -> Worker | None:
+        """The pod that does this work on a disk; None if it does not exist."""
+        name = work_name(self.desired.name, work)
+        return next((worker for worker in self.observed.workers if worker.name == name), None)
 
     def revision_of(self, node: NodeIdentity) -> Revision | None:
         """The revision that the pod of this controller is made from: its own, else the applied one."""

@@ -68,6 +68,11 @@ class LogRead:
     voters: tuple[ReplicaKey, ...]
     kraft_version: int
 
+    @property
+    def highest_epoch(self) -> int:
+        """The highest leader epoch that this disk has seen."""
+        return max(self.leader_epoch, self.end.epoch)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyDisk:

@@ -462,10 +462,13 @@ def test_a_seed_is_read_again_before_disks_are_given_up() -> None:
     for other in (
         replace(found, end=LogEnd(epoch=found.end.epoch, offset=found.end.offset + 1)),
         replace(found, node_id=NodeID(8)),
+        replace(found, directory_id=directory(8)),
+        replace(found, checkpoint=LogEnd(epoch=1, offset=2)),
     ):
         said = planned(seeded(stopped(record), SEED, other), wanted)
         assert not every(said, WriteRecord)
         assert not verdict(said, "14-retire-others").allowed
+        assert "Empty spec.recovery.plan" in verdict(said, "14-retire-others").reason
 
 
 def test_the_disk_for_a_seed_is_formatted_first() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from kafka_quorum.model.disk import Claimed, is_blank, is_gone
-from kafka_quorum.model.disk_work import InspectDisk, Worker, work_name
+from kafka_quorum.model.disk_work import InspectDisk
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.journal import Candidate
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -37,13 +37,12 @@ def sources(situation: Situation) -> tuple[Source, ...]:
 
 def surveys(situation: Situation) -> tuple[Survey, ...]:
     """What the inspectors reported of each of these disks."""
-    workers = {worker.name: worker for worker in situation.observed.workers}
-    named = ((each, work_name(situation.desired.name, InspectDisk(source=each))) for each in sources(situation))
-    return tuple(Survey(source=each, found=_found(situation, each, workers.get(name))) for each, name in named)
+    return tuple(Survey(source=each, found=_found(situation, each)) for each in sources(situation))
 
 
-def _found(situation: Situation, source: Source, worker: Worker | None) -> Knowable[Found]:
+def _found(situation: Situation, source: Source) -> Knowable[Found]:
     """A report counts only if it is of this disk: the cluster, and for a controller also its node and directory id."""
+    worker = situation.worker(InspectDisk(source=source))
     if worker is None or worker.deleting:
         return _NEVER
     if worker.report is None:
@@ -117,7 +116,7 @@ def verdict(situation: Situation) -> LossVerdict:
         present=present,
         best=best,
         others=tuple(candidate for candidate, _ in logs[1:]),
-        leader_epoch=max(max(log.leader_epoch, log.end.epoch) for _, log in logs),
+        leader_epoch=max(log.highest_epoch for _, log in logs),
         watermark=situation.observed.watermark,
     )
     kind, message, loss = _judged(facts)

@@ -8,7 +8,7 @@ not come: an unknown disk is neither lost nor worse.
 from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed
-from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, work_name
+from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name
 from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
@@ -30,7 +30,7 @@ from kafka_quorum.model.recovery_guards import (
     StopForRecovery,
 )
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import LogRead
+from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
@@ -145,7 +145,7 @@ def may_retire_others(situation: Situation) -> Answer:
             f"Did not give up the other disks: {changed}. Empty spec.recovery.plan, and read status.recovery again"
         )
     missing = (f"Waiting to give up the other disks: {each}" for each in uncopied(situation, journal))
-    if why := _why_seed_unread(situation, journal) or next(missing, ""):
+    if why := next(missing, ""):
         return no(why)
     asked = situation.desired.recovery
     if asked.plan != journal.plan:
@@ -153,89 +153,80 @@ def may_retire_others(situation: Situation) -> Answer:
     return yes(f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says")
 
 
-def seed_read(situation: Situation, journal: Journal) -> Worker | None:
-    """The pod that reads the seed again after everything has stopped; None if there is none, or no seed."""
-    source = journal.survivor.source
-    name = work_name(situation.desired.name, InspectDisk(source=source))
-    found = (each for each in situation.observed.workers if each.name == name and not each.deleting)
-    return next(found, None) if source.is_seed else None
-
-
-def _why_seed_unread(situation: Situation, journal: Journal) -> str:
-    """Why the log of a seed is not known to be the one of the plan; empty if it is, or if a controller's log is."""
-    source, plan = journal.survivor.source, journal.survivor
-    if not source.is_seed:
-        return ""
-    worker = seed_read(situation, journal)
-    if worker is None or worker.report is None:
-        why = f" ({worker.why})" if worker is not None and worker.why else ""
-        return f"Waiting to give up the other disks: {source} is read again{why}"
-    found = worker.report.found
-    if isinstance(found, Unknown):
-        return f"Waiting to give up the other disks: {source} cannot be read ({found.reason})"
-    if not isinstance(found.value, LogRead):
-        return f"Did not give up the other disks: {source} holds no log any more. Empty spec.recovery.plan"
-    if (found.value.end, found.value.checkpoint, found.value.node_id) != (plan.end, plan.checkpoint, plan.server_id):
-        ends = f"the log on {source} ends at {found.value.end}, and at {plan.end} in the plan"
-        return f"Did not give up the other disks: {ends}. Empty spec.recovery.plan, and read status.recovery again"
-    return ""
-
-
 def copies_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, CopyDisk, Worker | None]]:
     """The copy of each surviving disk, and the pod that makes it."""
-    workers = {worker.name: worker for worker in situation.observed.workers}
     for each in journal.disks:
         copy = copy_name(each.source.claim, journal.plan)
         work = CopyDisk(source=each.source, copy=copy, epoch=journal.epoch)
-        yield each, work, workers.get(work_name(situation.desired.name, work))
+        yield each, work, situation.worker(work)
+
+
+def seeds_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, InspectDisk, Worker | None]]:
+    """The seed that survives, and the pod that reads it again after everything has stopped; nothing without a seed."""
+    if journal.survivor.source.is_seed:
+        work = InspectDisk(source=journal.survivor.source)
+        yield journal.survivor, work, situation.worker(work)
+
+
+def _read_again(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, Found]]:
+    """What was found on each disk of the plan after everything had stopped, as far as it was read."""
+    for each, _, worker in (*copies_of(situation, journal), *seeds_of(situation, journal)):
+        if worker is not None and worker.report is not None and isinstance(worker.report.found, Known):
+            yield each, worker.report.found.value
 
 
 def rewritten_log(situation: Situation, work: RewriteDisk) -> LogRead | None:
     """The survivor's log as it was read after the rewrite; None before that."""
-    name = work_name(situation.desired.name, work)
-    worker = next((each for each in situation.observed.workers if each.name == name and not each.deleting), None)
-    report = None if worker is None else worker.report
+    worker = situation.worker(work)
+    report = None if worker is None or worker.deleting else worker.report
     if report is None or not report.done or isinstance(report.found, Unknown):
         return None
     return report.found.value if isinstance(report.found.value, LogRead) else None
 
 
 def changes(situation: Situation, journal: Journal) -> Iterator[str]:
-    """The logs that do not end where the plan says, by the copies that were made after everything had stopped."""
-    for each, work, worker in copies_of(situation, journal):
-        found = None if worker is None or worker.report is None else worker.report.found
-        if not isinstance(found, Known):
-            continue
-        if not isinstance(found.value, LogRead):
+    """The logs that are not those of the plan any more, by what was read after everything had stopped."""
+    for each, found in _read_again(situation, journal):
+        if not isinstance(found, LogRead):
             yield f"{each.source} holds no log any more"
-        elif found.value.directory_id != each.directory_id:
-            yield f"{each.source} has directory id {found.value.directory_id}, and {each.directory_id} in the plan"
-        elif found.value.end != each.end:
-            yield f"the log on {each.source} ends at {found.value.end}, and at {each.end} in the plan"
-        elif found.value.checkpoint != each.checkpoint:
-            yield f"the newest checkpoint on {work.source} is another one than in the plan"
+        elif found.node_id != each.server_id:
+            yield f"{each.source} is of server {found.node_id}, and of {each.server_id} in the plan"
+        elif found.directory_id != each.directory_id:
+            yield f"{each.source} has directory id {found.directory_id}, and {each.directory_id} in the plan"
+        elif found.end != each.end:
+            yield f"the log on {each.source} ends at {found.end}, and at {each.end} in the plan"
+        elif found.checkpoint != each.checkpoint:
+            yield f"the newest checkpoint on {each.source} is another one than in the plan"
 
 
 def highest_epoch(situation: Situation, journal: Journal) -> int:
-    """The highest leader epoch that the copied disks have seen, after everything had stopped."""
-    reports = (worker.report for _, _, worker in copies_of(situation, journal) if worker is not None)
-    found = (report.found.value for report in reports if report is not None and isinstance(report.found, Known))
-    epochs = (max(log.leader_epoch, log.end.epoch) for log in found if isinstance(log, LogRead))
-    return max(epochs, default=0)
+    """The highest leader epoch that the disks of the plan have seen, after everything had stopped."""
+    logs = (found for _, found in _read_again(situation, journal) if isinstance(found, LogRead))
+    return max((log.highest_epoch for log in logs), default=0)
 
 
 def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
-    """The surviving disks without a verified copy, and why."""
+    """The surviving disks without a verified copy, or the seed that was not read again, and why."""
+    for each, _, worker in seeds_of(situation, journal):
+        report = None if worker is None or worker.deleting else worker.report
+        if report is None:
+            yield f"{each.source} is read again{_because(worker)}"
+        elif isinstance(report.found, Unknown):
+            yield f"{each.source} cannot be read ({report.found.reason})"
     present = {copy.name for copy in situation.observed.copies if not copy.deleting}
     for each, work, worker in copies_of(situation, journal):
         report = None if worker is None or worker.deleting else worker.report
         if work.copy not in present:
             yield f"{each.source} has no claim for its copy yet"
         elif report is None:
-            why = "" if worker is None or not worker.why else f" ({worker.why})"
-            yield f"{each.source} is being copied to claim {work.copy}{why}"
+            yield f"{each.source} is being copied to claim {work.copy}{_because(worker)}"
         elif not report.done or not isinstance(report.found, Known):
             yield f"the copy of {each.source} was not made ({report.message or 'it is not complete'})"
+
+
+def _because(worker: Worker | None) -> str:
+    """What keeps a pod from starting, in brackets; empty if nothing is known."""
+    return "" if worker is None or not worker.why else f" ({worker.why})"
 
 
 @guard(Rewrite)
@@ -307,11 +298,10 @@ def may_start_survivor(situation: Situation, node: NodeIdentity, work: RewriteDi
     waiting = f"Waiting to start controller {node.node_id} alone"
     log = rewritten_log(situation, work)
     if log is None:
-        name = work_name(situation.desired.name, work)
-        worker = next((each for each in situation.observed.workers if each.name == name), None)
+        worker = situation.worker(work)
         report = None if worker is None else worker.report
-        why = (worker.why if worker is not None and report is None else "") or (report.message if report else "")
-        return no(f"{waiting}: its log is being rewritten" + (f" ({why})" if why else ""))
+        why = _because(worker) if report is None else f" ({report.message})" if report.message else ""
+        return no(f"{waiting}: its log is being rewritten{why}")
     if log.voters != (node.key,) or log.directory_id != node.directory_id or log.end.offset <= work.end.offset:
         return no(f"Did not start controller {node.node_id}: the rewritten log does not list it as the only voter")
     return yes(f"the log of controller {node.node_id} ends at {log.end}, and lists it as the only voter")

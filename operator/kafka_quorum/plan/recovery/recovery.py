@@ -25,10 +25,8 @@ from kafka_quorum.plan.facts.proposal import journal_of, judged_loss, proposal
 from kafka_quorum.plan.facts.verdict import places
 from kafka_quorum.plan.guards.rule14_recovery import left_claims, may_begin_recovery, may_release
 from kafka_quorum.plan.part import Part, merged
-from kafka_quorum.plan.recovery.steps import continued, without_workers
+from kafka_quorum.plan.recovery.steps import AGAIN_AFTER_S, continued, without_workers
 
-_AGAIN_AFTER_S = 15.0
-"""After this time a disk is read again that could not be read, or looked empty: its volume may be back."""
 _PROGRESSING = frozenset({VerdictKind.READING})
 
 
@@ -62,7 +60,7 @@ def _is_due(situation: Situation, worker: Worker) -> bool:
     """Whether a pod ended without a log some time ago, so that its disk is read again."""
     report = worker.report
     read = report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead)
-    return worker.finished and not read and situation.now_s - worker.finished_at_s > _AGAIN_AFTER_S
+    return worker.finished and not read and situation.now_s - worker.finished_at_s > AGAIN_AFTER_S
 
 
 def _revision(situation: Situation, source: Source) -> Revision | None:

@@ -1,6 +1,6 @@
 """The steps of an open recovery. The record says which one is next; the look shows whether it is done already."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -17,7 +17,7 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
-from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker, work_name
+from kafka_quorum.model.disk_work import RewriteDisk, Worker
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
@@ -44,12 +44,12 @@ from kafka_quorum.plan.guards.rule14_recovery import (
     may_start_survivor,
     may_stop_for_recovery,
     rewritten_log,
-    seed_read,
+    seeds_of,
 )
 from kafka_quorum.plan.part import Part, merged
 
-_AGAIN_AFTER_S = 15.0
-"""After this time work is done again that has failed."""
+AGAIN_AFTER_S: Final = 15.0
+"""After this time work on a disk is done again that has failed, or that found no log: its volume may be back."""
 
 
 def continued(situation: Situation, journal: Journal) -> Part:
@@ -159,7 +159,7 @@ def _copied(situation: Situation) -> Part:
     if journal is None or isinstance(allowed, Refusal):
         return Part(verdicts=(allowed,))
     present = {copy.name for copy in situation.observed.copies}
-    parts = [Part(verdicts=(allowed,)), _seed_read(situation, journal)]
+    parts = [Part(verdicts=(allowed,)), *_seeds_read(situation, journal)]
     for each, work, worker in copies_of(situation, journal):
         node = None if each.source.node_id is None else situation.record.node(each.source.node_id)
         claim = None if node is None else situation.disk(node).claim
@@ -176,23 +176,20 @@ def _copied(situation: Situation) -> Part:
     return merged(parts)
 
 
-def _seed_read(situation: Situation, journal: Journal) -> Part:
+def _seeds_read(situation: Situation, journal: Journal) -> Iterator[Part]:
     """Read the seed again: what it holds may have changed since the plan was approved."""
-    source = journal.survivor.source
-    if not source.is_seed:
-        return Part()
-    if (worker := seed_read(situation, journal)) is not None:
-        return _tended(situation, worker)
     revision = situation.observed.revision(situation.record.applied_revision)
-    if revision is None:
-        return Part()
-    return Part(actions=(CreateInspector(work=InspectDisk(source=source), revision=revision, kube_node=""),))
+    for _, work, worker in seeds_of(situation, journal):
+        if worker is not None:
+            yield _tended(situation, worker)
+        elif revision is not None:
+            yield Part(actions=(CreateInspector(work=work, revision=revision, kube_node=""),))
 
 
 def _tended(situation: Situation, worker: Worker) -> Part:
     """A pod that ended without having done its work is removed, so that another one tries again."""
     failed = worker.finished and (worker.report is None or not worker.report.done)
-    if not failed or worker.deleting or situation.now_s - worker.finished_at_s <= _AGAIN_AFTER_S:
+    if not failed or worker.deleting or situation.now_s - worker.finished_at_s <= AGAIN_AFTER_S:
         return Part()
     text = f"pod {worker.name} did not end its work, and is recreated"
     return Part(actions=(DeleteWorker(worker=worker, message=text),))
@@ -257,8 +254,7 @@ def _rewrite(situation: Situation, journal: Journal) -> Part:
             permit=ready,
         )
         return Part(exclusive=write, verdicts=(ready,))
-    worker = next((each for each in situation.observed.workers if each.name == _name(situation, work)), None)
-    if worker is not None:
+    if (worker := situation.worker(work)) is not None:
         return merged((_refused(journal, ready), _tended(situation, worker)))
     allowed = may_rewrite(situation)
     if isinstance(allowed, Refusal):
@@ -288,10 +284,6 @@ def rewrite_of(situation: Situation, journal: Journal) -> RewriteDisk | None:
         listeners=all_advertised(namespace, member, revision.runtime),
         seed=survivor if survivor.source.is_seed else None,
     )
-
-
-def _name(situation: Situation, work: RewriteDisk) -> str:
-    return work_name(situation.desired.name, work)
 
 
 # Start
