@@ -372,6 +372,9 @@ def test_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name: content for name, content in after.items() if name != "meta.properties"} == expected
     assert not seed(broker, target, plan).changed
     assert disks.files(target) == after
+    (target / disks.LOG / "quorum-state").write_text(disks.state(9 + EPOCH_GAP))
+    for each in (plan, replace(plan, target=replace(plan.target, voters=None))):
+        assert not seed(broker, target, each).changed, "a server has run on the seeded disk"
 
 
 def test_a_seed_without_a_checkpoint(tmp_path: Path) -> None:

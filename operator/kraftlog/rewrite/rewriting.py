@@ -62,10 +62,11 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
     """
     checked(plan)
     with unused(metadata_dir, exclusive=True):
-        plan = _with_voters(metadata_dir, plan)
         if done := already(metadata_dir, plan):
             return done
         disk = look(metadata_dir)
+        if plan.voters is None:
+            plan = replace(plan, voters=disk.voters.voters if disk.voters else ())
         if differs := differences(disk, plan):
             raise DiskError(
                 f"{metadata_dir}: not rewritten, because this is not the disk of the plan: {'; '.join(differs)}. Look"
@@ -87,23 +88,6 @@ def rewrite(metadata_dir: Path, plan: RewritePlan, *, now_ms: int | None = None)
         cut_bytes=last.size_bytes - last.valid_bytes,
         written_bytes=len(written),
     )
-
-
-def _with_voters(metadata_dir: Path, plan: RewritePlan) -> RewritePlan:
-    """The plan with the voters of the disk if it leaves them open: those before the batch that an earlier run wrote."""
-    if plan.voters is not None:
-        return plan
-    log_dir = metadata_dir / LOG_DIR
-    behind = (each for each in valid_batches(log_dir, log_files(log_dir).bases) if each.base_offset >= plan.end_offset)
-    if (batch := next(behind, None)) is not None and (batch.leader_epoch, batch.control) == (plan.epoch, True):
-        try:
-            sets = [voters_of(each.value) for each in records(batch) if control_type(each) == Control.KRAFT_VOTERS]
-        except MalformedError:
-            sets = []
-        if sets:  # it is ours if exactly these sets follow from the others in the first one, which `already` compares
-            return replace(plan, voters=tuple(each for each in sets[0] if each.node_id != plan.node_id))
-    voters = look(metadata_dir).voters
-    return replace(plan, voters=voters.voters if voters else ())
 
 
 def voters_batch(plan: RewritePlan, now_ms: int) -> bytes:
@@ -140,6 +124,21 @@ def is_ours(batch: Batch, plan: RewritePlan) -> bool:
     return found == wanted and batch.last_offset == plan.last_offset
 
 
+def _with_voters(plan: RewritePlan, batch: Batch) -> RewritePlan:
+    """The plan with the voters that were there before this batch, if it leaves them open and the batch is its own one.
+
+    The batch is the plan's own if exactly its sets follow from the others in the first one, which `is_ours` compares.
+    """
+    if plan.voters is not None or (batch.leader_epoch, batch.control) != (plan.epoch, True):
+        return plan
+    try:
+        sets = [voters_of(each.value) for each in records(batch) if control_type(each) == Control.KRAFT_VOTERS]
+    except MalformedError:
+        return plan
+    others = (each for each in sets[0] if each.node_id != plan.node_id) if sets else ()
+    return replace(plan, voters=tuple(others))
+
+
 def already(metadata_dir: Path, plan: RewritePlan) -> Rewritten | None:
     """What an earlier run wrote, made durable; None if the batch is not there. A server may have gone on behind it."""
     if identity(metadata_dir) != Identity(
@@ -149,7 +148,7 @@ def already(metadata_dir: Path, plan: RewritePlan) -> Rewritten | None:
     log_dir = metadata_dir / LOG_DIR
     bases = log_files(log_dir).bases
     batch = next((each for each in valid_batches(log_dir, bases) if each.base_offset >= plan.end_offset), None)
-    if batch is None or not is_ours(batch, plan):
+    if batch is None or not is_ours(batch, plan := _with_voters(plan, batch)):
         return None
     base = max(each for each in bases if each <= plan.end_offset)
     path = segment_path(log_dir, base)
