@@ -333,8 +333,7 @@ class Observed:
     @property
     def watermark(self) -> Watermark | None:
         """The last high watermark that this operator, or one before it, was told; None if no such answer is known."""
-        seen = (self.memory.watermark, self.status.watermark)
-        return max(filter(None, seen), key=lambda each: (each.epoch, each.offset), default=None)
+        return max(filter(None, (self.memory.watermark, self.status.watermark)), default=None)
 
     def admission(self, question: PodQuestion) -> Knowable[Admission] | None:
         """The API server's answer about this pod; None if nothing was asked, and nothing was refused."""

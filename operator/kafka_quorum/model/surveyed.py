@@ -90,7 +90,7 @@ class Survey:
     found: Knowable[Found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Watermark:
     """The last high watermark that a leader of `epoch` reported: every record below `offset` was committed."""
 

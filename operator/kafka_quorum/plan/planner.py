@@ -41,12 +41,9 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
     planned = _plan(desired, observed, situation, repair_only=repair_only)
     shown = None if situation is None else migration_plan(situation)
     planned = replace(planned, situation=situation, migration=shown, preflight=in_the_way(desired, observed))
-    loss = None if situation is None else judged_loss(situation)
-    return (
-        planned
-        if situation is None or loss is None
-        else replace(planned, loss=loss, proposal=proposal(situation, loss))
-    )
+    if situation is None or (loss := judged_loss(situation)) is None:
+        return planned
+    return replace(planned, loss=loss, proposal=proposal(situation, loss))
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:
