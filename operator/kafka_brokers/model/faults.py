@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
-from kafka_quorum.model.ids import parse_cluster_id, parse_directory_id
+from kafka_quorum.model.ids import id_fault
 from kit.parsing import INT32_MAX, quoted
 from kit.text import NAME_MAX_CHARS, is_clean
 
@@ -43,12 +43,8 @@ def _faults(record: PoolRecord) -> Iterator[str]:
     present = [disk.directory_id for broker in record.brokers for disk in broker.disks if disk.directory_id]
     if len(set(present)) != len(present):
         yield "two volumes have the same directory id"
-    try:
-        parse_cluster_id(record.cluster_id)
-        for directory in (*present, *retired):
-            parse_directory_id(directory)
-    except ValueError as error:
-        yield str(error)
+    if fault := id_fault(record.cluster_id, (*present, *retired)):
+        yield fault
 
 
 def _broker_faults(broker: BrokerIdentity) -> Iterator[str]:

@@ -6,6 +6,7 @@ is what a voter *is* (KIP-853): the same node id on another disk is another repl
 
 import base64
 import binascii
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NewType
 
@@ -52,6 +53,18 @@ def parse_directory_id(text: str) -> DirectoryID:
     if uuid_to_bytes(text) in _RESERVED:
         raise ValueError(f"{text!r} is one of Kafka's reserved UUIDs, not a directory id")
     return DirectoryID(text)
+
+
+def id_fault(cluster_id: str, directory_ids: Iterable[str | None]) -> str | None:
+    """What is wrong with the cluster id, or the first of the directory ids that is malformed; None stands for none."""
+    try:
+        parse_cluster_id(cluster_id)
+        for directory_id in directory_ids:
+            if directory_id is not None:
+                parse_directory_id(directory_id)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True, slots=True, order=True)

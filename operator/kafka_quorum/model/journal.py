@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, id_fault
 from kafka_quorum.model.surveyed import LogEnd, Source
 from kit.parsing import INT32_MAX, quoted
 
@@ -91,11 +91,4 @@ def fault_of(journal: Journal) -> str | None:
     if len(journal.kept) > _DISKS_MAX or len(journal.lost) > _DISKS_MAX:
         return f"its recovery lists more than {_DISKS_MAX} disks"
     directories = [each.directory_id for each in (journal.survivor, *journal.kept)]
-    try:
-        parse_cluster_id(journal.cluster_id)
-        for directory in (*directories, *(key.directory_id for key in journal.lost)):
-            if directory is not None:
-                parse_directory_id(directory)
-    except ValueError as error:
-        return str(error)
-    return None
+    return id_fault(journal.cluster_id, (*directories, *(key.directory_id for key in journal.lost)))

@@ -8,7 +8,7 @@ from typing import Final
 
 from kafka_quorum.model import journal
 from kafka_quorum.model.identity import IdentityRecord, with_migration
-from kafka_quorum.model.ids import DirectoryID, parse_cluster_id, parse_directory_id
+from kafka_quorum.model.ids import DirectoryID, id_fault
 from kafka_quorum.model.migration import MigrationKind
 from kit.parsing import INT32_MAX, quoted
 
@@ -51,14 +51,7 @@ def _directories_fault(record: IdentityRecord, retired: Iterable[DirectoryID]) -
         *(key.directory_id for key in record.initial),
         *retired,
     ]
-    try:
-        parse_cluster_id(record.cluster_id)
-        for directory in directories:
-            if directory is not None:
-                parse_directory_id(directory)
-    except ValueError as error:
-        return str(error)
-    return None
+    return id_fault(record.cluster_id, directories)
 
 
 def _recovery_fault(record: IdentityRecord) -> str | None:
