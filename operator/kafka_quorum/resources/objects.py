@@ -28,13 +28,11 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     if desired.storage.storage_class:
         spec["storageClassName"] = desired.storage.storage_class
     annotations = claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)}
-    if annotations[names.RECOVERY] is None:
-        del annotations[names.RECOVERY]
     metadata = {
         "name": names.claim_name(desired.member(node.node_id), node.generation),
         "namespace": desired.namespace,
         "labels": claim_labels(desired.name, node.node_id),
-        "annotations": annotations,
+        "annotations": {key: value for key, value in annotations.items() if value is not None},
         "ownerReferences": volume_owner(desired),
     }
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
