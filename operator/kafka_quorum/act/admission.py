@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.act.building import Context, formatter_pod, kafka_pod, node_of
-from kafka_quorum.model import admission, names
+from kafka_quorum.model import admission
 from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.nodes import config_of
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.pods import PodRole
@@ -129,8 +130,7 @@ class PodAdmission:
     def _body(self, question: PodQuestion, revision: Revision, context: Context) -> Json:
         record, node = node_of(context, question.node_id)
         initial = question.formatter and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
-        named = (context.desired.name, revision.inputs_hash, record.node_ids)
-        config = names.format_config_name(*named) if initial else names.config_name(*named, record.recovery_epoch)
+        config = config_of(context.desired.name, record, revision, initial=initial)
         build = formatter_pod if question.formatter else kafka_pod
         return build(node.node_id, revision, config, context, self._settings.image_pull_policy)
 

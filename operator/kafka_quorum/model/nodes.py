@@ -20,6 +20,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import FoundBy, Keeper, Listens
+from kafka_quorum.model.names import config_name, format_config_name
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
@@ -146,6 +147,13 @@ def all_initial_formatted(record: IdentityRecord) -> bool:
 def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
     """The revision that this node's pod is made from: its own, else the applied one."""
     return observed.revision(node.revision) or observed.revision(record.applied_revision)
+
+
+def config_of(quorum: str, record: IdentityRecord, revision: Revision, *, initial: bool = False) -> str:
+    """The config map with which pods are made from this revision now; the one for an initial format if `initial`."""
+    if initial:
+        return format_config_name(quorum, revision.inputs_hash, record.node_ids)
+    return config_name(quorum, revision.inputs_hash, record.node_ids, record.recovery_epoch)
 
 
 def is_outdated(observed: Observed, record: IdentityRecord, node: NodeIdentity, made_from: str) -> bool:

@@ -14,8 +14,7 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.names import config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes, is_outdated
+from kafka_quorum.model.nodes import config_of, initial_nodes, is_outdated
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
@@ -117,16 +116,13 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
         first = "the operator has to copy its directory id into the status and its claim first"
         message = f"Waiting to format controller {node.node_id}: {first}"
         return Part(verdicts=(verdict,), waits=(progress(node, "Formatting", message),))
-    quorum, hash_, ids = situation.desired.name, revision.inputs_hash, record.node_ids
     if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:
         return replace(refused, verdicts=(verdict,))
     siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
-        config_name=format_config_name(quorum, hash_, ids)
-        if initial
-        else config_name(quorum, hash_, ids, record.recovery_epoch),
+        config_name=config_of(situation.desired.name, record, revision, initial=initial),
         avoid_nodes=tuple(sorted(siblings)),
         permit=verdict,
     )

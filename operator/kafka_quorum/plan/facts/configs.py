@@ -7,8 +7,7 @@ pod that was created for the earlier name mounts that one, and nothing creates i
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from kafka_quorum.model.names import config_name, format_config_name
-from kafka_quorum.model.nodes import all_initial_formatted
+from kafka_quorum.model.nodes import all_initial_formatted, config_of
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.pods import Pod, Waiting
 from kafka_quorum.model.situation import Situation
@@ -21,12 +20,11 @@ def needed_configs(situation: Situation) -> Mapping[str, Revision]:
     needed: dict[str, Revision] = {}
     fleet = observed.revision(record.applied_revision)
     if fleet is not None and not all_initial_formatted(record):
-        needed[format_config_name(quorum, fleet.inputs_hash, record.node_ids)] = fleet
+        needed[config_of(quorum, record, fleet, initial=True)] = fleet
     for node in record.nodes:
         for revision in (situation.revision_of(node), fleet):
             if revision is not None:
-                name = config_name(quorum, revision.inputs_hash, record.node_ids, record.recovery_epoch)
-                needed[name] = revision
+                needed[config_of(quorum, record, revision)] = revision
     return needed
 
 

@@ -7,8 +7,7 @@ from kafka_quorum.model.disk import found_empty
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import config_name
-from kafka_quorum.model.nodes import has_disk_of, is_down
+from kafka_quorum.model.nodes import config_of, has_disk_of, is_down
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import Severity, Wait
@@ -97,7 +96,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
         text = f"Waiting to start controller {node.node_id} from the next revision, without controller.quorum.voters"
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids, record.recovery_epoch)
+    config = config_of(situation.desired.name, record, revision)
     create = CreatePod(node_id=node.node_id, revision=revision, config_name=config, permit=verdict)
     part = before_create(observed, node, revision.name) or Part(actions=(create,))
     return replace(part, verdicts=(verdict,))
