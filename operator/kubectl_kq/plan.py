@@ -5,7 +5,6 @@ answers a `PlanQuestion`. Nothing is touched. An operator without these kinds le
 """
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
@@ -138,7 +137,7 @@ def _waits(status: object) -> Table:
             reading.number(row, "nodeID"),
             reading.text(row, "rule"),
             reading.text(row, "message"),
-            "; ".join(_texts(row, "evidence")) or None,
+            "; ".join(reading.listed(row, "evidence")) or None,
         )
         for row in reading.rows(status, "waits")
     )
@@ -169,11 +168,6 @@ def _errors(status: object) -> Table:
     )
     columns = (Column(key="field", label="FIELD"), Column(key="message", label="", below=True))
     return Table(key="errors", title="Errors", columns=columns, rows=rows)
-
-
-def _texts(row: Json, key: str) -> Iterator[str]:
-    found = reading.at(row, key)
-    yield from (text for each in (found if isinstance(found, list) else ()) if (text := reading.text(each)) is not None)
 
 
 def found_name(answer: Answer) -> str | None:

@@ -58,6 +58,13 @@ def numbers(value: object, *path: str) -> tuple[int, ...]:
     return tuple(each for each in listed if isinstance(each, int) and not isinstance(each, bool))
 
 
+def listed(value: object, *path: str) -> tuple[str, ...]:
+    """The texts in a list, as `text` reads each of them; what is missing or empty is left out."""
+    found = at(value, *path)
+    read = map(text, found) if isinstance(found, list) else ()
+    return tuple(each for each in read if each is not None)
+
+
 def texts(value: object, *path: str) -> dict[str, str]:
     """The texts of an object by their keys, all clean, such as labels."""
     found = at(value, *path)

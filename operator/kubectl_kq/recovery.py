@@ -62,7 +62,8 @@ def recovery_page(quorum: Quorum, now: datetime, *, changed: bool, message: str)
 
 
 def _tables(quorum: Quorum) -> tuple[Section, ...]:
-    steps = enumerate(_texts(quorum, "steps"), start=1)
+    shown = reading.at(quorum.item, "status", "recovery")
+    steps = enumerate(reading.listed(shown, "steps"), start=1)
     disks: tuple[tuple[Cell, ...], ...] = tuple(
         (
             reading.text(row, "claimName"),
@@ -90,18 +91,11 @@ def _tables(quorum: Quorum) -> tuple[Section, ...]:
     )
     of_steps = (Column(key="step", label="STEP"), Column(key="does", label="", below=True))
     of_copies = (Column(key="claimName", label="CLAIM"),)
-    copies: tuple[tuple[Cell, ...], ...] = tuple((each,) for each in _texts(quorum, "copies"))
+    copies: tuple[tuple[Cell, ...], ...] = tuple((each,) for each in reading.listed(shown, "copies"))
     return (
         Table(key="disks", title="Disks", columns=of_disks, rows=disks),
         Table(key="steps", title="Steps of the plan", columns=of_steps, rows=tuple(steps)),
         Table(key="copies", title="Kept copies and old disks", columns=of_copies, rows=copies),
-    )
-
-
-def _texts(quorum: Quorum, key: str) -> tuple[str, ...]:
-    found = reading.at(quorum.item, "status", "recovery", key)
-    return tuple(
-        text for each in (found if isinstance(found, list) else ()) if (text := reading.text(each)) is not None
     )
 
 

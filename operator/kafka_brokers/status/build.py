@@ -9,7 +9,7 @@ from kafka_brokers.model.pool import External
 from kafka_brokers.status.conditions import findings
 from kafka_brokers.status.finding import Pass
 from kafka_quorum.model.known import Known, Unknown
-from kit.conditions.merge import merged, shortened
+from kit.conditions.merge import merged, shortened, without_none
 from kit.conditions.whole import cut, doing, waits_of, without_empty
 from kit.text import cleaned
 
@@ -104,7 +104,7 @@ def _broker(done: Pass, broker: BrokerIdentity) -> Json:
         "volumes": [_volume(done, broker, index) for index in range(len(broker.disks))],
         "reason": None if back else why,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(found)
 
 
 def _state(done: Pass, broker: BrokerIdentity) -> str:
@@ -137,7 +137,7 @@ def _volume(done: Pass, broker: BrokerIdentity, index: int) -> Json:
     elif not disk.formatted:
         state = "NotFormatted"
     row = {"index": disk.index, "claimName": name, "directoryID": disk.directory_id, "state": state}
-    return {key: value for key, value in row.items() if value is not None}
+    return without_none(row)
 
 
 def _progress(done: Pass) -> Json:

@@ -23,6 +23,7 @@ from kit.errors import KubeConflict, KubeError, KubeNotFound, OperatorError
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.report.report import PassReport
+from kit.seldom import Seldom
 
 EVERY_S: Final = 10.0
 """One quorum's look is written at most this often."""
@@ -31,8 +32,6 @@ FAILED_S: Final = 60.0
 _BETWEEN_S: Final = 0.1
 """The pause after each write: all quorums together cost at most ten writes a second."""
 _POLL_S: Final = 0.5
-_SILENCE_S: Final = 600.0
-"""Failures are logged at most this often."""
 _LOOKED_AT: Final = "lookedAt"
 
 logger = logging.getLogger(__name__)
@@ -73,7 +72,7 @@ class QuorumLooks:
         self._stored: dict[ObjectKey, _Stored] = {}
         self._not_before_s: dict[ObjectKey, float] = {}
         self._news = asyncio.Event()
-        self._told_at_s: float | None = None
+        self._warnings = Seldom()
 
     async def take(self, report: PassReport[Observed]) -> None:
         """Leave a look here if it says something new."""
@@ -173,9 +172,7 @@ class QuorumLooks:
         )
 
     def _tell(self, key: ObjectKey, why: str) -> None:
-        now_s = self._clock.monotonic()
-        if self._told_at_s is None or now_s - self._told_at_s >= _SILENCE_S:
-            self._told_at_s = now_s
+        if self._warnings.is_due(self._clock.monotonic()):
             logger.warning("%s: its QuorumLook was not written: %s", key, why)
 
 

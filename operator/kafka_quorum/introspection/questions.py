@@ -26,6 +26,7 @@ from kit.key import ObjectKey
 from kit.kube.client import KubeClient
 from kit.kube.protocol import Json, KubeApi
 from kit.kube.watch import Watch
+from kit.seldom import Seldom
 
 KEPT_S: Final = 600.0
 """A question is deleted so long after its creation."""
@@ -44,7 +45,6 @@ _RETRY_S: Final = 2.0
 _FAILED_S: Final = 30.0
 _BETWEEN_S: Final = 0.2
 _POLL_S: Final = 1.0
-_SILENCE_S: Final = 600.0
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class PlanQuestions:
         """Whether there may be questions that are not remembered."""
         self._again = asyncio.Event()
         self._news = asyncio.Event()
-        self._told_at_s: float | None = None
+        self._warnings = Seldom()
 
     def seen(self, metadata: Json) -> None:
         """Note a question that exists, has changed, or is gone."""
@@ -284,9 +284,7 @@ class PlanQuestions:
             self._again.set()
 
     def _tell(self, what: str) -> None:
-        now_s = self._clock.monotonic()
-        if self._told_at_s is None or now_s - self._told_at_s >= _SILENCE_S:
-            self._told_at_s = now_s
+        if self._warnings.is_due(self._clock.monotonic()):
             logger.warning("%s", what)
 
 

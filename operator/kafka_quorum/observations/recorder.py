@@ -9,7 +9,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -18,6 +18,7 @@ from kafka_quorum.observations.line import Json, news, observation
 from kit.clock import Clock
 from kit.key import ObjectKey
 from kit.report.report import PassReport
+from kit.seldom import Seldom
 
 EVERY_S: Final = 60.0
 """How often an observation without news is written all the same: silence would be a gap."""
@@ -25,8 +26,6 @@ QUEUE_LINES: Final = 2000
 _TAKE_LINES: Final = 200
 _LINE_BYTES_MAX: Final = 256 * 1024
 _IDLE_S: Final = 1.0
-_SILENCE_S: Final = 600.0
-"""The failures of a sink are logged at most this often."""
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +57,10 @@ class _Last:
 
 @dataclass(slots=True)
 class _Trouble:
-    """The number of failures of a sink, and when they were last logged."""
+    """The number of failures of a sink, and when they are logged."""
 
     count: int = 0
-    told_at_s: float | None = None
+    warnings: Seldom = field(default_factory=Seldom)
 
 
 class Recorder:
@@ -74,7 +73,7 @@ class Recorder:
         self._last: dict[tuple[str, str], _Last] = {}
         self._lines: queue.Queue[Line] = queue.Queue(maxsize=queue_lines)
         self._dropped = 0
-        self._dropped_told_at_s: float | None = None
+        self._drops = Seldom()
         self._ending = threading.Event()
         self._trouble = {id(sink): _Trouble() for sink in self._sinks}
         self._thread = threading.Thread(target=self._run, name="observations", daemon=True)
@@ -133,8 +132,7 @@ class Recorder:
 
     def _drop(self, now_s: float, why: str) -> None:
         self._dropped += 1
-        if self._dropped_told_at_s is None or now_s - self._dropped_told_at_s > _SILENCE_S:
-            self._dropped_told_at_s = now_s
+        if self._drops.is_due(now_s):
             logger.warning("observations: %d dropped so far (%s)", self._dropped, why)
 
     def _run(self) -> None:
@@ -163,9 +161,7 @@ class Recorder:
             act()
         except Exception as error:  # noqa: BLE001 - drivers of stores raise anything
             trouble.count += 1
-            now_s = self._clock.monotonic()
-            if trouble.told_at_s is None or now_s - trouble.told_at_s > _SILENCE_S:
-                trouble.told_at_s = now_s
+            if trouble.warnings.is_due(self._clock.monotonic()):
                 logger.warning("observations: %s failed (%d times so far): %s", sink, trouble.count, error)
 
 

@@ -8,6 +8,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import contract_name
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.status.finding import Pass
+from kit.conditions.merge import without_none
 
 Json: TypeAlias = dict[str, Any]
 
@@ -45,7 +46,7 @@ def _row(done: Pass, broker: BrokerSeen) -> Json:
         "conforms": "Unknown" if well is None else str(well),
         "reason": why or None,
     }
-    return {name: value for name, value in row.items() if value is not None}
+    return without_none(row)
 
 
 def _release(level: int | None) -> str:

@@ -39,7 +39,7 @@ from kafka_quorum.status.recovery import last_watermark, recovery
 from kafka_quorum.status.spec_accepted import spec_accepted
 from kafka_quorum.status.together import together
 from kit.conditions.finding import Finding
-from kit.conditions.merge import merged, shortened
+from kit.conditions.merge import merged, shortened, without_none
 from kit.text import cleaned
 
 Json: TypeAlias = dict[str, Any]
@@ -193,7 +193,7 @@ def _identity(record: IdentityRecord) -> Json:
         "bootstrap": {
             "phase": ROLLED_BACK if record.has_ended else record.phase.value,
             "mode": record.format.mode.value,
-            "initialControllers": [_without_none(row) for row in initial],
+            "initialControllers": [without_none(row) for row in initial],
         },
     }
 
@@ -220,7 +220,7 @@ def _controller(done: Pass, record: IdentityRecord, node: NodeIdentity) -> Json:
         "nodeName": pod.node_name or None if pod else None,
         "reason": "; ".join(dict.fromkeys(waits)) or None,
     }
-    return _without_none(row)
+    return without_none(row)
 
 
 def _role(observed: Observed, key: ReplicaKey) -> tuple[str, bool | None]:
@@ -260,7 +260,7 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
         "currentVoters": _keys(view.voters),
         "committedVoters": None if view.committed_voters is None else _keys(view.committed_voters),
     }
-    return {"quorum": _without_none(row), "staleReplicas": _stale(observed, view)}
+    return {"quorum": without_none(row), "staleReplicas": _stale(observed, view)}
 
 
 def unanswered(old: Json, now: str) -> Json:
@@ -321,7 +321,7 @@ def _features(done: Pass, old: Json) -> Json:
             "wanted": planned.level if planned and planned.requested else None,
             "blockedBy": planned.against or None if planned else None,
         }
-        rows.append(_without_none(row))
+        rows.append(without_none(row))
     level = finalized.get(METADATA)
     if level is None:
         return {"features": rows}
@@ -356,7 +356,7 @@ def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
                 "message": shortened(said.message),
                 "since": min(since.get((reason, node), now) for node in nodes),
             }
-            rows.append(_without_none(row))
+            rows.append(without_none(row))
     return rows
 
 
@@ -368,13 +368,9 @@ def nodes_of(row: Json) -> list[int | None]:
 
 def _keys(keys: frozenset[ReplicaKey]) -> list[Json]:
     rows = sorted(keys, key=lambda key: (key.node_id, key.directory_id or ""))
-    return [_without_none({"nodeID": key.node_id, "directoryID": key.directory_id}) for key in rows]
+    return [without_none({"nodeID": key.node_id, "directoryID": key.directory_id}) for key in rows]
 
 
 def _waiting_for(done: Pass) -> str:
     moving = done.first(Severity.PROGRESS)
     return moving.message if moving else ""
-
-
-def _without_none(row: Json) -> Json:
-    return {key: value for key, value in row.items() if value is not None}

@@ -6,7 +6,7 @@ from kafka_quorum.model.beside import driver, is_from_zookeeper, keeper
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.migration import Keeper, MigrationKind
 from kafka_quorum.status.finding import Pass
-from kit.conditions.merge import shortened
+from kit.conditions.merge import shortened, without_none
 
 Json: TypeAlias = dict[str, Any]
 
@@ -89,7 +89,7 @@ def _from_zookeeper(done: Pass) -> Json:
         row["savedNodes"] = {
             name: value for name, value in {**saved, "migration": reached.saved.migration}.items() if value
         }
-    return {name: value for name, value in row.items() if value is not None}
+    return without_none(row)
 
 
 def _has_begun(old: Json) -> bool:

@@ -7,7 +7,7 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.proposal import LossVerdict, Proposal
 from kafka_quorum.model.surveyed import EmptyDisk, Survey
 from kafka_quorum.status.finding import Pass
-from kit.conditions.merge import shortened
+from kit.conditions.merge import shortened, without_none
 
 Json: TypeAlias = dict[str, Any]
 
@@ -38,7 +38,7 @@ def recovery(done: Pass, old: Json) -> Json:
             *(copy.name for copy in done.observed.copies),
         )
     )
-    return {"recovery": _without_none({"epoch": record.recovery_epoch or None, **row, "copies": kept or None})}
+    return {"recovery": without_none({"epoch": record.recovery_epoch or None, **row, "copies": kept or None})}
 
 
 def last_watermark(done: Pass) -> Json:
@@ -77,10 +77,10 @@ def _judged(judged: LossVerdict, planned: Proposal | None) -> Json:
 def _of_survey(survey: Survey, best: Candidate | None) -> Json:
     row: Json = {"claimName": survey.source.claim, "nodeID": survey.source.node_id}
     if isinstance(survey.found, Unknown):
-        return _without_none(row | {"state": "Unknown", "reason": shortened(survey.found.reason)})
+        return without_none(row | {"state": "Unknown", "reason": shortened(survey.found.reason)})
     log = survey.found.value
     if isinstance(log, EmptyDisk):
-        return _without_none(row | {"state": "Empty"})
+        return without_none(row | {"state": "Empty"})
     row |= {
         "state": "Read",
         "directoryID": log.directory_id,
@@ -90,7 +90,7 @@ def _of_survey(survey: Survey, best: Candidate | None) -> Json:
         "tornBytes": log.torn_bytes or None,
         "best": True if best is not None and best.source == survey.source else None,
     }
-    return _without_none(row)
+    return without_none(row)
 
 
 def _of_candidate(candidate: Candidate, *, best: bool) -> Json:
@@ -104,8 +104,4 @@ def _of_candidate(candidate: Candidate, *, best: bool) -> Json:
         "checkpointOffset": None if candidate.checkpoint is None else candidate.checkpoint.offset,
         "best": True if best else None,
     }
-    return _without_none(row)
-
-
-def _without_none(row: Json) -> Json:
-    return {name: value for name, value in row.items() if value is not None}
+    return without_none(row)

@@ -31,3 +31,8 @@ def _one(old: Json, finding: Finding, generation: int, now: str) -> Json:
 def shortened(message: str) -> str:
     """A message in the form that the status allows: one visible line of bounded length."""
     return clean(message, max_chars=_MESSAGE_MAX_CHARS)
+
+
+def without_none(row: Json) -> Json:
+    """The fields of a row that have a value: in a status, what is not known is absent."""
+    return {name: value for name, value in row.items() if value is not None}
