@@ -9,10 +9,11 @@ from kafka_quorum.api.podfields import is_object_name
 from kafka_quorum.api.shapes import annotation
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.journal import epoch_from
 from kafka_quorum.model.names import RELEASE
 from kafka_quorum.model.recovery_request import RecoveryRequest, Seed
 from kit.crd.model import Model, schema
-from kit.parsing import INT32_MAX, Malformed, number, quoted
+from kit.parsing import INT32_MAX, quoted
 
 HASH_CHARS: Final = 10
 _HASH_DIGITS: Final = frozenset("0123456789abcdef")
@@ -100,7 +101,7 @@ def _seed_faults(seeds: list[SeedSpec]) -> Iterator[FieldFault]:
 
 def _release_faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
     text = annotation(metadata, RELEASE)
-    if text and _epoch(text) == 0:
+    if text and epoch_from(text) == 0:
         ask = "write the number from status.recovery.epoch"
         yield FieldFault(field=_RELEASE_FIELD, message=f"{quoted(text)} is no epoch of a recovery: {ask}")
 
@@ -113,17 +114,8 @@ def requested(spec: RecoverySpec, metadata: Mapping[str, Any]) -> RecoveryReques
         accept_loss=spec.accept_loss,
         without=tuple(sorted(NodeID(each) for each in spec.without)),
         seeds=tuple(sorted(Seed(claim=each.claim_name, path=each.path) for each in spec.seeds)),
-        released=_epoch(annotation(metadata, RELEASE)),
+        released=epoch_from(annotation(metadata, RELEASE)),
     )
-
-
-def _epoch(text: str) -> int:
-    """The epoch in the annotation; 0 if it is none."""
-    try:
-        found = number(text)
-    except Malformed:
-        return 0
-    return found if 0 < found <= INT32_MAX else 0
 
 
 class RecoveryDiskStatus(Model):

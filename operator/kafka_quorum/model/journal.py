@@ -11,7 +11,7 @@ from typing import Final
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, id_fault
 from kafka_quorum.model.surveyed import LogEnd, Source
-from kit.parsing import INT32_MAX, quoted
+from kit.parsing import INT32_MAX, Malformed, number, quoted
 
 SCHEMA: Final = 1
 """The form of the journal; a higher one is of a later version, which stops this one."""
@@ -80,6 +80,14 @@ class Journal:
     def at(self, stage: RecoveryStage) -> "Journal":
         """The same recovery at this stage."""
         return replace(self, stage=stage)
+
+
+def epoch_from(text: object) -> int:
+    """The epoch of a recovery in an annotation; 0 if it is none."""
+    try:
+        return number(text)
+    except Malformed:
+        return 0
 
 
 def fault_of(journal: Journal) -> str | None:

@@ -7,6 +7,7 @@ from kafka_quorum.model import formats, names
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, Member, NodeID
+from kafka_quorum.model.journal import epoch_from
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.migration import ROLLED_BACK, MigrationKind
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
@@ -105,7 +106,7 @@ def claim_from(item: Json) -> Claim:
         storage_class=name(spec.get("storageClassName") or ""),
         volume=name(spec.get("volumeName") or ""),
         kept=annotations.get(names.KEPT) == "true",
-        recovery=min(max(_number(annotations.get(names.RECOVERY)), 0), INT32_MAX),
+        recovery=epoch_from(annotations.get(names.RECOVERY)),
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 

@@ -18,7 +18,7 @@ from kafka_quorum.model.disk_work import (
     is_work_name,
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey, parse_directory_id
-from kafka_quorum.model.journal import RecoveryStage
+from kafka_quorum.model.journal import RecoveryStage, epoch_from
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.pods import Terminated, Waiting
@@ -36,7 +36,7 @@ from kafka_quorum.resources.podstatus import (
 )
 from kafka_quorum.resources.recovery import WORK_CONTAINER
 from kit.kube.protocol import Json
-from kit.parsing import INT32_MAX, INT64_MAX, Malformed, json_object, number
+from kit.parsing import INT32_MAX, INT64_MAX, Malformed, json_object
 from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
 
@@ -99,17 +99,10 @@ def copy_from(item: Json) -> DiskCopy:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        epoch=_epoch(annotations.get(names.RECOVERY)),
+        epoch=epoch_from(annotations.get(names.RECOVERY)),
         deleting="deletionTimestamp" in metadata,
         bound=(item.get("status") or {}).get("phase") == "Bound",
     )
-
-
-def _epoch(text: object) -> int:
-    try:
-        return number(text)
-    except Malformed:
-        return 0
 
 
 def report_from(text: str) -> WorkReport | None:

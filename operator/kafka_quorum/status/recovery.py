@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 from kafka_quorum.model.journal import Candidate, Journal
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.proposal import LossVerdict, Proposal
-from kafka_quorum.model.surveyed import EmptyDisk, Survey
+from kafka_quorum.model.surveyed import EmptyDisk, LogRead, Source, Survey
 from kafka_quorum.status.finding import Pass
 from kit.conditions.merge import shortened, without_none
 
@@ -55,7 +55,9 @@ def _open(done: Pass, journal: Journal) -> Json:
         "message": shortened(next(waits, f"Recovery {journal.epoch} goes on with {journal.survivor.source}")),
         "survivor": str(journal.survivor.source),
         "controller": journal.node_id,
-        "disks": [_of_candidate(each, best=each is journal.survivor) for each in (journal.survivor, *journal.kept)],
+        "disks": [
+            _disk(each.source, _log(each, best=each is journal.survivor)) for each in (journal.survivor, *journal.kept)
+        ],
     }
 
 
@@ -75,33 +77,25 @@ def _judged(judged: LossVerdict, planned: Proposal | None) -> Json:
 
 
 def _of_survey(survey: Survey, best: Candidate | None) -> Json:
-    row: Json = {"claimName": survey.source.claim, "nodeID": survey.source.node_id}
-    if isinstance(survey.found, Unknown):
-        return without_none(row | {"state": "Unknown", "reason": shortened(survey.found.reason)})
-    log = survey.found.value
-    if isinstance(log, EmptyDisk):
-        return without_none(row | {"state": "Empty"})
-    row |= {
+    source, found = survey.source, survey.found
+    if isinstance(found, Unknown):
+        return _disk(source, {"state": "Unknown", "reason": shortened(found.reason)})
+    if isinstance(found.value, EmptyDisk):
+        return _disk(source, {"state": "Empty"})
+    is_best = best is not None and best.source == source
+    return _disk(source, _log(found.value, best=is_best) | {"tornBytes": found.value.torn_bytes or None})
+
+
+def _disk(source: Source, shown: Json) -> Json:
+    return without_none({"claimName": source.claim, "nodeID": source.node_id} | shown)
+
+
+def _log(log: LogRead | Candidate, *, best: bool) -> Json:
+    return {
         "state": "Read",
         "directoryID": log.directory_id,
         "lastEpoch": log.end.epoch,
         "endOffset": log.end.offset,
         "checkpointOffset": None if log.checkpoint is None else log.checkpoint.offset,
-        "tornBytes": log.torn_bytes or None,
-        "best": True if best is not None and best.source == survey.source else None,
-    }
-    return without_none(row)
-
-
-def _of_candidate(candidate: Candidate, *, best: bool) -> Json:
-    row: Json = {
-        "claimName": candidate.source.claim,
-        "nodeID": candidate.source.node_id,
-        "state": "Read",
-        "directoryID": candidate.directory_id,
-        "lastEpoch": candidate.end.epoch,
-        "endOffset": candidate.end.offset,
-        "checkpointOffset": None if candidate.checkpoint is None else candidate.checkpoint.offset,
         "best": True if best else None,
     }
-    return without_none(row)
