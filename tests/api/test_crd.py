@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.api.schemas import nodes
 
 from kafka_quorum.api import crd, reference
 from kafka_quorum.settings import PodException
@@ -19,14 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def _schema() -> dict[str, Any]:
     schema: dict[str, Any] = crd.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
-
-
-def _nodes(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield path, node
-    for name, child in node.get("properties", {}).items():
-        yield from _nodes(child, f"{path}.{name}")
-    if "items" in node:
-        yield from _nodes(node["items"], f"{path}[]")
 
 
 def test_committed_files_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +40,7 @@ def test_every_field_has_a_description() -> None:
     bare = [
         path
         for part in ("spec", "status")
-        for path, node in _nodes(_schema()["properties"][part], part)
+        for path, node in nodes(_schema()["properties"][part], part)
         if "description" not in node
         and not path.endswith("[]")
         and not path.startswith("spec.controllers.template.spec.")
@@ -60,7 +52,7 @@ def test_defaults_fill_in_everything_that_is_optional() -> None:
     """Every default of the models is in the CRD, so that an object and its operator never differ about one."""
     without = [
         path
-        for path, node in _nodes(_schema()["properties"]["spec"], "spec")
+        for path, node in nodes(_schema()["properties"]["spec"], "spec")
         if "default" not in node and "[]" not in path and not path.startswith("spec.controllers.template.spec.")
     ]
     assert without == ["spec", "spec.kafka", "spec.kafka.version", "spec.controllers.allowInterruption"]
@@ -71,7 +63,7 @@ def test_the_schema_is_structural() -> None:
     text = yaml.safe_dump(_schema())
     assert not [word for word in ("$ref", "$defs", "anyOf", "title:", "const:", "prefixItems") if word in text]
     assert "additionalProperties: false" not in text
-    assert all("type" in node or "x-kubernetes-int-or-string" in node for _, node in _nodes(_schema(), ""))
+    assert all("type" in node or "x-kubernetes-int-or-string" in node for _, node in nodes(_schema(), ""))
 
 
 def test_names_are_those_of_the_design() -> None:
@@ -92,7 +84,7 @@ def test_names_are_those_of_the_design() -> None:
 
 def test_every_rule_has_a_sentence_with_a_way_out() -> None:
     """Every rule has a message with a way out, because a rule without one answers with CEL."""
-    rules = [rule for _, node in _nodes(_schema(), "") for rule in node.get("x-kubernetes-validations", [])]
+    rules = [rule for _, node in nodes(_schema(), "") for rule in node.get("x-kubernetes-validations", [])]
     assert len(rules) > 40
     assert all(len(rule["message"]) > 30 and "\n" not in rule["message"] for rule in rules)
 

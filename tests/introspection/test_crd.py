@@ -1,11 +1,11 @@
 """The two definitions: the committed files agree with the models, and clients find what they depend on."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.api.schemas import nodes
 
 from kafka_quorum.introspection import crd, models
 from kit.crd.definition import Definition
@@ -17,14 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def _schema(kind: Definition) -> dict[str, Any]:
     schema: dict[str, Any] = definition_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
-
-
-def _nodes(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield path, node
-    for name, child in node.get("properties", {}).items():
-        yield from _nodes(child, f"{path}.{name}")
-    if "items" in node:
-        yield from _nodes(node["items"], f"{path}[]")
 
 
 def test_committed_files_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,11 +38,11 @@ def test_the_schema_is_structural_and_described(kind: Definition) -> None:
     """Each field has a description, and the schema has nothing of pydantic that the API server refuses."""
     text = yaml.safe_dump(_schema(kind))
     assert not [word for word in ("$ref", "$defs", "anyOf", "title:", "const:", "prefixItems") if word in text]
-    assert all("type" in node for _, node in _nodes(_schema(kind), ""))
+    assert all("type" in node for _, node in nodes(_schema(kind), ""))
     assert [
         path
         for part in ("spec", "status")
-        for path, node in _nodes(_schema(kind)["properties"][part], part)
+        for path, node in nodes(_schema(kind)["properties"][part], part)
         if "description" not in node and not path.endswith("[]")
     ] == []
 

@@ -68,3 +68,15 @@ def blocks(path: Path, options: Options | None = None) -> list[RecordBlock]:
 def crc(content: bytes) -> int:
     """The checksum that a batch must have, computed over its bytes from 21."""
     return crc32c(readable(content), 0, len(content))
+
+
+def resummed(content: bytes | bytearray) -> bytes:
+    """The same with valid checksums wherever a batch has a possible length, so that mutations reach the decoder."""
+    data, at = bytearray(content), 0
+    while at + 61 <= len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "big", signed=True) + 12
+        if not 61 <= size <= len(data) - at:
+            break
+        data[at + 17 : at + 21] = crc(bytes(data[at + 21 : at + size])).to_bytes(4, "big")
+        at += size
+    return bytes(data)

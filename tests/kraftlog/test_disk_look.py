@@ -274,15 +274,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
                 data[at:at] = data[at : at + size]
             case _:
                 del data[max(at, 1) :]
-    if rng.random() < 0.5:
-        at = 0
-        while at + 61 <= len(data):
-            size = int.from_bytes(data[at + 8 : at + 12], "big", signed=True) + 12
-            if not 61 <= size <= len(data) - at:
-                break
-            data[at + 17 : at + 21] = logs.crc(bytes(data[at + 21 : at + size])).to_bytes(4, "big")
-            at += size
-    return bytes(data)
+    return logs.resummed(data) if rng.random() < 0.5 else bytes(data)
 
 
 def test_random_damage(tmp_path: Path) -> None:
