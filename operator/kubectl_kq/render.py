@@ -1,6 +1,6 @@
 """A page as text for people, or as JSON or YAML for programs. Pure.
 
-The text is at most as wide as it is told, as far as words allow. Cells are cleaned once more here, so that nothing that
+The text has at most the given width, as far as words allow. Cells are cleaned once more here, so that nothing that
 came from outside can control the terminal. The only control characters of the text are line breaks and, if `colour` is
 true, the colours of the words in `_COLOURS`.
 """
@@ -48,7 +48,7 @@ def shown(cell: Cell) -> str:
             return str(cell)
 
 
-def told(cell: Cell) -> object:
+def _json(cell: Cell) -> object:
     """A cell in JSON and YAML: a time is there with its age, because the text has the age."""
     match cell:
         case When(stamp=stamp, age=age):
@@ -67,11 +67,11 @@ def data(page: Page) -> Json:
     for section in page.sections:
         match section:
             case Facts(key=key, facts=facts):
-                values = {fact.key: told(fact.value) for fact in facts}
+                values = {fact.key: _json(fact.value) for fact in facts}
                 found |= {key: values} if key else values
             case Table(key=key, columns=columns, rows=rows):
                 keys = [column.key for column in columns]
-                found[key] = [dict(zip(keys, map(told, row), strict=True)) for row in rows]
+                found[key] = [dict(zip(keys, map(_json, row), strict=True)) for row in rows]
     return found
 
 

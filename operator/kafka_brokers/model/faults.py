@@ -1,4 +1,4 @@
-"""What makes a stored record impossible. Everybody who may edit a ConfigMap can write such text into it."""
+"""What makes a stored record impossible. A person who may edit a ConfigMap can write such text into it."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -45,7 +45,7 @@ class Disks:
         """The pod of this work (`Unbuildable`)."""
         if not context.agent_image:
             way_out = "Set KQ_OPERATOR_IMAGE in its environment, as the chart does"
-            raise Unbuildable(f"the operator does not know its own image, which the pod runs. {way_out}")
+            raise Unbuildable(f"the operator's own image, which the pod runs, is not known. {way_out}")
         return built(
             partial(
                 recovery.worker,

@@ -1,7 +1,7 @@
 """What a person says of single controllers, in annotations of the resource: the held ones, and a disk that is given up.
 
-Whoever may annotate the resource chooses the text, so it is read within bounds. A hold that cannot be read may be that
-of any controller: then all of them are held. A disk that is not named exactly is not given up.
+A person who may annotate the resource chooses the text: it is read within bounds. A hold that cannot be read may be
+that of any controller: then all of them are held. A disk that is not named exactly is not given up.
 """
 
 from collections.abc import Iterator, Mapping

@@ -332,7 +332,7 @@ class Observed:
 
     @property
     def watermark(self) -> Watermark | None:
-        """The last high watermark that this operator, or one before it, was told; None if no such answer is known."""
+        """The last high watermark that a leader reported to this operator, or to one before it; None without one."""
         return max(filter(None, (self.memory.watermark, self.status.watermark)), default=None)
 
     def admission(self, question: PodQuestion) -> Knowable[Admission] | None:

@@ -1,6 +1,6 @@
 """What makes a stored identity record impossible: an id that Kafka does not allow, too many entries, a contradiction.
 
-Everybody who may edit a ConfigMap, a claim or a status can write such text into a copy of the record.
+A person who may edit a ConfigMap, a claim or a status can write such text into a copy of the record.
 """
 
 from collections.abc import Iterable

@@ -42,7 +42,7 @@ def recovery(done: Pass, old: Json) -> Json:
 
 
 def last_watermark(done: Pass) -> Json:
-    """While no leader answers: the last high watermark, which an operator that starts now cannot know otherwise."""
+    """While no leader answers: the last high watermark, for an operator that starts now and finds no leader."""
     known = done.observed.watermark
     return {} if known is None else {"lastHighWatermark": known.offset, "lastLeaderEpoch": known.epoch}
 

@@ -1,4 +1,4 @@
-"""Frozen values to JSON and back, strictly: the text may come from a pod that somebody else controls.
+"""Frozen values to JSON and back, strictly: the text may come from a pod that another person controls.
 
 A text has exactly the fields of its value, each of the declared type. Texts, lists and numbers have bounds, so that
 hostile input ends in a `FormError` that names the field, and never in anything else.

@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def look(metadata_dir: Path) -> DiskLook:
-    """Everything that recovery needs to know about the disk of one controller, or about the metadata log of a broker.
+    """What a recovery needs of the disk of one controller, or of the metadata log of a broker.
 
     `metadata_dir` has `meta.properties` and `__cluster_metadata-0`. `DiskError` instead of a guess: a file that is
     missing, cannot be read or contradicts another one, a checkpoint beyond the log, records that are missing.

@@ -1,4 +1,4 @@
-"""What a rewrite is allowed to do: the disk that somebody looked at and approved, and what is to be written on it.
+"""What a rewrite is allowed to do: the disk that a person looked at and approved, and what is to be written on it.
 
 A plan names the state of the disk exactly. If the disk is in any other state, nothing is written.
 """

@@ -52,7 +52,7 @@ def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
 
 
 def _why_not_newcomer(situation: Situation, node: NodeIdentity) -> str:
-    """Why this controller is not formatted, whoever leads; empty if nothing is in the way."""
+    """Why this controller is not formatted, under any leader; empty if nothing is in the way."""
     waiting, journal = f"Waiting to format controller {node.node_id}", situation.record.recovery
     if held := why_held(situation, node.node_id):
         return f"Did not format controller {node.node_id}: {held}. Until then it is no voter"

@@ -204,7 +204,7 @@ def _why_pool_stops(situation: Situation) -> str:
     """Why the first controller must not stop yet: a pool stops a broker, which needs the controllers for it.
 
     Empty once one is stopped, and if this quorum does not write to ZooKeeper any more: then waiting does not help.
-    Empty, too, if no broker was asked for migration mode: none depends on these controllers, whoever leads.
+    Empty, too, if no broker was asked for migration mode: none depends on these controllers, under any leader.
     """
     observed, seen, reached = situation.observed, keeper(situation), situation.record.migration
     if reached is not None and reached.kind is MigrationKind.LEFT_ZOOKEEPER_ALONE:
