@@ -76,15 +76,18 @@ class World:
 
 
 async def begun(quorum: LiveQuorum, controllers: KafkaControllers) -> World:
-    """Formats and starts the voter, and waits until it has the finalized levels."""
+    """Formats and starts the voter, and waits until it has the finalized levels.
+
+    Until it has read its bootstrap records, a controller of 3.9 answers with metadata.version 1.
+    """
     node = quorum.add_node(LEADER)
     quorum.must_format([node], quorum.initial_controllers([node]), (f"{METADATA}={BEGIN[node.kafka.version]}",))
     quorum.start(node)
     world = World(quorum=quorum, controllers=controllers)
     await quorum.leader(controllers)
 
-    async def finalized() -> dict[str, int] | None:
-        return await world.levels() or None
+    async def finalized() -> bool | None:
+        return (await world.levels()).get(METADATA) == BEGIN[node.kafka.version] or None
 
     await wait_for("finalized features", finalized)
     return world
