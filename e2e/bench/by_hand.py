@@ -58,7 +58,7 @@ async def _leader(endpoints: Endpoints) -> int:
     controllers, deadline = KafkaControllers(), time.monotonic() + _TIMEOUT_S
     try:
         while time.monotonic() < deadline:
-            found = await _look(controllers, list(endpoints()))
+            found = await leader_view(controllers, list(endpoints()))
             if found is not None:
                 return int(found[1].answer.leader_id)
             await asyncio.sleep(_POLL_S)
@@ -81,7 +81,7 @@ async def _until_cured(endpoints: Endpoints, node_id: int, started_s: float, *, 
     known: list[Endpoint] = []
     try:
         while (passed_s := time.monotonic() - started_s) < _TIMEOUT_S:
-            found = await _look(controllers, known)
+            found = await leader_view(controllers, known)
             if found is None or not marks:
                 known = list(await asyncio.to_thread(endpoints))  # pods change their addresses
             if found is not None:
@@ -125,7 +125,9 @@ async def _exchange(
             await controllers.add_voter(where, request)
 
 
-async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) -> tuple[Endpoint, QuorumView] | None:
+async def leader_view(
+    controllers: KafkaControllers, endpoints: Iterable[Endpoint]
+) -> tuple[Endpoint, QuorumView] | None:
     """The answer of the leader with the highest epoch, judged, and its origin."""
 
     async def one(endpoint: Endpoint) -> tuple[Endpoint, QuorumView] | None:

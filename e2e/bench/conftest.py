@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--migrated-topics", type=int, default=40, help="how many topics such a cluster has")
     parser.addoption("--acts", type=int, default=240, help="how many acts are timed on each side")
     parser.addoption("--failures", type=int, default=3, help="how many failures of the operator of each kind")
+    parser.addoption("--recoveries", type=int, default=3, help="how many pairs of lost majorities")
     parser.addoption("--rest-seconds", type=int, default=300, help="how long quorums at rest are measured")
 
 

@@ -61,6 +61,14 @@ class Brokers:
         self._brokers[node_id] = broker
         broker.start()
 
+    def shut_down(self, node_id: int) -> None:
+        """Shut one down; its claim stays."""
+        self._brokers[node_id].shut_down()
+
+    def start_again(self, node_id: int) -> None:
+        """Create the pod of one that was shut down, on its own disk."""
+        self._brokers[node_id].start()
+
     def roll(self, *, version: str | None = None, dynamic: bool = False) -> None:
         """Do the same with one after the other."""
         for node_id in self._brokers:

@@ -96,8 +96,7 @@ class Writer:
         """Start the broker, and write: returns when the first writes are acknowledged."""
         if self._own is not None:
             self._own.start()
-        self._thread = threading.Thread(target=self._run, args=(self._client(),), daemon=True)
-        self._thread.start()
+        self._begin()
         self.wait_acknowledged()
         return self
 
@@ -119,6 +118,15 @@ class Writer:
         """Wait until this number of further writes is acknowledged: the quorum accepts writes now."""
         enough = len(self._account.acknowledged) + more
         wait_until(f"{more} more writes", lambda: len(self._account.acknowledged) >= enough, timeout_s)
+
+    def pause(self) -> None:
+        """Stop writing for a while: returns when the last write has its answer."""
+        self._stop()
+
+    def resume(self) -> None:
+        """Continue to write, with the next number, through a new client."""
+        self._stopped.clear()
+        self._begin()
 
     def finish(self) -> Account:
         """Stop, and read everything back through a new broker."""
@@ -165,6 +173,10 @@ class Writer:
         assert self._own is not None
         return self._own.client()
 
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._run, args=(self._client(),), daemon=True)
+        self._thread.start()
+
     def _stop(self) -> None:
         self._stopped.set()
         if self._thread is not None:
@@ -172,7 +184,7 @@ class Writer:
             assert not self._thread.is_alive(), "the writer hangs"
 
     def _run(self, client: AdminClient) -> None:
-        number = 0
+        number = len(self._account.acknowledged) + len(self._account.unanswered)
         while not self._stopped.is_set():
             began_s = time.monotonic()
             try:

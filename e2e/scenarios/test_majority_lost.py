@@ -1,65 +1,31 @@
 """A majority of the disks is lost: a person approves the plan, and the quorum continues from the last disk."""
 
-import json
 import time
-from typing import Any
 
 import pytest
 
 from harness import operator
 from harness.quorum import Quorum
-from harness.shell import holds_for, kubectl, wait_until
+from harness.recovery import (
+    approve,
+    copies,
+    digest,
+    digests,
+    lose,
+    proposed,
+    request_only_inspection,
+    stage,
+    wait_recovered,
+)
+from harness.shell import holds_for, wait_until
 from scenarios.conftest import Write
 from scenarios.expectations import assert_nothing_lost
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
-Json = dict[str, Any]
-_PROPOSED_TIMEOUT_S = 120.0
-_RECOVERED_TIMEOUT_S = 240.0
+_KILLED_TIMEOUT_S = 240.0
 _GOAL_S = 90.0
 _RELEASE = "kafkaquorum.io/release-recovery"
-
-
-def lose(quorum: Quorum, *node_ids: int, claims: bool) -> None:
-    """Lose the disks of these controllers at once: their claims, or only what is on them."""
-    rows = [quorum.controller(node_id) for node_id in node_ids]
-    for row in rows:
-        if claims:
-            quorum.delete_claim(row["claimName"])
-        else:
-            quorum.wipe(row["claimName"])
-    names = [row["podName"] for row in rows]
-    kubectl("-n", quorum.namespace, "delete", "pod", *names, "--force", "--grace-period=0", timeout_s=90)
-
-
-def proposed(quorum: Quorum) -> Json:
-    """The proposal, after the disks were read."""
-    quorum.wait_condition("Degraded", "True", timeout_s=60)
-    quorum.patch({"recovery": {"inspect": True}})
-
-    def shown() -> Json | None:
-        found: Json = quorum.status().get("recovery") or {}
-        return found if found.get("plan") else None
-
-    return wait_until("a plan is proposed", shown, _PROPOSED_TIMEOUT_S)
-
-
-def approve(quorum: Quorum, plan: str) -> None:
-    """Approve a plan, and whatever its verdict says is lost."""
-    quorum.patch({"recovery": {"plan": plan, "acceptLoss": True}})
-
-
-def wait_recovered(quorum: Quorum) -> None:
-    """Wait until the recovery has ended, and every controller is a voter."""
-    ended = "the recovery has ended"
-    wait_until(ended, lambda: (quorum.status().get("recovery") or {}).get("stage") == "Recovered", _RECOVERED_TIMEOUT_S)
-    quorum.wait_ready(_RECOVERED_TIMEOUT_S)
-
-
-def copies(quorum: Quorum) -> set[str]:
-    """The claims with copies."""
-    return {name for name in quorum.claims() if "-copy-" in name}
 
 
 @pytest.mark.parametrize(
@@ -73,13 +39,19 @@ def copies(quorum: Quorum) -> set[str]:
 def test_a_lost_majority_is_recovered(
     replicas: int, lost: tuple[int, ...], quorum: Quorum, writing: Write, *, claims: bool
 ) -> None:
-    """The last disk leads, every acknowledged write is there, and the others are voters on new disks."""
+    """The last disk leads, every acknowledged write is there, and the others are voters on new disks.
+
+    Each controller has every record below the announced end, byte for byte.
+    """
     quorum.apply({"controllers": {"replicas": replicas}})
     quorum.wait_ready()
     writer, before, cluster = writing(quorum), quorum.voters(), quorum.record()["cluster_id"]
     writer.wait_acknowledged()
-    lose(quorum, *lost, claims=claims)
+    lose(quorum, lost, claims=claims)
     plan = proposed(quorum)
+    (best,) = (row for row in plan["disks"] if row.get("best"))
+    end_offset = best["endOffset"]
+    announced = digest(quorum.namespace, best["claimName"], end_offset)
     assert plan["verdict"] in ("NoLossUpToWatermark", "ProvenLoss")
     assert plan["controller"] not in lost
     began_s = time.monotonic()
@@ -94,6 +66,7 @@ def test_a_lost_majority_is_recovered(
     assert quorum.record()["cluster_id"] == cluster
     assert quorum.cluster_ids() == {cluster}
     assert len(copies(quorum)) == replicas - len(lost)
+    assert digests(quorum, end_offset) == {announced}
     if plan["verdict"] == "NoLossUpToWatermark":
         assert_nothing_lost(writer)
 
@@ -102,16 +75,16 @@ def test_the_operator_is_killed_at_every_stage(quorum: Quorum) -> None:
     """Killed in each stage, the next operator goes on from there, and the end is the same."""
     quorum.apply()
     quorum.wait_ready()
-    lose(quorum, 3001, 3002, claims=True)
+    lose(quorum, (3001, 3002), claims=True)
     approve(quorum, proposed(quorum)["plan"])
     seen: set[str] = set()
-    deadline_s = time.monotonic() + _RECOVERED_TIMEOUT_S
+    deadline_s = time.monotonic() + _KILLED_TIMEOUT_S
     while time.monotonic() < deadline_s:
-        stage = (quorum.record().get("recovery") or {}).get("stage")
-        if stage is None and seen:
+        now = stage(quorum)
+        if not now and seen:
             break
-        if stage is not None and stage not in seen:
-            seen.add(stage)
+        if now and now not in seen:
+            seen.add(now)
             operator.crash()
             operator.wait_ready()
     wait_recovered(quorum)
@@ -138,14 +111,12 @@ def test_copies_stay_until_a_person_releases_them(quorum: Quorum) -> None:
     """The copies and the old disks are deleted with the annotation that has the epoch, and not before."""
     quorum.apply()
     quorum.wait_ready()
-    lose(quorum, 3001, 3002, claims=False)
+    lose(quorum, (3001, 3002), claims=False)
     approve(quorum, proposed(quorum)["plan"])
     wait_recovered(quorum)
     kept = copies(quorum)
     holds_for("they stay", lambda: copies(quorum) == kept, 8)
     epoch = quorum.status()["recovery"]["epoch"]
-    metadata = {"annotations": {_RELEASE: str(epoch)}}
-    patch = json.dumps({"metadata": metadata, "spec": {"recovery": {"inspect": False, "plan": ""}}})
-    kubectl("-n", quorum.namespace, "patch", "kq", quorum.name, "--type=merge", "-p", patch)
+    request_only_inspection(quorum, {_RELEASE: str(epoch)})
     wait_until("only the present claims are left", lambda: len(quorum.claims()) == 3, 60)
     assert len(quorum.voters()) == 3
