@@ -146,6 +146,34 @@ RECOVERIES: Final = (
             turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
             turn("has them read", lambda world: not is_ready(world), _asks()),
             turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 3000),
+        bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="majority-lost-read",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+        ),
+        until=_is_proposed,
+        bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="majority-lost-released",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
             turn("releases", _is_recovered, _releases),
         ),
         until=_is_released,
@@ -166,6 +194,9 @@ RECOVERIES: Final = (
         until=_is_recovered,
         holds=_has_both_copies,
         bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="majority-lost-after-changes",
@@ -189,6 +220,9 @@ RECOVERIES: Final = (
         ),
         until=is_ready,
         bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="all-disks-lost",
@@ -201,6 +235,9 @@ RECOVERIES: Final = (
         until=_is_recovered,
         holds=_joined(3, 0),
         bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="better-disk-returns",
@@ -214,6 +251,9 @@ RECOVERIES: Final = (
         until=_is_recovered,
         holds=_has_both_copies,
         bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="another-plan-is-approved",
@@ -240,4 +280,4 @@ RECOVERIES: Final = (
         bound=_LATE_STEPS,
     ),
 )
-"""Lost majorities. Each single fault is tried beside the first one."""
+"""Lost majorities. Each single fault is tried beside most of them, but for the loss of a further disk."""
