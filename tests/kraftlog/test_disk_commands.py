@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.kraftlog import disks
 
-from kraftlog.disk import Endpoint, look, read_look, to_json
+from kraftlog.disk import LOOK_SCHEMA, Endpoint, look, read_look, to_json
 from kraftlog.disk.__main__ import DONE, FAILED, MISUSED, REFUSED, main
 from kraftlog.rewrite import plan_of, seed_plan_of
 
@@ -35,13 +35,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ("look", home),
         ("content", home, "--from", "3"),
+        ("beyond", home, "--chosen", '{"schema":1,"epochs":[],"end_offset":3}'),
         ("copy", home, tmp_path / "copy"),
         ("rewrite", home, "--plan", to_json(plan)),
         ("seed", broker, target, "--plan", tmp_path / "plan.json"),
     ):
         code, out, err = run(capsys, *words)
         assert (code, err, out.count("\n")) == (DONE, "", 1)
-        assert json.loads(out)["schema"] == 1
+        assert json.loads(out)["schema"] == (LOOK_SCHEMA if words[0] == "look" else 1)
         if words[0] == "look":
             assert read_look(out) == found
 
