@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.kraftlog import disks, logs
+from tests.kraftlog.record_samples import LIVES, SAMPLES
 
 from kraftlog.disk import (
     BEYOND_SCHEMA,
@@ -30,9 +31,9 @@ NEW = [*SHARED, *disks.term(3, 7, "kept")]
 """The same beginning; then epoch 7, whose leader did not have epoch 5."""
 
 
-def home_of(path: Path, pieces: list[bytes], **more: dict[str, bytes]) -> Path:
+def home_of(path: Path, pieces: list[bytes]) -> Path:
     """A disk with these batches in one segment."""
-    return disks.make(path, {0: b"".join(pieces)}, **more)
+    return disks.make(path, {0: b"".join(pieces)})
 
 
 def chosen_of(home: Path) -> Chosen:
@@ -105,6 +106,18 @@ def test_the_difference_is_that_of_sets(tmp_path: Path, seed: int) -> None:
         offset for _, offset in only
     ]
     assert found.shared == (EpochStart(epoch=both[-1][0], offset=both[-1][1]) if both else None)
+
+
+@pytest.mark.parametrize("release", LIVES)
+def test_disks_of_real_controllers(release: str) -> None:
+    """Of the replicas of a recorded quorum, each has more than another one only what lies behind the other's end."""
+    homes = sorted((SAMPLES / release).glob("node-*"))
+    looks = {home: look(home) for home in homes}
+    for one in homes:
+        for other in homes:
+            found = beyond(one, chosen_of(other))
+            more = max(0, looks[one].end_offset - looks[other].end_offset)
+            assert (found.records, found.undecided_records, found.unread_records, found.whole) == (more, 0, 0, True)
 
 
 def test_a_batch_that_reaches_over_the_end_is_divided(tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     one = command(
         "beyond",
         "what the log has that the chosen one does not have",
-        lambda it: beyond(it.directory, from_json(Chosen, it.chosen, schema=BEYOND_SCHEMA)),
+        lambda it: beyond(it.directory, from_json(Chosen, _text(it.chosen), schema=BEYOND_SCHEMA)),
     )
     one.add_argument("directory", type=Path, help="the directory with meta.properties")
-    one.add_argument("--chosen", required=True, help="the epochs and the end of the chosen log as JSON")
+    one.add_argument("--chosen", required=True, help="the epochs and the end of the chosen log, like a plan")
     one = command("copy", "copy a disk, or continue or check a copy", lambda it: copy(it.source, it.target))
     one.add_argument("source", type=Path, help="the directory with meta.properties")
     one.add_argument("target", type=Path, help="an empty directory, or one with a part of this copy")
@@ -92,7 +92,7 @@ def _offset(text: str) -> int:
 
 
 def _text(plan: str) -> str:
-    """The text of a plan (FormError)."""
+    """The text of a plan, or of a chosen log (FormError)."""
     if plan.lstrip().startswith("{"):
         return plan
     try:
@@ -101,7 +101,7 @@ def _text(plan: str) -> str:
         with Path(plan).open(encoding="utf-8") as file:
             return file.read(TEXT_MAX_CHARS + 1)
     except (OSError, ValueError) as error:
-        raise FormError(f"the plan cannot be read: {error}") from error
+        raise FormError(f"{plan[:40]!r} cannot be read: {error}") from error
 
 
 def _complain(error: Exception, code: int) -> int:
