@@ -12,13 +12,13 @@ from tests.model.values import CLUSTER, directory
 from kafka_quorum import worker
 from kafka_quorum.model.disk_work import REPORT
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, LogRead
+from kafka_quorum.model.surveyed import Beyond, EmptyDisk, EpochRange, EpochStart, LogEnd, LogRead
 from kafka_quorum.observe.recovery import report_from
 from kafka_quorum.resources.recovery import REQUEST
 
 Json = dict[str, Any]
 LOOK: Json = {
-    "schema": 1,
+    "schema": 2,
     "cluster_id": CLUSTER,
     "node_id": 3000,
     "directory_id": directory(3000),
@@ -28,6 +28,7 @@ LOOK: Json = {
     "first_offset": 0,
     "end_offset": 500,
     "last_epoch": 7,
+    "epochs": [{"epoch": 5, "offset": 0}, {"epoch": 7, "offset": 300}],
     "tail": {"size_bytes": 12, "zero_bytes": 0, "reason": "cut"},
     "damage": None,
     "voters_in_checkpoint": {
@@ -97,6 +98,7 @@ def test_a_log_is_reported(volume: Path, tmp_path: Path) -> None:
     assert (log.end, log.checkpoint) == (LogEnd(epoch=7, offset=500), LogEnd(epoch=6, offset=400))
     assert (log.leader_epoch, log.torn_bytes, log.damaged_at, log.kraft_version) == (9, 12, None, 1)
     assert [key.node_id for key in log.voters] == [3001]
+    assert log.epochs == (EpochStart(epoch=5, offset=0), EpochStart(epoch=7, offset=300))
 
 
 def test_an_empty_volume_is_reported(volume: Path, tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_a_volume_that_is_not_mounted_is_unknown(volume: Path, tmp_path: Path, m
         ("two cluster ids", "two cluster ids"),
         (LOOK | {"checkpoint": LOOK["checkpoint"] | {"whole": False, "reason": "cut"}}, "newest checkpoint"),
         (LOOK | {"segments": []}, "no segment"),
-        (LOOK | {"schema": 2}, "form 2"),
+        (LOOK | {"schema": 3}, "form 3"),
     ],
 )
 def test_a_log_that_cannot_be_used_is_unknown(volume: Path, tmp_path: Path, look: Json | str, words: str) -> None:
@@ -134,6 +136,86 @@ def test_a_log_that_cannot_be_used_is_unknown(volume: Path, tmp_path: Path, look
     assert not report.done
     assert isinstance(report.found, Unknown)
     assert words in report.found.reason
+
+
+MOST = 2**63 - 1
+BEYOND: Json = {
+    "schema": 1,
+    "end_offset": 500,
+    "last_epoch": 7,
+    "shared": {"epoch": 7, "offset": 399},
+    "records": 100,
+    "undecided_records": 0,
+    "unread_records": 2,
+    "whole": True,
+    "first_offset": 400,
+    "last_offset": 499,
+    "epochs": [{"epoch": 7, "first_offset": 400, "last_offset": 499, "records": 100}],
+    "types": [{"type": "TOPIC_RECORD", "records": 100}],
+    "topics": [
+        {"name": "orders", "topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "created": True, "removed": False, "records": 99},
+        {"name": None, "topic_id": "BBBBBBBBBBBBBBBBBBBBBB", "created": False, "removed": False, "records": 1},
+    ],
+    "topics_total": 2,
+}
+CHOSEN: Json = {"schema": 1, "epochs": [{"epoch": 7, "offset": 0}], "end_offset": 400}
+
+
+def test_a_comparison_is_reported(volume: Path, tmp_path: Path) -> None:
+    """What a log has more than the chosen one is reported in the form that the operator reads back."""
+    disk = Disk(beyond=BEYOND)
+    report = report_from(json.dumps(run(request(volume, "compare", chosen=CHOSEN), disk, tmp_path)))
+    assert report is not None
+    assert report.done
+    assert isinstance(report.found, Unknown)
+    assert report.beyond == Beyond(
+        end=LogEnd(epoch=7, offset=500),
+        shared=LogEnd(epoch=7, offset=399),
+        records=100,
+        undecided=0,
+        unread=2,
+        whole=True,
+        first=400,
+        last=499,
+        epochs=(EpochRange(epoch=7, first=400, last=499, records=100),),
+        types=(("TOPIC_RECORD", 100),),
+        topics=("orders", "(id BBBBBBBBBBBBBBBBBBBBBB)"),
+        topics_total=2,
+    )
+    assert disk.asked == [["beyond", str(volume / "kraft"), "--chosen", json.dumps(CHOSEN)]]
+
+
+@pytest.mark.parametrize("letter", ["a", "\u202e", '"'])
+def test_the_largest_comparison_fits_into_the_message(volume: Path, tmp_path: Path, letter: str) -> None:
+    """However much a log has, and however long its names are, the report has room, and the totals stay."""
+    numbers = dict.fromkeys(("end_offset", "records", "undecided_records", "unread_records", "last_offset"), MOST)
+    most = BEYOND | numbers | {
+        "first_offset": MOST,
+        "epochs": [dict.fromkeys(("first_offset", "last_offset", "records"), MOST) | {"epoch": 2**31 - 1}] * 100,
+        "types": [{"type": "UNKNOWN_34359738367", "records": MOST}] * 1000,
+        "topics": [BEYOND["topics"][0] | {"name": letter * 249}] * 1000,
+        "topics_total": 200_000,
+    }  # fmt: skip
+    report = report_from(json.dumps(run(request(volume, "compare", chosen=CHOSEN), Disk(beyond=most), tmp_path)))
+    assert report is not None
+    assert report.beyond is not None
+    assert (report.beyond.records, report.beyond.topics_total) == (MOST, 200_000)
+    assert len(report.beyond.topics) < 30
+
+
+@pytest.mark.parametrize("answer", ["not a log", BEYOND | {"schema": 2}])
+def test_a_comparison_that_failed_shows_nothing(volume: Path, tmp_path: Path, answer: Json | str) -> None:
+    """A disk that cannot be compared, or a form that is not known, is unknown, and is not one without records."""
+    report = report_from(json.dumps(run(request(volume, "compare", chosen=CHOSEN), Disk(beyond=answer), tmp_path)))
+    assert report is not None
+    assert (report.done, report.beyond) == (False, None)
+    assert report.message
+
+
+def test_an_empty_volume_is_not_compared(volume: Path, tmp_path: Path) -> None:
+    """A volume without a log has nothing to compare, which is a failure and no result."""
+    (volume / "kraft" / "meta.properties").unlink()
+    assert "holds no log" in run(request(volume, "compare", chosen=CHOSEN), Disk(), tmp_path)["message"]
 
 
 def test_a_copy_is_read_again(volume: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

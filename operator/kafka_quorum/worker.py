@@ -1,9 +1,9 @@
-"""What a pod runs that works on a disk: it reads, copies or rewrites a metadata log, and reports in its last message.
+"""What a pod runs that works on a disk: it reads, compares, copies or rewrites a metadata log, and reports in the end.
 
     python -m kafka_quorum.worker
 
 The request is the JSON in `KQ_WORK` (`resources.recovery.request`). The work itself is done by `kraftlog.disk`, as a
-command. What it finds is reduced to what a plan relies on, because a message of a pod has room for 4 KiB.
+command. What it finds is reduced to what a plan relies on, because the last message of a pod has room for 4 KiB.
 """
 
 import hashlib
@@ -22,7 +22,14 @@ REPORT: Final = 1
 """The number of the form of the report, as in `model.disk_work`."""
 REQUEST: Final = "KQ_WORK"
 MESSAGE: Final = Path("/dev/termination-log")
-_LOOK_SCHEMA: Final = 1
+_LOOK_SCHEMA: Final = 2
+_BEYOND_SCHEMA: Final = 1
+_EPOCHS_MAX: Final = 24
+_RANGES_MAX: Final = 8
+_TYPES_MAX: Final = 20
+_TOPICS_MAX: Final = 30
+_TOPICS_MAX_CHARS: Final = 1500
+"""How much of a log is reported: its newest epochs, its most frequent types, and names of topics, as JSON."""
 _WORDS_MAX_CHARS: Final = 900
 _DONE, _NOT_DONE, _MISUSED = 0, 1, 2
 
@@ -61,11 +68,16 @@ def _is_empty(place: Json) -> bool:
         raise NotDone(f"{volume} cannot be read: {error}") from error
 
 
+def _of_form(found: Json, schema: int) -> Json:
+    """What the command printed, if it has this form (`NotDone`)."""
+    if found.get("schema") != schema:
+        raise NotDone(f"kraftlog.disk printed form {found.get('schema')!r}, and this program reads {schema}")
+    return found
+
+
 def look(run: Run, directory: str) -> Json:
     """The log in a directory, in the form of a report (`NotDone`)."""
-    found = _result(run, ["look", directory])
-    if found.get("schema") != _LOOK_SCHEMA:
-        raise NotDone(f"kraftlog.disk printed form {found.get('schema')!r}, and this program reads {_LOOK_SCHEMA}")
+    found = _of_form(_result(run, ["look", directory]), _LOOK_SCHEMA)
     checkpoint, state, damage, tail = (found[name] for name in ("checkpoint", "quorum_state", "damage", "tail"))
     if checkpoint is not None and not checkpoint["whole"]:
         raise NotDone(f"its newest checkpoint, of offset {checkpoint['offset']}, is damaged: {checkpoint['reason']}")
@@ -79,6 +91,7 @@ def look(run: Run, directory: str) -> Json:
         "leaderEpoch": 0 if state is None else state["leader_epoch"],
         "lastEpoch": found["last_epoch"],
         "endOffset": found["end_offset"],
+        "epochs": [[each["epoch"], each["offset"]] for each in found["epochs"][-_EPOCHS_MAX:]],
         "checkpoint": None if checkpoint is None else {name: checkpoint[name] for name in ("offset", "epoch")},
         "tornBytes": 0 if tail is None else tail["size_bytes"],
         "damagedAt": None if damage is None else damage["offset"],
@@ -91,6 +104,44 @@ def _inspect(request: Json, run: Run) -> Json:
     if _is_empty(request):
         return {"found": "empty", "message": "the volume holds no log"}
     return {"found": "log", "log": look(run, request["directory"])}
+
+
+def _compare(request: Json, run: Run) -> Json:
+    """What the log has that the chosen one does not have; what is left out is counted."""
+    if _is_empty(request):
+        raise NotDone("the volume holds no log")
+    chosen = json.dumps(request["chosen"])
+    found = _of_form(_result(run, ["beyond", request["directory"], "--chosen", chosen]), _BEYOND_SCHEMA)
+    shared = found["shared"]
+    ranges = found["epochs"][-_RANGES_MAX:]
+    return {
+        "found": "compared",
+        "beyond": {
+            "end": {"epoch": found["last_epoch"], "offset": found["end_offset"]},
+            "shared": None if shared is None else {name: shared[name] for name in ("epoch", "offset")},
+            "records": found["records"],
+            "undecided": found["undecided_records"],
+            "unread": found["unread_records"],
+            "whole": found["whole"],
+            "first": found["first_offset"],
+            "last": found["last_offset"],
+            "epochs": [[each[name] for name in ("epoch", "first_offset", "last_offset", "records")] for each in ranges],
+            "types": [[each["type"], each["records"]] for each in found["types"][:_TYPES_MAX]],
+            "topics": _topics(found["topics"]),
+            "topicsTotal": found["topics_total"],
+        },
+    }
+
+
+def _topics(rows: Sequence[Json]) -> list[str]:
+    """The names of topics that there is room for; one whose name is not on the disk by its id."""
+    kept, room = list[str](), _TOPICS_MAX_CHARS
+    for row in rows[:_TOPICS_MAX]:
+        text = row["name"] if row["name"] is not None else f"(id {row['topic_id']})"
+        room -= len(json.dumps(text)) + 1
+        if room >= 0:
+            kept.append(text)
+    return kept
 
 
 def _copy(request: Json, run: Run) -> Json:
@@ -134,7 +185,12 @@ def _mark(path: Path, epoch: int) -> None:
         raise NotDone(f"{path} cannot be written: {error}") from error
 
 
-_WORK: Final[Mapping[str, Callable[[Json, Run], Json]]] = {"inspect": _inspect, "copy": _copy, "rewrite": _rewrite}
+_WORK: Final[Mapping[str, Callable[[Json, Run], Json]]] = {
+    "inspect": _inspect,
+    "compare": _compare,
+    "copy": _copy,
+    "rewrite": _rewrite,
+}
 
 
 def report(request: Json, run: Run = disk) -> Json:

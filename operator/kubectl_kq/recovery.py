@@ -89,11 +89,35 @@ def _tables(quorum: Quorum) -> tuple[Section, ...]:
         Column(key="best", label="BEST"),
         Column(key="reason", label="", below=True),
     )
+    lost: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            reading.text(row, "claimName"),
+            reading.number(row, "nodeID"),
+            reading.text(row, "state"),
+            reading.number(row, "records"),
+            reading.number(row, "firstOffset"),
+            reading.number(row, "lastOffset"),
+            reading.number(row, "committedAtLeast"),
+            reading.text(row, "message"),
+        )
+        for row in quorum.rows("recovery", "wouldBeLost")
+    )
+    of_lost = (
+        Column(key="claimName", label="CLAIM"),
+        Column(key="nodeID", label="ID"),
+        Column(key="state", label="STATE"),
+        Column(key="records", label="RECORDS"),
+        Column(key="firstOffset", label="FIRST"),
+        Column(key="lastOffset", label="LAST"),
+        Column(key="committedAtLeast", label="COMMITTED"),
+        Column(key="message", label="", below=True),
+    )
     of_steps = (Column(key="step", label="STEP"), Column(key="does", label="", below=True))
     of_copies = (Column(key="claimName", label="CLAIM"),)
     copies: tuple[tuple[Cell, ...], ...] = tuple((each,) for each in reading.listed(shown, "copies"))
     return (
         Table(key="disks", title="Disks", columns=of_disks, rows=disks),
+        Table(key="wouldBeLost", title="Would be lost", columns=of_lost, rows=lost),
         Table(key="steps", title="Steps of the plan", columns=of_steps, rows=tuple(steps)),
         Table(key="copies", title="Kept copies and old disks", columns=of_copies, rows=copies),
     )

@@ -15,12 +15,13 @@ from kafka_quorum.model import permit as permits
 from kafka_quorum.model import recovery_guards
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.contract import Contract
-from kafka_quorum.model.disk_work import CopyDisk, InspectDisk
+from kafka_quorum.model.disk_work import CompareDisk, CopyDisk, InspectDisk
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.material import OPERATOR
 from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
+from kafka_quorum.model.surveyed import LogEnd
 from kafka_quorum.model.zookeeper import GiveBack, ZooKeeperAccess
 from kit.token import ABSENT
 
@@ -289,6 +290,13 @@ EVERY: list[tuple[Action, str, str | tuple[str, ...]]] = [
     ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
     (act.CreateInspector(work=InspectDisk(source=DISK), revision=revision()), "DiskInspected", "alpha-3001-g1"),
+    (
+        act.CreateInspector(
+            work=CompareDisk(source=DISK, epochs=(), end=LogEnd(epoch=7, offset=500)), revision=revision()
+        ),
+        "DiskCompared",
+        "alpha-3001-g1",
+    ),
     (
         act.CreateCopy(
             name="alpha-3001-g1-copy-0123456789",

@@ -58,6 +58,7 @@ SENTENCE_OF: Final = {
     "DeleteCopy": (None, "message"),
     "DeletePod": (None, "message"),
     "DeleteWorker": (None, "message"),
+    "Tail": (None, "message"),
     "EvictPod": (None, "message"),
     "FieldFault": (None, "message"),
     "Finding": (None, "message"),

@@ -71,6 +71,12 @@ def parts() -> list[bytes]:
     ]
 
 
+def term(offset: int, epoch: int, *names: str) -> list[bytes]:
+    """What a leader writes: its own record, then a batch for each topic."""
+    leader = control(offset, record(2, {"leaderId": 1, "voters": [], "grantingVoters": []}), epoch=epoch)
+    return [leader, *(topics(offset + 1 + at, name, epoch=epoch) for at, name in enumerate(names))]
+
+
 def make(
     home: Path,
     segments: dict[int, bytes] | None = None,

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from tests.kraftlog import disks
 
-from kraftlog.disk import Endpoint, look, read_look, to_json
+from kraftlog.disk import LOOK_SCHEMA, Endpoint, look, read_look, to_json
 from kraftlog.disk.__main__ import DONE, FAILED, MISUSED, REFUSED, main
 from kraftlog.rewrite import plan_of, seed_plan_of
 
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
+CHOSEN = '{"schema":1,"epochs":[],"end_offset":3}'
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -35,13 +36,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ("look", home),
         ("content", home, "--from", "3"),
+        ("beyond", home, "--chosen", CHOSEN),
         ("copy", home, tmp_path / "copy"),
         ("rewrite", home, "--plan", to_json(plan)),
         ("seed", broker, target, "--plan", tmp_path / "plan.json"),
     ):
         code, out, err = run(capsys, *words)
         assert (code, err, out.count("\n")) == (DONE, "", 1)
-        assert json.loads(out)["schema"] == 1
+        assert json.loads(out)["schema"] == (LOOK_SCHEMA if words[0] == "look" else 1)
         if words[0] == "look":
             assert read_look(out) == found
 
@@ -72,6 +74,8 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
         (REFUSED, ("rewrite", home, "--plan", json.dumps(plan | {"end_offset": 3}))),
         (MISUSED, ("rewrite", home, "--plan", json.dumps(plan | {"end_offset": "3"}))),
         (MISUSED, ("rewrite", home, "--plan", tmp_path / "missing")),
+        (MISUSED, ("beyond", home, "--chosen", tmp_path / "missing")),
+        (MISUSED, ("beyond", home, "--chosen", '{"schema":1,"epochs":[],"end_offset":-1}')),
         (MISUSED, ("seed", home, home, "--plan", json.dumps(plan))),
     ):
         code, out, err = run(capsys, *words)
@@ -95,7 +99,13 @@ def test_wrong_requests(words: list[str], capsys: pytest.CaptureFixture[str]) ->
 def test_only_the_standard_library(tmp_path: Path) -> None:
     """Every command runs without any installed package, which an interpreter without `site` shows."""
     home = disks.make(tmp_path / "a")
-    for words in (["look", home], ["content", home], ["copy", home, tmp_path / "b"], ["rewrite", home, "--plan", "-"]):
+    for words in (
+        ["look", home],
+        ["content", home],
+        ["beyond", home, "--chosen", CHOSEN],
+        ["copy", home, tmp_path / "b"],
+        ["rewrite", home, "--plan", "-"],
+    ):
         result = subprocess.run(
             [sys.executable, "-S", "-m", "kraftlog.disk", *map(str, words)],
             env={"PYTHONPATH": str(_OPERATOR)},

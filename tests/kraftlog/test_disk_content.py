@@ -169,8 +169,8 @@ def test_bounds_of_lists_and_texts(tmp_path: Path) -> None:
 def test_another_schema(tmp_path: Path) -> None:
     """A later schema is refused with what to do."""
     good = json.loads(to_json(look(disks.make(tmp_path / "a"))))
-    with pytest.raises(FormError, match="schema 2, this version reads 1: use the version that wrote it"):
-        read_look(json.dumps(good | {"schema": 2, "later": 1}))
+    with pytest.raises(FormError, match="schema 3, this version reads 2: use the version that wrote it"):
+        read_look(json.dumps(good | {"schema": 3, "later": 1}))
 
 
 def test_a_content_without_a_disk(tmp_path: Path) -> None:

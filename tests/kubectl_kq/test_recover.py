@@ -43,6 +43,18 @@ def proposed(**changes: object) -> Json:
             },
             {"claimName": "demo-3001-g1", "nodeID": 3001, "state": "Unknown", "reason": "its node is down"},
         ],
+        "wouldBeLost": [
+            {
+                "claimName": "demo-3002-g1",
+                "nodeID": 3002,
+                "state": "Known",
+                "records": 12,
+                "firstOffset": 121,
+                "lastOffset": 132,
+                "message": f"It has 12 records: 1 TOPIC_RECORD; topics: orders {HOSTILE}",
+            },
+            {"state": "Unknown", "message": "What no log has is not known"},
+        ],
     }
     return saying({"recovery": row | changes})
 
@@ -57,6 +69,8 @@ def test_the_verdict_is_shown() -> None:
     page = recovery_page(seen(), NOW, changed=False, message=recovery.next_step(seen(), changed=False))
     found = data(page)
     assert [row["state"] for row in found["disks"]] == ["Read", "Unknown"]
+    assert [(row["state"], row["records"]) for row in found["wouldBeLost"]] == [("Known", 12), ("Unknown", None)]
+    assert "What no log has is not known" in as_text(page)
     assert [row["step"] for row in found["steps"]] == [1, 2]
     assert found["next"] == f"To approve it: kubectl kq recover demo --approve {PLAN}"
     assert all(character.isprintable() or character == "\n" for character in as_text(page))

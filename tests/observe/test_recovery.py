@@ -9,7 +9,7 @@ from tests.model.values import CLUSTER, answer, directory, key
 from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.surveyed import LogRead, Watermark
+from kafka_quorum.model.surveyed import EpochStart, LogRead, Watermark
 from kafka_quorum.observe.recovery import (
     copy_from,
     is_copy,
@@ -51,6 +51,86 @@ def pod(message: str = "", **status: object) -> Json:
         "spec": {"nodeName": "worker-1"},
         "status": {"phase": "Succeeded", "containerStatuses": [{"name": "work", "state": ended}], **status},
     }
+
+
+BEYOND: Json = {
+    "end": {"epoch": 7, "offset": 500},
+    "shared": {"epoch": 7, "offset": 399},
+    "records": 100,
+    "undecided": 0,
+    "unread": 0,
+    "whole": True,
+    "first": 400,
+    "last": 499,
+    "epochs": [[7, 400, 499, 100]],
+    "types": [["TOPIC_RECORD", 100]],
+    "topics": ["orders"],
+    "topicsTotal": 1,
+}
+COMPARED: Json = {"report": 1, "done": True, "found": "compared", "beyond": BEYOND}
+
+
+def test_a_comparison_is_read() -> None:
+    """A pod that compared reports what a log has more, and nothing about the disk itself."""
+    report = report_from(json.dumps(COMPARED))
+    assert report is not None
+    assert isinstance(report.found, Unknown)
+    assert report.beyond is not None
+    assert (report.beyond.records, report.beyond.topics) == (100, ("orders",))
+    none: Json = {"shared": None, "first": None, "last": None, "epochs": [], "types": [], "topics": []}
+    assert report_from(json.dumps(COMPARED | {"beyond": BEYOND | none})) is not None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"records": -1},
+        {"records": None},
+        {"records": 2**63},
+        {"end": None},
+        {"shared": 7},
+        {"first": "400"},
+        {"epochs": [[7, 400, 499]]},
+        {"epochs": [[7, 400, 499, True]]},
+        {"epochs": [7]},
+        {"types": [["TOPIC_RECORD", 1]] * 101},
+        {"types": {"TOPIC_RECORD": 1}},
+        {"topics": "orders"},
+        {"topicsTotal": 1.5},
+    ],
+)
+def test_an_impossible_comparison_is_no_report(changed: Json) -> None:
+    """A value that no comparison has makes the whole report unreadable: it is not one without records."""
+    assert report_from(json.dumps(COMPARED | {"beyond": BEYOND | changed})) is None
+    for name in BEYOND:
+        assert report_from(json.dumps(COMPARED | {"beyond": BEYOND | {name: {"x": 1}}})) is None or name == "whole"
+
+
+def test_names_in_a_comparison_are_shown_safely() -> None:
+    """A name from a disk that cannot be shown is never shown as it is."""
+    report = report_from(
+        json.dumps(COMPARED | {"beyond": BEYOND | {"topics": ["a\u202eb", 7], "types": [["\x1b[2J", 1]]}})
+    )
+    assert report is not None
+    assert report.beyond is not None
+    assert report.beyond.topics == ("?ab", "?int")
+    assert report.beyond.types[0][0].startswith("?")
+
+
+def test_the_epochs_of_a_log_are_in_order() -> None:
+    """The leader epochs of a log and their offsets ascend; a report of before has none, which is unknown."""
+    report = report_from(json.dumps(DONE | {"log": LOG | {"epochs": [[4, 0], [7, 30]]}}))
+    assert report is not None
+    assert isinstance(report.found, Known)
+    assert isinstance(report.found.value, LogRead)
+    assert report.found.value.epochs == (EpochStart(epoch=4, offset=0), EpochStart(epoch=7, offset=30))
+    older = report_from(json.dumps(DONE))
+    assert older is not None
+    assert isinstance(older.found, Known)
+    assert isinstance(older.found.value, LogRead)
+    assert older.found.value.epochs == ()
+    for wrong in ([[7, 0], [7, 30]], [[4, 30], [7, 30]], [[7, 30], [4, 40]], [[4]], 7, [[4, 0]] * 101):
+        assert report_from(json.dumps(DONE | {"log": LOG | {"epochs": wrong}})) is None
 
 
 def test_a_report_is_read() -> None:

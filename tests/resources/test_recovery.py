@@ -7,15 +7,24 @@ import pytest
 from tests.model.values import claim, desired, directory, node, revision, running, runtime
 from tests.plan.recovery.lost import rewriting, source
 
-from kafka_quorum.model.disk_work import CopyDisk, DiskWork, InspectDisk, is_copy_name, is_work_name, work_name
+from kafka_quorum.model.disk_work import (
+    CompareDisk,
+    CopyDisk,
+    DiskWork,
+    InspectDisk,
+    is_copy_name,
+    is_work_name,
+    work_name,
+)
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.journal import Candidate
-from kafka_quorum.model.surveyed import Source
+from kafka_quorum.model.surveyed import EpochStart, LogEnd, Source
 from kafka_quorum.resources import recovery
 from kafka_quorum.resources.meta import Json
 
 DISK = source(running(), 3000)
 SEED = Source(claim="broker-0", path="data/kraft")
+COMPARE = CompareDisk(source=DISK, epochs=(EpochStart(epoch=6, offset=0),), end=LogEnd(epoch=7, offset=500))
 COPY = CopyDisk(source=DISK, copy="alpha-3000-g1-copy-0123456789", epoch=1)
 SEEDED = replace(
     rewriting(),
@@ -51,6 +60,7 @@ def mounts(work: DiskWork) -> dict[str, bool]:
     [
         (InspectDisk(source=DISK), {"alpha-3000-g1": False}),
         (InspectDisk(source=SEED), {"broker-0": False}),
+        (COMPARE, {"alpha-3000-g1": False}),
         (COPY, {"alpha-3000-g1": False, COPY.copy: True}),
         (rewriting(), {"alpha-3000-g1": True}),
         (SEEDED, {"alpha-3000-g1": True, "broker-0": False}),
@@ -90,6 +100,9 @@ def test_its_name_follows_from_its_work() -> None:
     works: list[DiskWork] = [
         InspectDisk(source=DISK),
         InspectDisk(source=SEED),
+        COMPARE,
+        replace(COMPARE, end=LogEnd(epoch=7, offset=501)),
+        replace(COMPARE, epochs=()),
         COPY,
         replace(COPY, epoch=2),
         rewriting(),
@@ -115,6 +128,12 @@ def test_what_is_asked() -> None:
     log = "/var/lib/kafka/data/kraft"
     assert asked(InspectDisk(source=DISK)) == {"kind": "inspect", "volume": "/var/lib/kafka/data", "directory": log}
     assert asked(InspectDisk(source=SEED))["directory"] == "/var/lib/kafka/data/data/kraft"
+    assert asked(COMPARE) == {
+        "kind": "compare",
+        "volume": "/var/lib/kafka/data",
+        "directory": log,
+        "chosen": {"schema": 1, "epochs": [{"epoch": 6, "offset": 0}], "end_offset": 500},
+    }
     assert asked(COPY)["target"] == {"volume": "/copy", "directory": "/copy/kraft"}
 
 

@@ -1,6 +1,7 @@
 """What the status says of a recovery."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.model.values import running
 from tests.plan.reading import planned
@@ -15,12 +16,15 @@ from tests.plan.recovery.lost import (
     stopped,
     without_leader,
 )
+from tests.plan.recovery.test_tails import beyond, compared, parted
 from tests.status.passes import done
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.status.build import build
 from kafka_quorum.status.recovery import recovery
+
+Json = dict[str, Any]
 
 
 def status(wanted: Desired, look: Observed) -> dict[str, object]:
@@ -63,6 +67,48 @@ def test_a_disk_that_cannot_be_read_says_why() -> None:
     assert {"claimName": "alpha-3001-g1", "nodeID": 3001, "state": "Unknown", "reason": "the volume is away"} in row[
         "disks"
     ]  # type: ignore[operator]
+
+
+def lost(look: Observed) -> list[Json]:
+    """What would be lost, as the status says."""
+    rows: Any = status(asked(), look)["wouldBeLost"]
+    return list(rows)
+
+
+def test_what_no_log_has_is_in_the_status() -> None:
+    """Even if nothing is known to be lost, a row says that what no log has is unknown."""
+    (only,) = lost(inspected(without_leader(), log()))
+    assert set(only) == {"state", "message"}
+    assert only["state"] == "Unknown"
+    assert "wouldBeLost" not in status(asked(), inspected(without_leader(lost=(3002,)), log(3000), log(3001)))
+
+
+def test_what_another_log_has_is_in_the_status() -> None:
+    """A log that has more is listed with its records by type and its topics by name; before, it is unknown."""
+    row, _ = lost(parted())
+    assert (row["claimName"], row["nodeID"], row["state"]) == ("alpha-3001-g1", 3001, "Unknown")
+    assert "records" not in row
+    row, _ = lost(compared(parted(), beyond()))
+    message = row.pop("message")
+    assert "topics: orders" in message
+    assert row == {
+        "claimName": "alpha-3001-g1",
+        "nodeID": 3001,
+        "state": "Known",
+        "records": 420,
+        "firstOffset": 480,
+        "lastOffset": 899,
+        "types": [
+            {"type": "NO_OP_RECORD", "records": 416},
+            {"type": "PARTITION_RECORD", "records": 3},
+            {"type": "TOPIC_RECORD", "records": 1},
+        ],
+        "topics": ["orders"],
+        "topicsTotal": 1,
+    }
+    for least in (beyond(whole=False), beyond(undecided=1)):
+        row, _ = lost(compared(parted(), least))
+        assert row["state"] == "AtLeast"
 
 
 def test_an_open_recovery_shows_its_stage() -> None:

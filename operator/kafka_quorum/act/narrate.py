@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action
+from kafka_quorum.model.disk_work import CompareDisk, InspectDisk
 from kafka_quorum.model.operation import CHANGE_WORDS, VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.status.together import together
@@ -159,7 +160,7 @@ def _of_disk(action: actions.OnDisks) -> tuple[str, str]:
     """The same of work on a disk."""
     match action:
         case actions.CreateInspector(work=reading):
-            return "DiskInspected", f"a pod reads {reading.source}, and writes nothing"
+            return _of_reading(reading)
         case actions.CreateCopy(name=name, claim=claim):
             return "CopyCreated", f"claim {name} will hold a copy of claim {claim.name}"
         case actions.CreateCopier(work=copying):
@@ -185,3 +186,10 @@ def _becomes(change: VoterChange) -> str:
 
 def _ids(node_ids: tuple[int, ...]) -> str:
     return ", ".join(map(str, node_ids))
+
+
+def _of_reading(work: InspectDisk | CompareDisk) -> tuple[str, str]:
+    """The same of a disk that is only read."""
+    if isinstance(work, CompareDisk):
+        return "DiskCompared", f"a pod compares {work.source} with the log that ends at {work.end}, and writes nothing"
+    return "DiskInspected", f"a pod reads {work.source}, and writes nothing"

@@ -137,6 +137,42 @@ class RecoveryDiskStatus(Model):
     reason: str | None = Field(default=None, description="Why it is unknown, or cannot be used.")
 
 
+class RecordTypeStatus(Model):
+    """How many records of a type there are."""
+
+    type: str | None = Field(default=None, description="The type, in Kafka's words, such as TOPIC_RECORD.")
+    records: int | None = Field(default=None, description="How many records have it.")
+
+
+class LostRecordsStatus(Model):
+    """Records that the quorum would lose: those of one log that the best log does not have, or what no log shows."""
+
+    claim_name: str | None = Field(
+        default=None, description="The volume claim of the log that has them; absent in the row about what no log has."
+    )
+    node_id: int | None = Field(default=None, description="The controller that it belongs to; absent for a seed.")
+    state: Literal["Known", "AtLeast", "Unknown"] | None = Field(
+        default=None,
+        description="Known: these are all records that only this log has. AtLeast: there may be more, "
+        "because the log is damaged, or cannot be compared from its beginning. Unknown: see the message.",
+    )
+    records: int | None = Field(default=None, description="How many records the best log does not have.")
+    first_offset: int | None = Field(default=None, description="The offset of the first of them.")
+    last_offset: int | None = Field(default=None, description="The offset of the last of them.")
+    committed_at_least: int | None = Field(default=None, description="At least so many of them were committed.")
+    types: list[RecordTypeStatus] | None = Field(
+        default=None, description="The types of the records, the most frequent ones first.", json_schema_extra=_ATOMIC
+    )
+    topics: list[str] | None = Field(
+        default=None,
+        description="The topics that the records are about, by name; (id ID) if no record of the log has the name. "
+        "Not all of them, if topicsTotal is larger.",
+        json_schema_extra=_ATOMIC,
+    )
+    topics_total: int | None = Field(default=None, description="How many topics the records are about.")
+    message: str | None = Field(default=None, description="The same in words, and whether they were committed.")
+
+
 class RecoveryStatus(Model):
     """What the disks of a quorum without a leader show, and the recovery that follows from it."""
 
@@ -162,6 +198,12 @@ class RecoveryStatus(Model):
     steps: list[str] | None = Field(default=None, description="What is done, in order.", json_schema_extra=_ATOMIC)
     disks: list[RecoveryDiskStatus] | None = Field(
         default=None, description="Everything that was read.", json_schema_extra=_ATOMIC
+    )
+    would_be_lost: list[LostRecordsStatus] | None = Field(
+        default=None,
+        description="What a recovery would lose: the records of each log that the best one does not have, and last, "
+        "what no log shows. The hash of the plan does not cover it.",
+        json_schema_extra=_ATOMIC,
     )
     copies: list[Annotated[str, Field(max_length=253)]] | None = Field(
         default=None,

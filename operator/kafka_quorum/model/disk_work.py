@@ -1,4 +1,4 @@
-"""Work on a disk, which a pod does: read it, copy it, rewrite its voter set, or fill it from a seed.
+"""Work on a disk, which a pod does: read it, compare it, copy it, rewrite its voter set, or fill it from a seed.
 
 Each piece of work has a name that follows from everything that it does. So its pod exists once, and what is reported
 for one piece of work never counts for another one.
@@ -13,7 +13,7 @@ from kafka_quorum.model.journal import Candidate
 from kafka_quorum.model.known import Knowable
 from kafka_quorum.model.names import digest, without_defaults
 from kafka_quorum.model.quorum import Listener
-from kafka_quorum.model.surveyed import Found, LogEnd, Source
+from kafka_quorum.model.surveyed import Beyond, EpochStart, Found, LogEnd, Source
 
 REPORT: Final = 1
 """The number in the reports of disk pods; a higher one is of a later version."""
@@ -28,6 +28,18 @@ class InspectDisk:
     """Read a disk, and write nothing."""
 
     source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareDisk:
+    """Read what a log has that the chosen one does not have, and write nothing.
+
+    `epochs` and `end` are those of the chosen log. So another choice is other work, in another pod.
+    """
+
+    source: Source
+    epochs: tuple[EpochStart, ...]
+    end: LogEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +76,14 @@ class RewriteDisk:
         return ReplicaKey(node_id=self.node_id, directory_id=self.directory_id)
 
 
-DiskWork: TypeAlias = InspectDisk | CopyDisk | RewriteDisk
+DiskWork: TypeAlias = InspectDisk | CompareDisk | CopyDisk | RewriteDisk
 
-_WORDS: Final[dict[type[DiskWork], str]] = {InspectDisk: "inspect", CopyDisk: "copy", RewriteDisk: "rewrite"}
+_WORDS: Final[dict[type[DiskWork], str]] = {
+    InspectDisk: "inspect",
+    CompareDisk: "compare",
+    CopyDisk: "copy",
+    RewriteDisk: "rewrite",
+}
 
 
 def word(work: DiskWork) -> str:
@@ -81,7 +98,7 @@ def work_name(quorum: str, work: DiskWork) -> str:
 
 def is_work_name(quorum: str, name: str) -> bool:
     """Whether `work_name` makes this name."""
-    return re.fullmatch(rf"{re.escape(quorum)}-(inspect|copy|rewrite)-[0-9a-f]{{10}}", name) is not None
+    return re.fullmatch(rf"{re.escape(quorum)}-(inspect|compare|copy|rewrite)-[0-9a-f]{{10}}", name) is not None
 
 
 def copy_name(claim: str, plan: str) -> str:
@@ -102,13 +119,15 @@ class WorkReport:
     """What a pod reported when its work had ended.
 
     `found` is the log as it was at the end: of the disk that was read, of the copy, or of the rewritten disk. `digest`
-    covers every file of a verified copy. `done` says whether all of it was done.
+    covers every file of a verified copy. `done` says whether all of it was done. A pod that compares reports only
+    `beyond`, and what is found is unknown.
     """
 
     done: bool
     found: Knowable[Found]
     digest: str = ""
     message: str = ""
+    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from kafka_quorum.model.disk_work import CompareDisk
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.journal import Candidate
-from kafka_quorum.model.surveyed import Survey, Watermark
+from kafka_quorum.model.known import Knowable
+from kafka_quorum.model.surveyed import Beyond, Survey, Watermark
 
 
 class VerdictKind(Enum):
@@ -42,11 +44,27 @@ class VerdictKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """What one log has that the best one does not have, and the sentence about it.
+
+    `work` is done by the pod that compares the two; until it has reported, `found` is unknown. At least `committed` of
+    these records were committed.
+    """
+
+    work: CompareDisk
+    found: Knowable[Beyond]
+    committed: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LossVerdict:
     """What a recovery would cost, and why. `message` is the sentence for a person.
 
     `lost`, `unreachable` and `present` divide the voters by their disks. `best` is the log to continue with.
-    `loss_at_least` counts records. `surveys` is everything that was read, or could not be.
+    `loss_at_least` counts records. `surveys` is everything that was read, or could not be. `tails` are what is known of
+    records that the best log does not have, and `unknown` is the sentence about those that no log has; the hash of a
+    plan covers neither, because both follow from the logs.
     """
 
     kind: VerdictKind
@@ -62,6 +80,8 @@ class LossVerdict:
     """The highest leader epoch that any log has seen."""
     loss_at_least: int = 0
     watermark: Watermark | None = None
+    tails: tuple[Tail, ...] = ()
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ The report of a pod comes from a program of ours that has read files of a disk. 
 value is checked here, and a report that cannot be understood is no report.
 """
 
+from itertools import pairwise
 from typing import Any, Final, TypedDict
 
 from kafka_quorum.model import formats, names
@@ -23,7 +24,16 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.pods import Terminated, Waiting
 from kafka_quorum.model.quorum import QuorumAnswer
-from kafka_quorum.model.surveyed import EmptyDisk, Found, LogEnd, LogRead, Watermark
+from kafka_quorum.model.surveyed import (
+    Beyond,
+    EmptyDisk,
+    EpochRange,
+    EpochStart,
+    Found,
+    LogEnd,
+    LogRead,
+    Watermark,
+)
 from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.podstatus import (
     FINISHED,
@@ -41,6 +51,8 @@ from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
 
 _VOTERS_MAX: Final = 64
+_ROWS_MAX: Final = 100
+"""The most epochs, types or topics in a report."""
 _STAGES: Final = frozenset(stage.value for stage in RecoveryStage)
 
 
@@ -119,6 +131,7 @@ def report_from(text: str) -> WorkReport | None:
             found=_found(body),
             digest=name(body.get("digest") or ""),
             message=clean(str(body.get("message") or ""), max_chars=MESSAGE_MAX_CHARS),
+            beyond=_beyond(object_of(body["beyond"])) if body["found"] == "compared" else None,
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -130,6 +143,8 @@ def _found(body: Json) -> Knowable[Found]:
             return Known(value=_log(object_of(body["log"])))
         case "empty":
             return Known(value=EmptyDisk())
+        case "compared":
+            return Unknown(reason="its pod only compared it")
         case _:
             said = clean(str(body.get("message") or ""), max_chars=MESSAGE_MAX_CHARS)
             return Unknown(reason=said or "its pod could not read it")
@@ -152,6 +167,52 @@ def _log(body: Json) -> LogRead:
         damaged_at=None if damaged is None else _whole(damaged, INT64_MAX),
         voters=tuple(sorted(map(_key, voters))),
         kraft_version=_whole(body["kraftVersion"], INT32_MAX),
+        epochs=_epochs(body.get("epochs", [])),
+    )
+
+
+def _rows(rows: object) -> list[Any]:
+    if not isinstance(rows, list) or len(rows) > _ROWS_MAX:
+        raise ValueError(f"it lists more than {_ROWS_MAX} rows")
+    return rows
+
+
+def _epochs(rows: object) -> tuple[EpochStart, ...]:
+    """The leader epochs of a log, both numbers ascending; ValueError if they are not, as in no log."""
+    found = tuple(
+        EpochStart(epoch=_whole(epoch, INT32_MAX), offset=_whole(offset, INT64_MAX)) for epoch, offset in _rows(rows)
+    )
+    if any(next_.epoch <= one.epoch or next_.offset <= one.offset for one, next_ in pairwise(found)):
+        raise ValueError("its leader epochs are not in order")
+    return found
+
+
+def _beyond(body: Json) -> Beyond:
+    """What a log has more than another one; ValueError, KeyError or TypeError if a value is impossible."""
+    shared, first, last = body["shared"], body["first"], body["last"]
+    return Beyond(
+        end=_end(body["end"]),
+        shared=None if shared is None else _end(shared),
+        records=_whole(body["records"], INT64_MAX),
+        undecided=_whole(body["undecided"], INT64_MAX),
+        unread=_whole(body["unread"], INT64_MAX),
+        whole=body["whole"] is True,
+        first=None if first is None else _whole(first, INT64_MAX),
+        last=None if last is None else _whole(last, INT64_MAX),
+        epochs=tuple(map(_range, _rows(body["epochs"]))),
+        types=tuple((name(kind), _whole(records, INT64_MAX)) for kind, records in _rows(body["types"])),
+        topics=tuple(name(each) for each in _rows(body["topics"])),
+        topics_total=_whole(body["topicsTotal"], INT64_MAX),
+    )
+
+
+def _range(row: Any) -> EpochRange:  # noqa: ANN401 - any JSON
+    epoch, first, last, records = row
+    return EpochRange(
+        epoch=_whole(epoch, INT32_MAX),
+        first=_whole(first, INT64_MAX),
+        last=_whole(last, INT64_MAX),
+        records=_whole(records, INT64_MAX),
     )
 
 

@@ -14,6 +14,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.disk_work import (
     COPY_ROLE,
     ROLE,
+    CompareDisk,
     CopyDisk,
     DiskWork,
     InspectDisk,
@@ -35,6 +36,8 @@ REQUEST: Final = "KQ_WORK"
 """The variable that holds the request."""
 PLAN_SCHEMA: Final = 1
 """The form of the plan for `kraftlog.rewrite`."""
+CHOSEN_SCHEMA: Final = 1
+"""The form of the log that others are compared with, for `kraftlog.disk`."""
 _COPY_PATH: Final = "/copy"
 _SEED_PATH: Final = "/seed"
 _LOG_NAME: Final = LOG_DIR.rsplit("/", 1)[1]
@@ -98,7 +101,7 @@ def _bind(spec: Json, kube_node: str) -> None:
 def _volumes(work: DiskWork) -> tuple[list[Json], list[Json]]:
     """The volumes of the pod, and where they are mounted."""
     match work:
-        case InspectDisk(source=source):
+        case InspectDisk(source=source) | CompareDisk(source=source):
             return [_volume("data", source.claim)], [_mount("data", DATA_PATH, read_only=True)]
         case CopyDisk(source=source, copy=target):
             volumes = [_volume("data", source.claim), _volume("copy", target)]
@@ -124,6 +127,11 @@ def request(work: DiskWork) -> Json:
     match work:
         case InspectDisk(source=source):
             return {"kind": "inspect", "volume": DATA_PATH, "directory": _directory(source, DATA_PATH)}
+        case CompareDisk(source=source, epochs=epochs, end=end):
+            rows = [{"epoch": each.epoch, "offset": each.offset} for each in epochs]
+            chosen = {"schema": CHOSEN_SCHEMA, "epochs": rows, "end_offset": end.offset}
+            place = {"volume": DATA_PATH, "directory": _directory(source, DATA_PATH)}
+            return {"kind": "compare", **place, "chosen": chosen}
         case CopyDisk(source=source):
             target = {"volume": _COPY_PATH, "directory": f"{_COPY_PATH}/{_LOG_NAME}"}
             return {"kind": "copy", "volume": DATA_PATH, "directory": _directory(source, DATA_PATH), "target": target}

@@ -4,7 +4,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.journal import Candidate, Journal
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.proposal import LossVerdict, Proposal
+from kafka_quorum.model.proposal import LossVerdict, Proposal, Tail
 from kafka_quorum.model.surveyed import EmptyDisk, LogRead, Source, Survey
 from kafka_quorum.status.finding import Pass
 from kit.conditions.merge import shortened, without_none
@@ -73,7 +73,34 @@ def _judged(judged: LossVerdict, planned: Proposal | None) -> Json:
         "controller": None if planned is None else planned.node_id,
         "steps": None if planned is None else [shortened(step) for step in planned.steps],
         "disks": [_of_survey(each, judged.best) for each in judged.surveys],
+        "wouldBeLost": _would_be_lost(judged) or None,
     }
+
+
+def _would_be_lost(judged: LossVerdict) -> list[Json]:
+    """What each other log has more than the best one, and last, what no log shows."""
+    rows = [_of_tail(tail) for tail in judged.tails]
+    return rows + ([{"state": "Unknown", "message": shortened(judged.unknown)}] if judged.unknown else [])
+
+
+def _of_tail(tail: Tail) -> Json:
+    source, found = tail.work.source, tail.found
+    row: Json = {"claimName": source.claim, "nodeID": source.node_id}
+    if isinstance(found, Unknown):
+        return without_none(row | {"state": "Unknown", "message": shortened(tail.message)})
+    beyond = found.value
+    parts: Json = {
+        "state": "Known" if beyond.whole and not beyond.undecided else "AtLeast",
+        "records": beyond.records,
+        "firstOffset": beyond.first,
+        "lastOffset": beyond.last,
+        "committedAtLeast": tail.committed or None,
+        "types": [{"type": kind, "records": records} for kind, records in beyond.types] or None,
+        "topics": list(beyond.topics) or None,
+        "topicsTotal": beyond.topics_total or None,
+        "message": shortened(tail.message),
+    }
+    return without_none(row | parts)
 
 
 def _of_survey(survey: Survey, best: Candidate | None) -> Json:

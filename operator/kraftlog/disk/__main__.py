@@ -1,4 +1,4 @@
-"""`python -m kraftlog.disk look|content|copy|rewrite|seed`: what is run in a pod that mounts a controller's volume.
+"""`python -m kraftlog.disk look|content|beyond|copy|rewrite|seed`: for a pod that mounts a controller's volume.
 
 Standard output has one line of JSON, or standard error has one line with the error. Exit codes: 0, done; 1, refused,
 because of the disk: the same command would be refused again; 2, a wrong request or plan; 3, the system failed: repeat.
@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from kraftlog.disk.comparing import beyond
 from kraftlog.disk.contents import content
 from kraftlog.disk.errors import UnreadableDiskError
-from kraftlog.disk.form import NUMBER_MAX, TEXT_MAX_CHARS, FormError, to_json
+from kraftlog.disk.form import NUMBER_MAX, TEXT_MAX_CHARS, FormError, from_json, to_json
 from kraftlog.disk.looking import look
+from kraftlog.disk.model import BEYOND_SCHEMA, Chosen
 from kraftlog.errors import KraftLogError, quoted
 from kraftlog.rewrite import copy, read_plan, read_seed_plan, rewrite, seed
 
@@ -56,6 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     one = command("content", "what the log has from an offset on", lambda it: content(it.directory, it.from_offset))
     one.add_argument("directory", type=Path, help="the directory with meta.properties")
     one.add_argument("--from", dest="from_offset", type=_offset, default=0, metavar="OFFSET", help="0 by default")
+    one = command(
+        "beyond",
+        "what the log has that the chosen one does not have",
+        lambda it: beyond(it.directory, from_json(Chosen, _text(it.chosen), schema=BEYOND_SCHEMA)),
+    )
+    one.add_argument("directory", type=Path, help="the directory with meta.properties")
+    one.add_argument("--chosen", required=True, help="the epochs and the end of the chosen log, like a plan")
     one = command("copy", "copy a disk, or continue or check a copy", lambda it: copy(it.source, it.target))
     one.add_argument("source", type=Path, help="the directory with meta.properties")
     one.add_argument("target", type=Path, help="an empty directory, or one with a part of this copy")
@@ -83,7 +92,7 @@ def _offset(text: str) -> int:
 
 
 def _text(plan: str) -> str:
-    """The text of a plan (FormError)."""
+    """The text of a plan, or of a chosen log (FormError)."""
     if plan.lstrip().startswith("{"):
         return plan
     try:
@@ -92,7 +101,7 @@ def _text(plan: str) -> str:
         with Path(plan).open(encoding="utf-8") as file:
             return file.read(TEXT_MAX_CHARS + 1)
     except (OSError, ValueError) as error:
-        raise FormError(f"the plan cannot be read: {error}") from error
+        raise FormError(f"{plan[:40]!r} cannot be read: {error}") from error
 
 
 def _complain(error: Exception, code: int) -> int:

@@ -5,18 +5,21 @@ is valid from the first segment on counts here. What is behind it is either a ta
 with valid batches behind it: those would be lost, and only a person may decide that.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from kraftlog.disk.batches import Batch, Walk, find_valid
 from kraftlog.disk.control import Control, Controls
 from kraftlog.disk.errors import DiskError, UnreadableDiskError
 from kraftlog.disk.files import LOG_DIR, checkpoint_id, checkpoint_name, names, opened, segment_base, system
 from kraftlog.disk.identity import identity, quorum_state
-from kraftlog.disk.model import LOOK_SCHEMA, Checkpoint, Damage, DiskLook, Segment, Tail
+from kraftlog.disk.model import LOOK_SCHEMA, Checkpoint, Damage, DiskLook, EpochStart, Segment, Tail
 
+EPOCHS_MAX: Final = 1000
+"""The most leader epochs of a log that are reported: the newest ones."""
 _CHUNK_BYTES = 1 << 20
 
 
@@ -47,6 +50,7 @@ def look(metadata_dir: Path) -> DiskLook:
         first_offset=log.first_offset,
         end_offset=log.end_offset,
         last_epoch=log.last_epoch,
+        epochs=tuple(log.epochs),
         tail=log.tail,
         damage=log.damage,
         voters_in_checkpoint=in_checkpoint,
@@ -145,6 +149,7 @@ class _Log:
     end_offset: int = 0
     last_epoch: int = 0
     batches: int = 0
+    epochs: deque[EpochStart] = field(default_factory=lambda: deque(maxlen=EPOCHS_MAX))
     tail: Tail | None = None
     damage: Damage | None = None
 
@@ -176,6 +181,8 @@ class _Log:
         count = 0
         for batch in walk:
             count += 1
+            if not self.epochs or batch.leader_epoch > self.epochs[-1].epoch:
+                self.epochs.append(EpochStart(epoch=batch.leader_epoch, offset=batch.base_offset))
             if batch.control and batch.last_offset >= start:
                 self.controls.take(batch, str(path))
         self.batches += count

@@ -4,11 +4,13 @@ Offsets are those of the metadata log, an end offset is the one that the next re
 in bytes. Ids are in Kafka's notation (16 bytes in URL-safe base64). None means that the disk has no such thing.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
-LOOK_SCHEMA: Final = 1
+LOOK_SCHEMA: Final = 2
 CONTENT_SCHEMA: Final = 1
+BEYOND_SCHEMA: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +108,20 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EpochStart:
+    """The first offset that a log has of a leader epoch. An epoch has one leader, so it names one run of records."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLook:
     """All that decides whether, and how, a quorum can continue from a disk.
 
     `end_offset` and `last_epoch` are those behind the last valid batch, or of the checkpoint if the log has no batch.
-    With `damage` they are those before the damage.
+    With `damage` they are those before the damage. `epochs` are the newest leader epochs of the log, ascending, at most
+    `EPOCHS_MAX`: each begins at its offset and ends where the next one begins. What is before the first is not in it.
     """
 
     schema: int
@@ -123,6 +134,7 @@ class DiskLook:
     first_offset: int
     end_offset: int
     last_epoch: int
+    epochs: tuple[EpochStart, ...]
     tail: Tail | None
     damage: Damage | None
     voters_in_checkpoint: Voters | None
@@ -177,6 +189,68 @@ class Content:
     end_offset: int
     records: int
     unread_records: int
+    types: tuple[TypeCount, ...]
+    topics: tuple[TopicContent, ...]
+    topics_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The log that a quorum would continue with: its newest leader epochs, as a look has them, and its end."""
+
+    schema: int
+    epochs: tuple[EpochStart, ...]
+    end_offset: int
+
+    def has(self, epoch: int, offset: int) -> bool | None:
+        """Whether this log has the record with this epoch and offset; None if its epochs there are not known.
+
+        An offset of an epoch is one record, in every log: only the one leader of the epoch wrote it.
+        """
+        if offset >= self.end_offset:
+            return False
+        place = bisect_right(self.epochs, offset, key=lambda start: start.offset)
+        if place:
+            return self.epochs[place - 1].epoch == epoch
+        return False if self.epochs and epoch > self.epochs[0].epoch else None
+
+    def until(self, epoch: int) -> int:
+        """The offset at which this epoch ends in the log: where the next one begins, or the end of the log."""
+        place = bisect_right(self.epochs, epoch, key=lambda start: start.epoch)
+        return self.epochs[place].offset if place < len(self.epochs) else self.end_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRange:
+    """The records of one leader epoch that were counted, and their first and last offset."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """What a log has that the chosen one does not have, behind the last record that both have.
+
+    `end_offset` and `last_epoch` are those of a look: with damage, those before it. `shared` is the last record that
+    both have, None if none was found. Then `undecided_records` may be in the chosen log, whose epochs there are not
+    known; they are not counted elsewhere. `whole` is False if the log is damaged, or has more than is counted: then
+    every number is the least one. `epochs` are at most `RANGES_MAX` of the newest, and `topics` is cut at `TOPICS_MAX`.
+    """
+
+    schema: int
+    end_offset: int
+    last_epoch: int
+    shared: EpochStart | None
+    records: int
+    undecided_records: int
+    unread_records: int
+    whole: bool
+    first_offset: int | None
+    last_offset: int | None
+    epochs: tuple[EpochRange, ...]
     types: tuple[TypeCount, ...]
     topics: tuple[TopicContent, ...]
     topics_total: int

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_quorum.model.actions.record import NEVER
-from kafka_quorum.model.disk_work import CopyDisk, DiskCopy, InspectDisk, RewriteDisk, Worker
+from kafka_quorum.model.disk_work import CompareDisk, CopyDisk, DiskCopy, InspectDisk, RewriteDisk, Worker
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Claim, Revision
 from kafka_quorum.model.permit import Permit, required
@@ -13,13 +13,13 @@ from kafka_quorum.model.recovery_guards import CopyDisks, ReleaseDisks, Rewrite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateInspector:
-    """Create the pod that reads a disk. It mounts the claim read-only, so it needs no permit.
+    """Create the pod that reads or compares a disk. It mounts the claim read-only, so it needs no permit.
 
     `revision` says how pods of this quorum are scheduled and confined. `kube_node` is the Kubernetes node that has the
     volume already, because a pod there mounts it; empty for any.
     """
 
-    work: InspectDisk
+    work: InspectDisk | CompareDisk
     revision: Revision
     kube_node: str = ""
 

@@ -17,8 +17,9 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.nodes import node_of
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey
+from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
+from kafka_quorum.plan.facts.tails import tails, unknown_of
 
 _NEVER: Final = Unknown(reason="it was not read yet")
 
@@ -50,12 +51,16 @@ def _found(situation: Situation, source: Source) -> Knowable[Found]:
     found = worker.report.found
     if isinstance(found, Unknown) or isinstance(found.value, EmptyDisk):
         return found
-    why = _why_unusable(situation, source, found.value)
-    return Unknown(reason=why) if why else found
+    log = found.value
+    if why := _why_foreign(situation, source, log):
+        return Unknown(reason=why)
+    if log.damaged_at is not None:
+        return Unknown(reason=f"its log is damaged at offset {log.damaged_at}, with whole batches behind that")
+    return found
 
 
-def _why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
-    """Why this log cannot be used, in words; empty if it can."""
+def _why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log is not the one that was expected, in words; empty if it is."""
     record = situation.record
     if log.cluster_id != record.cluster_id:
         return f"it is of another cluster: its cluster id is {log.cluster_id}, not {record.cluster_id}"
@@ -63,9 +68,19 @@ def _why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
     if node is not None and (log.node_id, log.directory_id) != (node.node_id, node.directory_id):
         has = f"it holds controller {log.node_id} with directory id {log.directory_id}"
         return f"{has}, and directory id {node.directory_id} was expected"
-    if log.damaged_at is not None:
-        return f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
     return ""
+
+
+def _damaged(situation: Situation) -> Iterator[tuple[Source, LogRead]]:
+    """The logs that cannot be used because they are damaged."""
+    for source in sources(situation):
+        worker = situation.worker(InspectDisk(source=source))
+        report = None if worker is None or worker.deleting else worker.report
+        if report is None or not isinstance(report.found, Known) or not isinstance(report.found.value, LogRead):
+            continue
+        log = report.found.value
+        if log.damaged_at is not None and not _why_foreign(situation, source, log):
+            yield source, log
 
 
 def candidates(found: Iterable[Survey]) -> tuple[tuple[Candidate, LogRead], ...]:
@@ -119,8 +134,11 @@ def verdict(situation: Situation) -> LossVerdict:
         leader_epoch=max(log.highest_epoch for _, log in logs),
         watermark=situation.observed.watermark,
     )
-    kind, message, loss = _judged(facts)
-    return replace(facts, kind=kind, message=message, loss_at_least=loss)
+    kind, message, loss = _judged(facts, newest)
+    judged = replace(facts, kind=kind, message=message, loss_at_least=loss)
+    others = (*((candidate.source, log) for candidate, log in logs[1:]), *_damaged(situation))
+    judged = replace(judged, tails=tails(situation, judged, newest, others))
+    return replace(judged, unknown=unknown_of(judged))
 
 
 def _why_not_judged(newest: LogRead, read: tuple[Survey, ...]) -> LossVerdict | None:
@@ -193,7 +211,7 @@ def _given_up(situation: Situation, node_id: NodeID) -> str:
     return "lost" if node_id in situation.desired.recovery.without else "unreachable"
 
 
-def _judged(facts: LossVerdict) -> tuple[VerdictKind, str, int]:
+def _judged(facts: LossVerdict, newest: LogRead) -> tuple[VerdictKind, str, int]:
     """The kind, the sentence, and the least number of records that are lost."""
     needed, voters = majority_of(len(facts.voters)), len(facts.voters)
     reachable = len(facts.present) + len(facts.unreachable)
@@ -210,28 +228,44 @@ def _judged(facts: LossVerdict) -> tuple[VerdictKind, str, int]:
         way_out = "Bring them back, or list their controllers in spec.recovery.without"
         text = f"Did not plan a recovery: the disks of {missing} cannot be read, and may have more records. {way_out}"
         return VerdictKind.BETTER_DISK_MAY_RETURN, text, 0
-    return _loss(facts, f"{len(facts.lost)} of {voters} voters lost their disks")
+    return _loss(facts, newest, f"{len(facts.lost)} of {voters} voters lost their disks")
 
 
-def _loss(facts: LossVerdict, first: str) -> tuple[VerdictKind, str, int]:
+def _loss(facts: LossVerdict, newest: LogRead, first: str) -> tuple[VerdictKind, str, int]:
     known = facts.watermark
     if facts.best is None:
         raise ValueError("a loss is judged by the best log, and there is none")
-    end, where = facts.best.end, f"The best log is on {facts.best.source} and ends at {facts.best.end}"
+    where = f"The best log is on {facts.best.source} and ends at {facts.best.end}"
     if known is None:
         text = f"{first}. {where}. How many committed records came after that is not known"
         return VerdictKind.UNKNOWN_TAIL, text, 0
     seen = f"the last high watermark that was seen is offset {known.offset} in epoch {known.epoch}"
-    # A leader commits nothing before the first record of its own epoch: a log without that epoch lacks at least one.
-    loss = max(known.offset - end.offset, 1 if end.epoch < known.epoch else 0)
+    has, loss = _missing(newest, known)
     if loss > 0:
         return (
             VerdictKind.PROVEN_LOSS,
-            f"{first}. {where}, but {seen}: at least {loss} committed records are lost",
+            f"{first}. {where}{has}, but {seen}: at least {loss} committed records are lost",
             loss,
         )
     tail = "no record is lost up to there, and what was committed after the last look is not known"
     return VerdictKind.NO_LOSS, f"{first}. {where}, and {seen}: {tail}", 0
+
+
+def _missing(newest: LogRead, known: Watermark) -> tuple[str, int]:
+    """How many committed records the best log lacks, at least, and the words that say why if its end does not.
+
+    A leader commits nothing before the first record of its own epoch, so a log without that epoch lacks at least one.
+    A log that goes on in a later epoch has of the watermark's epoch only what is before that.
+    """
+    end = newest.end
+    if end.epoch <= known.epoch:
+        return "", max(known.offset - end.offset, 1 if end.epoch < known.epoch else 0)
+    until = newest.until(known.epoch)
+    if until is None:
+        return "", max(known.offset - end.offset, 0)
+    lacks = all(start.epoch != known.epoch for start in newest.epochs)
+    loss = max(known.offset - until, 1 if lacks else 0)
+    return (f", and its records up to epoch {known.epoch} end at offset {until}" if loss else ""), loss
 
 
 def places(situation: Situation) -> Iterator[tuple[Source, str]]:

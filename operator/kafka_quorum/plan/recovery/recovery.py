@@ -11,7 +11,7 @@ from kafka_quorum.model.actions import (
     DeleteCopy,
     RecordChange,
 )
-from kafka_quorum.model.disk_work import DiskCopy, InspectDisk, Worker, work_name
+from kafka_quorum.model.disk_work import CompareDisk, DiskCopy, InspectDisk, Worker, work_name
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Claim, Revision
@@ -39,28 +39,34 @@ def recovery(situation: Situation) -> Part:
     judged = judged_loss(situation)
     if judged is None:
         return merged((released, without_workers(situation, frozenset())))
-    return merged((released, _inspected(situation), _proposed(situation, judged)))
+    return merged((released, _inspected(situation, judged), _proposed(situation, judged)))
 
 
-def _inspected(situation: Situation) -> Part:
-    """One pod for each disk; a pod is removed if its disk is not one of them any more, or must be read again."""
-    quorum = situation.desired.name
-    wanted = {work_name(quorum, InspectDisk(source=source)): (source, node) for source, node in places(situation)}
+def _inspected(situation: Situation, judged: LossVerdict) -> Part:
+    """One pod for each disk that is read, and for each one that is compared with the best log.
+
+    A pod is removed if its work is not wanted any more, or must be done again.
+    """
+    quorum, at = situation.desired.name, dict(places(situation))
+    works: tuple[InspectDisk | CompareDisk, ...]
+    works = (*(InspectDisk(source=source) for source in at), *(tail.work for tail in judged.tails))
+    wanted = {work_name(quorum, work): work for work in works}
     present = {worker.name: worker for worker in situation.observed.workers}
     due = frozenset(name for name in wanted if name not in present or not _is_due(situation, present[name]))
     created = tuple(
-        CreateInspector(work=InspectDisk(source=source), revision=revision, kube_node=kube_node)
-        for name, (source, kube_node) in wanted.items()
-        if name not in present and (revision := _revision(situation, source)) is not None
+        CreateInspector(work=work, revision=revision, kube_node=at[work.source])
+        for name, work in wanted.items()
+        if name not in present and (revision := _revision(situation, work.source)) is not None
     )
     return merged((Part(actions=created), without_workers(situation, due)))
 
 
 def _is_due(situation: Situation, worker: Worker) -> bool:
-    """Whether a pod ended without a log some time ago, so that its disk is read again."""
+    """Whether a pod ended some time ago, and neither read nor compared a log, so that another one tries again."""
     report = worker.report
     read = report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead)
-    return worker.finished and not read and situation.now_s - worker.finished_at_s > AGAIN_AFTER_S
+    compared = report is not None and report.beyond is not None
+    return worker.finished and not (read or compared) and situation.now_s - worker.finished_at_s > AGAIN_AFTER_S
 
 
 def _revision(situation: Situation, source: Source) -> Revision | None:

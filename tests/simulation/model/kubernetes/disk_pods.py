@@ -1,4 +1,4 @@
-"""Pods that work on disks for a recovery, as the kubelet runs them: they read, copy or rewrite a modelled disk.
+"""Pods that work on disks for a recovery, as the kubelet runs them: they read, compare, copy or rewrite a disk.
 
 What is asked is the JSON in their environment, and what they report is the form of `kafka_quorum.worker`. A disk that
 is mounted read-only is never changed here. The rewrite refuses a disk that is not the one of its plan, and finds its
@@ -8,6 +8,7 @@ Kafka ends if two voter sets in a row differ by more than one voter, so the rewr
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -72,11 +73,13 @@ class DiskPods:
 
     def _work(self, request: Json, pod: Json, sandbox: Sandbox) -> Json | None:
         disk = self._volumes.by_claim[sandbox.claim_uids[0]].found
-        if request["kind"] != "inspect" and self._is_locked(disk):
+        if request["kind"] not in {"inspect", "compare"} and self._is_locked(disk):
             raise RefusedError("a Kafka server uses it: stop the server first")
         match request["kind"]:
             case "inspect":
                 return _inspected(disk)
+            case "compare":
+                return _compared(disk, request["chosen"])
             case "copy":
                 return self._copied(disk, sandbox)
             case _:
@@ -168,6 +171,7 @@ def _inspected(disk: Disk) -> Json:
         "leaderEpoch": disk.epoch,
         "lastEpoch": disk.last_epoch,
         "endOffset": disk.end,
+        "epochs": [[epoch, first] for epoch, first, _ in _runs(disk.log, 0)],
         "checkpoint": None,
         "tornBytes": 0,
         "damagedAt": None,
@@ -175,3 +179,45 @@ def _inspected(disk: Disk) -> Json:
         "kraftVersion": 1 if keys else 0,
     }
     return {"done": True, "found": "log", "log": log}
+
+
+def _runs(log: list[Entry], start: int) -> list[tuple[int, int, int]]:
+    """Epoch, first and last offset of each run of one epoch, from an offset on."""
+    runs: list[tuple[int, int, int]] = []
+    for offset in range(start, len(log)):
+        epoch = log[offset].epoch
+        first = runs.pop()[1] if runs and runs[-1][0] == epoch else offset
+        runs.append((epoch, first, offset))
+    return runs
+
+
+def _compared(disk: Disk, chosen: Json) -> Json:
+    """What this log has that the chosen one does not have, whose epochs are all known here."""
+    if disk.meta is None or disk.content is not Content.FORMATTED:
+        raise RefusedError(f"the disk is {disk.content.value}")
+    theirs: list[int] = []
+    ends = [each["offset"] for each in chosen["epochs"][1:]] + [chosen["end_offset"]]
+    for each, end in zip(chosen["epochs"], ends, strict=True):
+        theirs += [each["epoch"]] * (end - each["offset"])
+    both = [offset for offset, (epoch, entry) in enumerate(zip(theirs, disk.log, strict=False)) if epoch == entry.epoch]
+    start = both[-1] + 1 if both else 0
+    beyond = disk.log[start:]
+    types = Counter(entry.what for entry in beyond)
+    return {
+        "done": True,
+        "found": "compared",
+        "beyond": {
+            "end": {"epoch": disk.last_epoch, "offset": disk.end},
+            "shared": {"epoch": theirs[both[-1]], "offset": both[-1]} if both else None,
+            "records": len(beyond),
+            "undecided": 0,
+            "unread": 0,
+            "whole": True,
+            "first": start if beyond else None,
+            "last": disk.end - 1 if beyond else None,
+            "epochs": [[*run, run[2] - run[1] + 1] for run in _runs(disk.log, start)][-8:],
+            "types": [list(each) for each in types.most_common()],
+            "topics": [],
+            "topicsTotal": 0,
+        },
+    }
