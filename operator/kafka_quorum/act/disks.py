@@ -31,9 +31,9 @@ class Disks:
                 await self.kube.create(PODS, namespace, self._pod(copying, revision, context))
             case actions.CreateRewriter(work=rewriting, revision=revision):
                 await self.kube.create(PODS, namespace, self._pod(rewriting, revision, context))
-            case actions.DeleteWorker(worker=worker):
+            case actions.DeleteWorker(worker=worker, force=force):
                 uid, version = worker.uid, worker.resource_version
-                await self.kube.delete(PODS, namespace, worker.name, uid=uid, resource_version=version)
+                await self.kube.delete(PODS, namespace, worker.name, uid=uid, resource_version=version, ended=force)
             case actions.CreateCopy(name=name, claim=claim, node_id=node_id, epoch=epoch):
                 body = built(partial(recovery.copy_claim, context.desired, name, claim, node_id, epoch))
                 await self.kube.create(CLAIMS, namespace, body)

@@ -135,6 +135,8 @@ class Worker:
     """A pod that works on a disk. `report` is None until it has ended; `why` says what keeps it from starting.
 
     `finished_at_s` is when it ended, in seconds since the epoch by the clock of its Kubernetes node; 0 if it has not.
+    `created_at_s` is the same by the API server's clock. `node_name` is empty before it is scheduled; `bound_to` is the
+    only Kubernetes node on which it may run, empty for any.
     """
 
     name: str
@@ -146,6 +148,19 @@ class Worker:
     node_name: str
     why: str
     report: WorkReport | None
+    running: bool = False
+    created_at_s: float = 0.0
+    bound_to: str = ""
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it writes nothing, so that nothing is lost if it is not known whether it still runs."""
+        return self.name.rsplit("-", 2)[1] in (_WORDS[InspectDisk], _WORDS[CompareDisk])
+
+    @property
+    def place(self) -> str:
+        """The Kubernetes node that it is on, or has to wait for; empty for any."""
+        return self.node_name or self.bound_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,13 @@ def retired(record: IdentityRecord, leader_epoch: int) -> IdentityRecord:
     return replace(record, recovery=replace(journal, stage=RecoveryStage.RETIRE, leader_epoch=highest))
 
 
+def formatted_again(record: IdentityRecord) -> IdentityRecord:
+    """Give up the new disk that was to get the log of a seed: its controller gets another one. Nothing ran on it."""
+    journal = _open(record)
+    record = with_disk_lost(record, journal.node_id, new_claim=True)
+    return replace(record, recovery=journal.at(RecoveryStage.FORMAT))
+
+
 def rewritten(record: IdentityRecord, end: int) -> IdentityRecord:
     """Note that the survivor is the only voter in its log, which ends at this offset: it may start."""
     return replace(record, recovery=replace(_open(record), stage=RecoveryStage.START, rewritten_end=end))

@@ -24,13 +24,15 @@ def suspects(observed: Observed) -> tuple[str, ...]:
     """The Kubernetes nodes to ask for: those of replicas that do not fetch, and of formatters.
 
     Without a leader it is unknown which replicas fetch: then those of pods that are being deleted, because these may
-    never end.
+    never end, and those of pods that have not ended their work on a disk.
     """
     record = observed.record
     if record is None:
         return ()
     if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
-        return tuple(sorted({pod.node_name for pod in observed.pods if pod.deleting} - {""}))
+        leaving = {pod.node_name for pod in observed.pods if pod.deleting}
+        working = {worker.place for worker in observed.workers if worker.deleting or not worker.finished}
+        return tuple(sorted((leaving | working) - {""}))
     view = observed.quorum.value
     of_nodes = (node_of(observed, node) for node in record.nodes if node.key not in view.live)
     of_pods = (

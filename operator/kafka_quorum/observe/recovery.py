@@ -22,7 +22,7 @@ from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey, parse_direct
 from kafka_quorum.model.journal import RecoveryStage, epoch_from
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.pods import Terminated, Waiting
+from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.model.surveyed import (
     Beyond,
@@ -91,7 +91,21 @@ def worker_from(item: Json) -> Worker:
         node_name=(item.get("spec") or {}).get("nodeName", ""),
         why=_why(status, state if isinstance(state, Waiting) else None),
         report=None if ended is None else report_from(ended.message),
+        running=isinstance(state, Running),
+        created_at_s=seconds_of(str(metadata.get("creationTimestamp") or "")),
+        bound_to=_bound_to(item.get("spec") or {}),
     )
+
+
+def _bound_to(spec: Json) -> str:
+    """The only Kubernetes node on which a pod may run, as its required affinity names it; empty for any."""
+    required: Any = spec
+    for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+        required = required.get(field) if isinstance(required, dict) else None
+    terms = required if isinstance(required, list) and len(required) == 1 else [{}]
+    fields = terms[0].get("matchFields") if isinstance(terms[0], dict) else None
+    values = [value for row in fields or () if row.get("key") == "metadata.name" for value in row.get("values") or ()]
+    return str(values[0]) if len(values) == 1 else ""
 
 
 def _why(status: Json, waiting: Waiting | None) -> str:

@@ -188,12 +188,14 @@ def test_disks_that_are_not_read_yet_are_waited_for() -> None:
     assert judged(without_leader()).kind is VerdictKind.READING
 
 
-def test_an_empty_disk_is_lost() -> None:
-    """A mounted volume without a log is a lost disk."""
+def test_an_empty_volume_alone_is_no_lost_disk() -> None:
+    """A volume that one pod found empty may be one that is not mounted: a person has to give it up."""
     look = inspected(without_leader(lost=(3002,)), log(3000), of3001=read(EmptyDisk()))
     found = judged(look)
-    assert found.kind is VerdictKind.NO_LOSS
-    assert found.lost == voters(3001, 3002)
+    assert (found.kind, found.unreachable) == (VerdictKind.MAJORITY_MAY_RETURN, voters(3001))
+    assert "its volume looks empty" in found.message
+    found = judged(look, asked(without=(NodeID(3001),)))
+    assert (found.kind, found.lost) == (VerdictKind.NO_LOSS, voters(3001, 3002))
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,14 @@ class CreateRewriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteWorker:
-    """Delete exactly this pod (uid and resource version): its work has ended, or is not needed any more."""
+    """Delete exactly this pod (uid and resource version): its work has ended, or is not needed any more.
+
+    `force` does not wait for its end: only for a pod that writes nothing, whose Kubernetes node is down.
+    """
 
     worker: Worker
     message: str
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ class RecordChange(Enum):
     RECOVERY_STARTS = "RecoveryStarts"
     RECOVERED = "Recovered"
     RECOVERY_ABANDONED = "RecoveryAbandoned"
+    RECOVERY_ENDED = "RecoveryEnded"
 
 
 DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {

@@ -5,40 +5,52 @@ It divides the voters by their disks. A disk that was read is *present*, one of 
 an unreachable disk up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from kafka_quorum.model.disk import Claimed, is_blank, is_gone
+from kafka_quorum.model.disk import Deleting, is_blank, is_gone
 from kafka_quorum.model.disk_work import InspectDisk
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.journal import Candidate
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.nodes import node_of
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
+from kafka_quorum.plan.facts.reach import may_still_be_read, source_of
 from kafka_quorum.plan.facts.tails import tails, unknown_of
 
+_KRAFT_VERSION: Final = 1
+"""The only level at which the voter set is in the log, in the form that is rewritten."""
+LEADER_EPOCH_MAX: Final = 2**31 - 1 - 2 * 1000
+"""The highest leader epoch of a disk with which the new voter set can be written, 1000 epochs later."""
 _NEVER: Final = Unknown(reason="it was not read yet")
 
 
 def sources(situation: Situation) -> tuple[Source, ...]:
     """Every disk that can be read: the present claims of controllers, and the seeds of the spec."""
-    disks = ((node, situation.disk(node)) for node in situation.record.nodes)
-    own = (
-        Source(claim=disk.claim.name, claim_uid=disk.claim.uid, node_id=node.node_id)
-        for node, disk in disks
-        if isinstance(disk, Claimed) and node.formatted
-    )
+    own = (source_of(situation, node) for node in situation.record.nodes)
     seeds = (Source(claim=seed.claim, path=seed.path) for seed in situation.desired.recovery.seeds)
-    return (*own, *seeds)
+    return (*(each for each in own if each is not None), *seeds)
 
 
 def surveys(situation: Situation) -> tuple[Survey, ...]:
     """What the inspectors reported of each of these disks."""
-    return tuple(Survey(source=each, found=_found(situation, each)) for each in sources(situation))
+    read = (Survey(source=each, found=_found(situation, each)) for each in sources(situation))
+    return (*read, *_going(situation))
+
+
+def _going(situation: Situation) -> Iterator[Survey]:
+    """The disks whose claims are being deleted: no pod can mount them any more, and only one that runs holds them."""
+    way_out = "Copy what is on it, or set the reclaim policy of its volume to Retain, before its pod ends"
+    for node in situation.record.nodes:
+        disk = situation.disk(node)
+        if isinstance(disk, Deleting) and node.formatted:
+            source = Source(claim=disk.claim.name, claim_uid=disk.claim.uid, node_id=node.node_id)
+            yield Survey(source=source, found=Unknown(reason=f"its claim is being deleted. {way_out}"))
 
 
 def _found(situation: Situation, source: Source) -> Knowable[Found]:
@@ -116,11 +128,15 @@ def verdict(situation: Situation) -> LossVerdict:
     if why := _unsupported(situation, logs):
         return LossVerdict(kind=VerdictKind.UNSUPPORTED, message=why, surveys=read)
     if not logs:
-        return _without_a_log(read)
+        return _without_a_log(situation, read)
     best, newest = logs[0]
     if (undecided := _why_not_judged(newest, read)) is not None:
         return undecided
-    lost, unreachable, present = _divided(situation, newest.voters, read)
+    lost, unreachable, present, unread = _divided(situation, newest.voters, read)
+    if unread and len(present) < majority_of(len(newest.voters)):
+        named = ", ".join(map(str, unread))
+        text = f"Waiting to read the disks of {named}: spec.recovery.without lists them, and they may still be readable"
+        return LossVerdict(kind=VerdictKind.READING, message=text, surveys=read)
     facts = LossVerdict(
         kind=VerdictKind.READING,
         message="",
@@ -135,6 +151,7 @@ def verdict(situation: Situation) -> LossVerdict:
         watermark=situation.observed.watermark,
     )
     kind, message, loss = _judged(facts, newest)
+    message += _retired_disks(situation, newest.voters) if kind.recoverable else ""
     judged = replace(facts, kind=kind, message=message, loss_at_least=loss)
     others = (*((candidate.source, log) for candidate, log in logs[1:]), *_damaged(situation))
     judged = replace(judged, tails=tails(situation, judged, newest, others))
@@ -156,8 +173,15 @@ def _why_not_judged(newest: LogRead, read: tuple[Survey, ...]) -> LossVerdict | 
 
 def _unsupported(situation: Situation, logs: tuple[tuple[Candidate, LogRead], ...]) -> str:
     record = situation.record
-    static = record.static or any(log.kraft_version == 0 for _, log in logs)
-    if static:
+    newest = logs[0][1] if logs else None
+    if newest is not None and newest.kraft_version > _KRAFT_VERSION:
+        level = (
+            f"the best log has kraft.version {newest.kraft_version}, and this version rewrites {_KRAFT_VERSION} only"
+        )
+        return f"Did not plan a recovery: {level}. Install a version of the operator that knows it"
+    if (epoch := max((log.highest_epoch for _, log in logs), default=0)) > LEADER_EPOCH_MAX:
+        return f"Did not plan a recovery: a disk has seen leader epoch {epoch}, and no higher one can be written"
+    if record.static or (newest is not None and newest.kraft_version < _KRAFT_VERSION):
         why = "its voters are static (kraft.version 0), so they are in the configuration and not in the log"
         return f"Did not plan a recovery: {why}. Bring back the disks of a majority, or restore them from a backup"
     if record.migration is not None and record.migration.trust is None and record.migration.listeners is None:
@@ -165,32 +189,38 @@ def _unsupported(situation: Situation, logs: tuple[tuple[Candidate, LogRead], ..
     return ""
 
 
-def _without_a_log(read: tuple[Survey, ...]) -> LossVerdict:
-    unread = [f"{each.source} ({each.found.reason})" for each in read if isinstance(each.found, Unknown)]
-    if unread:
-        text = f"Waiting to read a log: {'; '.join(unread)}"
+def _without_a_log(situation: Situation, read: tuple[Survey, ...]) -> LossVerdict:
+    going = {each.source: each.found for each in _going(situation)}
+    unread = {each.source: each.found.reason for each in read if isinstance(each.found, Unknown)}
+    if waiting := [f"{source} ({reason})" for source, reason in unread.items() if source not in going]:
+        text = f"Waiting to read a log: {'; '.join(waiting)}"
         return LossVerdict(kind=VerdictKind.READING, message=text, surveys=read)
     way_out = "List a copy of the metadata log in spec.recovery.seeds, such as the volume of a broker that is stopped"
-    text = f"Did not plan a recovery: no disk of a controller holds a log. {way_out}"
+    held = "".join(f". Not read: {source} ({reason})" for source, reason in unread.items())
+    first = "Did not plan a recovery: no disk of a controller holds a log that can be read"
+    text = f"{first}. {way_out}{held}{_retired_disks(situation, ())}"
     return LossVerdict(kind=VerdictKind.NO_CANDIDATE, message=text, surveys=read)
 
 
 _Keys: TypeAlias = tuple[ReplicaKey, ...]
 
 
-def _divided(situation: Situation, voters: _Keys, read: tuple[Survey, ...]) -> tuple[_Keys, _Keys, _Keys]:
-    """The voters whose disks are lost, unreachable and present.
+def _divided(situation: Situation, voters: _Keys, read: tuple[Survey, ...]) -> tuple[_Keys, _Keys, _Keys, _Keys]:
+    """The voters whose disks are lost, unreachable and present, and those that must still be read.
 
-    A controller of the record may be a voter of a later set than that of the best log: it counts if it is unreachable.
+    A controller of the record may be a voter of a later set than that of the best log: it counts if it is unreachable,
+    or must still be read.
     """
     by_node = {survey.source.node_id: survey.found for survey in read if not survey.source.is_seed}
     fates = {key: _fate(situation, key, by_node.get(key.node_id)) for key in sorted(voters, key=str)}
     lost, unreachable, present = (
         tuple(key for key, fate in fates.items() if fate == wanted) for wanted in ("lost", "unreachable", "present")
     )
-    others = (node.key for node in situation.record.nodes if node.formatted and node.key not in voters)
-    later = (key for key in others if _fate(situation, key, by_node.get(key.node_id)) == "unreachable")
-    return lost, (*unreachable, *later), present
+    others = [node.key for node in situation.record.nodes if node.formatted and node.key not in voters]
+    fates |= {key: _fate(situation, key, by_node.get(key.node_id)) for key in others}
+    later = (key for key in others if fates[key] == "unreachable")
+    unread = tuple(key for key, fate in fates.items() if fate == "unread")
+    return lost, (*unreachable, *later), present, unread
 
 
 def _fate(situation: Situation, key: ReplicaKey, found: Knowable[Found] | None) -> str:
@@ -199,16 +229,22 @@ def _fate(situation: Situation, key: ReplicaKey, found: Knowable[Found] | None) 
         return "lost"
     if node is None or node.key != key:
         return _given_up(situation, key.node_id)
-    if isinstance(found, Known):
-        return "present" if isinstance(found.value, LogRead) else "lost"
+    if isinstance(found, Known) and isinstance(found.value, LogRead):
+        return "present"
     if is_gone(situation.observed, situation.disk(node)) or is_blank(situation.observed, node):
         return "lost"
     return _given_up(situation, key.node_id)
 
 
 def _given_up(situation: Situation, node_id: NodeID) -> str:
-    """A disk that cannot be reached may come back, unless a person says that it never runs again."""
-    return "lost" if node_id in situation.desired.recovery.without else "unreachable"
+    """A disk that cannot be reached may come back, unless a person says that it never runs again.
+
+    That word counts for a disk that was given the time to be read: one that can be read always counts.
+    """
+    if node_id not in situation.desired.recovery.without:
+        return "unreachable"
+    node = situation.record.node(node_id)
+    return "unread" if node is not None and may_still_be_read(situation, node) else "lost"
 
 
 def _judged(facts: LossVerdict, newest: LogRead) -> tuple[VerdictKind, str, int]:
@@ -219,16 +255,37 @@ def _judged(facts: LossVerdict, newest: LogRead) -> tuple[VerdictKind, str, int]
         have = f"{len(facts.present)} of {voters} voters have their disks, and {needed} are enough"
         text = f"Did not plan a recovery, because none is needed: {have}. Find out why their controllers do not run"
         return VerdictKind.NOT_NEEDED, text, 0
-    missing = ", ".join(map(str, facts.unreachable))
+    missing = ", ".join(_named(facts, key) for key in facts.unreachable)
     if reachable >= needed:
         way_out = "Bring these disks back, or list their controllers in spec.recovery.without if they are gone for good"
         text = f"Did not plan a recovery: a majority can still come back with the disks of {missing}. {way_out}"
         return VerdictKind.MAJORITY_MAY_RETURN, text, 0
     if facts.unreachable:
         way_out = "Bring them back, or list their controllers in spec.recovery.without"
-        text = f"Did not plan a recovery: the disks of {missing} cannot be read, and may have more records. {way_out}"
+        text = f"Did not plan a recovery: the disks of {missing} were not read, and may have more records. {way_out}"
         return VerdictKind.BETTER_DISK_MAY_RETURN, text, 0
     return _loss(facts, newest, f"{len(facts.lost)} of {voters} voters lost their disks")
+
+
+def _named(facts: LossVerdict, key: ReplicaKey) -> str:
+    """A voter whose disk is missing; with what was found there, if that is no proof of its loss."""
+    found = next((each.found for each in facts.surveys if each.source.node_id == key.node_id), None)
+    empty = isinstance(found, Known) and isinstance(found.value, EmptyDisk)
+    return f"{key} (its volume looks empty: is it mounted?)" if empty else str(key)
+
+
+def _retired_disks(situation: Situation, voters: Collection[ReplicaKey]) -> str:
+    """Names claims that still hold a retired disk of one of these voters; of any voter if none are given."""
+    directories = {key.directory_id for key in voters}
+    seeds = {seed.claim for seed in situation.desired.recovery.seeds}
+    old = [
+        claim.name
+        for claim in situation.observed.claims
+        if claim.phase == RETIRED and claim.directory_id is not None and claim.name not in seeds
+        if not directories or claim.directory_id in directories
+    ]
+    ask = "list it in spec.recovery.seeds, with path kraft, to have it read"
+    return f". Claim {old[0]} holds a retired disk of a voter, which may have more records: {ask}" if old else ""
 
 
 def _loss(facts: LossVerdict, newest: LogRead, first: str) -> tuple[VerdictKind, str, int]:

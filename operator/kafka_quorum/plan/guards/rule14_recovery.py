@@ -7,7 +7,7 @@ not come: an unknown disk is neither lost nor worse.
 
 from collections.abc import Iterator
 
-from kafka_quorum.model.disk import Claimed
+from kafka_quorum.model.disk import Claimed, is_gone
 from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name
 from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
@@ -33,6 +33,8 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
+from kafka_quorum.plan.facts.reach import is_out_of_reach, source_of
+from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 WRITES_MIN = 4
@@ -75,13 +77,15 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
     journal, observed = situation.record.recovery, situation.observed
     kept = f"Did not stop pod {pod.name}"
     node = situation.record.node(pod.node_id)
-    needed = journal is not None and any(_is_of(pod, each) for each in journal.disks)
-    goes = needed and node is not None and has_disk_of(pod, node) and is_going(situation, node)
+    own = node is not None and has_disk_of(pod, node)
+    goes = node is not None and own and is_going(situation, node) and not is_gone(observed, situation.disk(node))
+    only = "only this pod still holds the disk, which is gone when it stops"
+    way_out = "Copy what is on it, or set the reclaim policy of its volume to Retain, and delete the pod"
     return unless(
         (
             (journal is None or journal.stage is not RecoveryStage.STOP, f"{kept}: no recovery stops the controllers"),
             (isinstance(observed.quorum, Known), f"{kept}: the quorum has a leader"),
-            (goes, f"{kept}: its claim is being deleted, so a surviving disk would be gone with it"),
+            (goes, f"{kept}: {only}. {way_out}"),
         ),
         f"recovery {journal.epoch} has to copy the disks first" if journal else "",
     )
@@ -92,10 +96,6 @@ def may_force(situation: Situation, pod: Pod) -> bool:
     journal = situation.record.recovery
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     return journal is not None and key in journal.lost and is_down(situation.observed, pod.node_name)
-
-
-def _is_of(pod: Pod, candidate: Candidate) -> bool:
-    return pod.claim_uid == candidate.source.claim_uid and not candidate.source.is_seed
 
 
 def _why_something_runs(situation: Situation) -> str:
@@ -144,13 +144,18 @@ def may_retire_others(situation: Situation) -> Answer:
         return no(
             f"Did not give up the other disks: {changed}. Empty spec.recovery.plan, and read status.recovery again"
         )
-    missing = (f"Waiting to give up the other disks: {each}" for each in uncopied(situation, journal))
-    if why := next(missing, ""):
-        return no(why)
-    asked = situation.desired.recovery
-    if asked.plan != journal.plan:
-        return no(f"Did not give up the other disks: spec.recovery.plan is not {journal.plan} any more")
-    return yes(f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says")
+    missing = (*unread(situation, journal), *uncopied(situation, journal))
+    if missing:
+        return no(f"Waiting to give up the other disks: {missing[0]}")
+    kept, asked = "Did not give up the other disks", situation.desired.recovery
+    high = max(journal.leader_epoch, highest_epoch(situation, journal)) > LEADER_EPOCH_MAX
+    return unless(
+        (
+            (high, f"{kept}: a disk has a leader epoch above {LEADER_EPOCH_MAX}, and no higher one can be written"),
+            (asked.plan != journal.plan, f"{kept}: spec.recovery.plan is not {journal.plan} any more"),
+        ),
+        f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says",
+    )
 
 
 def copies_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, CopyDisk, Worker | None]]:
@@ -166,6 +171,25 @@ def seeds_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate
     if journal.survivor.source.is_seed:
         work = InspectDisk(source=journal.survivor.source)
         yield journal.survivor, work, situation.worker(work)
+
+
+def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDisk, Worker | None]]:
+    """The disks that the plan gives up although they have claims, and the pods that read them again."""
+    planned = {each.source for each in journal.disks}
+    for node in situation.record.nodes:
+        source = source_of(situation, node)
+        if source is not None and source not in planned:
+            work = InspectDisk(source=source)
+            yield work, situation.worker(work)
+
+
+def unread(situation: Situation, journal: Journal) -> Iterator[str]:
+    """The disks to be given up of which it is not certain yet that they cannot be read."""
+    for work, worker in given_up(situation, journal):
+        if worker is None or worker.deleting:
+            yield f"{work.source} is read once more"
+        elif not is_out_of_reach(situation, worker):
+            yield f"{work.source} is read once more{_because(worker)}"
 
 
 def _read_again(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, Found]]:
@@ -186,6 +210,10 @@ def rewritten_log(situation: Situation, work: RewriteDisk) -> LogRead | None:
 
 def changes(situation: Situation, journal: Journal) -> Iterator[str]:
     """The logs that are not those of the plan any more, by what was read after everything had stopped."""
+    for work, worker in given_up(situation, journal):
+        report = None if worker is None or worker.deleting else worker.report
+        if report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead):
+            yield f"{work.source} can be read again, and its log ends at {report.found.value.end}"
     for each, found in _read_again(situation, journal):
         if not isinstance(found, LogRead):
             yield f"{each.source} holds no log any more"
@@ -213,13 +241,13 @@ def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
             yield f"{each.source} is read again{_because(worker)}"
         elif isinstance(report.found, Unknown):
             yield f"{each.source} cannot be read ({report.found.reason})"
-    present = {copy.name for copy in situation.observed.copies if not copy.deleting}
+    present = {copy.name for copy in situation.observed.copies if copy.bound and not copy.deleting}
     for each, work, worker in copies_of(situation, journal):
         report = None if worker is None or worker.deleting else worker.report
-        if work.copy not in present:
-            yield f"{each.source} has no claim for its copy yet"
-        elif report is None:
+        if report is None:
             yield f"{each.source} is being copied to claim {work.copy}{_because(worker)}"
+        elif work.copy not in present:
+            yield f"claim {work.copy} for the copy of {each.source} is not there, or has no volume"
         elif not report.done or not isinstance(report.found, Known):
             yield f"the copy of {each.source} was not made ({report.message or 'it is not complete'})"
 
@@ -270,7 +298,7 @@ def _why_not_fenced(situation: Situation, journal: Journal) -> str:
     own = {node.directory_id for node in record.nodes if node.directory_id is not None}
     if alive := [str(key) for key in journal.lost if key.directory_id in own]:
         return f"voter {alive[0]} is not retired"
-    if unmarked := [claim.name for claim in left_claims(situation) if not is_marked(claim, journal)]:
+    if unmarked := [claim.name for claim in former_claims(situation, journal) if not is_marked(claim, journal)]:
         return f"claim {unmarked[0]} is not marked as retired yet"
     if earlier := sorted(present_configs(situation.observed) - set(needed_configs(situation))):
         return f"config map {earlier[0]} of the time before the recovery still exists"
@@ -282,6 +310,16 @@ def left_claims(situation: Situation) -> tuple[Claim, ...]:
     member = situation.desired.member
     own = {claim_name(member(node.node_id), node.generation) for node in situation.record.nodes}
     return tuple(claim for claim in situation.observed.claims if claim.name not in own and not claim.deleting)
+
+
+def former_claims(situation: Situation, journal: Journal) -> tuple[Claim, ...]:
+    """The claims that this recovery takes from controllers of the record; not those that were retired before it."""
+    ids = frozenset(situation.record.node_ids)
+
+    def is_former(claim: Claim) -> bool:
+        return claim.node_id in ids and (claim.phase != RETIRED or claim.recovery == journal.epoch)
+
+    return tuple(claim for claim in left_claims(situation) if is_former(claim))
 
 
 def is_marked(claim: Claim, journal: Journal) -> bool:

@@ -25,7 +25,7 @@ from kafka_quorum.plan.facts.proposal import journal_of, judged_loss, proposal
 from kafka_quorum.plan.facts.verdict import places
 from kafka_quorum.plan.guards.rule14_recovery import left_claims, may_begin_recovery, may_release
 from kafka_quorum.plan.part import Part, merged
-from kafka_quorum.plan.recovery.steps import AGAIN_AFTER_S, continued, without_workers
+from kafka_quorum.plan.recovery.steps import AGAIN_AFTER_S, continued, is_due, without_workers
 
 _PROGRESSING = frozenset({VerdictKind.READING})
 
@@ -52,7 +52,12 @@ def _inspected(situation: Situation, judged: LossVerdict) -> Part:
     works = (*(InspectDisk(source=source) for source in at), *(tail.work for tail in judged.tails))
     wanted = {work_name(quorum, work): work for work in works}
     present = {worker.name: worker for worker in situation.observed.workers}
-    due = frozenset(name for name in wanted if name not in present or not _is_due(situation, present[name]))
+    due = frozenset(
+        name
+        for name, work in wanted.items()
+        if name not in present
+        or not (_is_due(situation, present[name]) or _is_elsewhere(situation, present[name], at[work.source]))
+    )
     created = tuple(
         CreateInspector(work=work, revision=revision, kube_node=at[work.source])
         for name, work in wanted.items()
@@ -66,7 +71,13 @@ def _is_due(situation: Situation, worker: Worker) -> bool:
     report = worker.report
     read = report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead)
     compared = report is not None and report.beyond is not None
-    return worker.finished and not (read or compared) and situation.now_s - worker.finished_at_s > AGAIN_AFTER_S
+    return worker.finished and not (read or compared) and is_due(situation, worker)
+
+
+def _is_elsewhere(situation: Situation, worker: Worker, place: str) -> bool:
+    """Whether a pod waits for another Kubernetes node than the one where its disk is now."""
+    waits = not worker.finished and not worker.running
+    return waits and worker.bound_to not in ("", place) and situation.now_s - worker.created_at_s > AGAIN_AFTER_S
 
 
 def _revision(situation: Situation, source: Source) -> Revision | None:

@@ -22,20 +22,28 @@ from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import all_advertised
-from kafka_quorum.model.nodes import is_down, revision_of
+from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod
-from kafka_quorum.model.recovery import REVERSIBLE, abandoned, moved, recovered, retired, rewritten
+from kafka_quorum.model.recovery import (
+    REVERSIBLE,
+    abandoned,
+    moved,
+    recovered,
+    retired,
+    rewritten,
+)
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
 from kafka_quorum.plan.guards.rule14_recovery import (
     changes,
     copies_of,
+    former_claims,
+    given_up,
     highest_epoch,
     is_marked,
-    left_claims,
     may_copy,
     may_end_recovery,
     may_force,
@@ -47,6 +55,7 @@ from kafka_quorum.plan.guards.rule14_recovery import (
     seeds_of,
 )
 from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.recovery.gone import survivor_gone
 
 AGAIN_AFTER_S: Final = 15.0
 """After this time work on a disk is done again that has failed, or that found no log: its volume may be back."""
@@ -61,7 +70,7 @@ def continued(situation: Situation, journal: Journal) -> Part:
             message=f"recovery {journal.epoch} is given up, and no disk was changed: {why}",
         )
         return Part(exclusive=write)
-    return _STEPS[journal.stage](situation, journal)
+    return survivor_gone(situation, journal) or _STEPS[journal.stage](situation, journal)
 
 
 def _why_abandoned(situation: Situation, journal: Journal) -> str | None:
@@ -159,12 +168,17 @@ def _copied(situation: Situation) -> Part:
     if journal is None or isinstance(allowed, Refusal):
         return Part(verdicts=(allowed,))
     present = {copy.name for copy in situation.observed.copies}
-    parts = [Part(verdicts=(allowed,)), *_seeds_read(situation, journal)]
+    parts = [Part(verdicts=(allowed,)), *_seeds_read(situation, journal), *_others_read(situation)]
     for each, work, worker in copies_of(situation, journal):
         node = None if each.source.node_id is None else situation.record.node(each.source.node_id)
         claim = None if node is None else situation.disk(node).claim
         revision = None if node is None else revision_of(situation.observed, situation.record, node)
         if node is None or claim is None or revision is None:
+            continue
+        if work.copy not in present and worker is not None:
+            # What it reported is about a claim that is gone.
+            text = f"pod {worker.name} is removed: claim {work.copy} is gone"
+            parts.append(_removed(situation, worker, text))
             continue
         if work.copy not in present:
             create = CreateCopy(name=work.copy, claim=claim, node_id=node.node_id, epoch=journal.epoch, permit=allowed)
@@ -186,13 +200,40 @@ def _seeds_read(situation: Situation, journal: Journal) -> Iterator[Part]:
             yield Part(actions=(CreateInspector(work=work, revision=revision, kube_node=""),))
 
 
+def _others_read(situation: Situation) -> Iterator[Part]:
+    """Read every disk that is to be given up once more: its machine may be back."""
+    journal = situation.record.recovery
+    for work, worker in () if journal is None else given_up(situation, journal):
+        node_id = work.source.node_id
+        node = None if node_id is None else situation.record.node(node_id)
+        if worker is not None or node is None:
+            continue
+        revision = revision_of(situation.observed, situation.record, node)
+        if revision is not None:
+            where = node_of(situation.observed, node)
+            yield Part(actions=(CreateInspector(work=work, revision=revision, kube_node=where),))
+
+
 def _tended(situation: Situation, worker: Worker) -> Part:
     """A pod that ended without having done its work is removed, so that another one tries again."""
     failed = worker.finished and (worker.report is None or not worker.report.done)
-    if not failed or worker.deleting or situation.now_s - worker.finished_at_s <= AGAIN_AFTER_S:
+    if not failed or worker.deleting or not is_due(situation, worker):
         return Part()
-    text = f"pod {worker.name} did not end its work, and is recreated"
-    return Part(actions=(DeleteWorker(worker=worker, message=text),))
+    return _removed(situation, worker, f"pod {worker.name} did not end its work, and is recreated")
+
+
+def is_due(situation: Situation, worker: Worker) -> bool:
+    """Whether a pod has ended long enough ago to be made again. One from the future has a wrong clock: it is due."""
+    return not 0 <= situation.now_s - worker.finished_at_s <= AGAIN_AFTER_S
+
+
+def _removed(situation: Situation, worker: Worker, text: str) -> Part:
+    """Remove a pod that works on a disk; without waiting for its end if it only reads, and its machine is down."""
+    force = worker.only_reads and is_down(situation.observed, worker.place)
+    if worker.deleting and not force:
+        return Part()
+    how = f", by force: its Kubernetes node {worker.place} is down, and it only reads" if force else ""
+    return Part(actions=(DeleteWorker(worker=worker, message=f"{text}{how}", force=force),))
 
 
 # Retire, format, rewrite
@@ -208,7 +249,7 @@ def _retire(situation: Situation, journal: Journal) -> Part:
             kept=True,
             recovery=journal.epoch,
         )
-        for claim in left_claims(situation)
+        for claim in former_claims(situation, journal)
         if not is_marked(claim, journal)
     )
     if marks:
@@ -307,17 +348,24 @@ def _start(situation: Situation, journal: Journal) -> Part:
 
 def _cleared(situation: Situation, journal: Journal) -> Part:
     """Remove every pod that works on disks, and wait for its end."""
-    wait = _wait(journal, "Waiting for pods that work on disks to terminate")
-    return merged((without_workers(situation, frozenset()), Part(waits=(wait,))))
+    waits = tuple(_working(situation, journal, worker) for worker in situation.observed.workers)
+    return merged((without_workers(situation, frozenset()), Part(waits=waits)))
+
+
+def _working(situation: Situation, journal: Journal, worker: Worker) -> Wait:
+    """What is waited for while a pod that works on a disk ends."""
+    if worker.only_reads or not worker.deleting or not is_down(situation.observed, worker.place):
+        return _wait(journal, f"Waiting for pod {worker.name}, which works on a disk, to terminate")
+    way_out = "If the machine is off for good, delete the pod with kubectl delete pod --force"
+    text = f"pod {worker.name} cannot terminate: its Kubernetes node {worker.place} is down. {way_out}"
+    return _wait(journal, text, Severity.DEGRADED)
 
 
 def without_workers(situation: Situation, kept: AbstractSet[str]) -> Part:
     """Remove every pod that works on disks but these."""
     left = [worker for worker in situation.observed.workers if worker.name not in kept]
     text = "its work is not needed any more"
-    due = (worker for worker in left if not worker.deleting)
-    deleted = tuple(DeleteWorker(worker=worker, message=f"pod {worker.name} is removed: {text}") for worker in due)
-    return Part(actions=deleted)
+    return merged(_removed(situation, worker, f"pod {worker.name} is removed: {text}") for worker in left)
 
 
 _STEPS: Final[Mapping[RecoveryStage, Callable[[Situation, Journal], Part]]] = {
