@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.kafka.disk import Disk, Entry
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
@@ -28,6 +29,8 @@ _THREE: Final = spec_of("InitialControllers", 3)
 _FIVE: Final = spec_of("InitialControllers", 5)
 _LATE_STEPS: Final = 400
 _SEED: Final = "broker-log"
+_PARTED: Final = "another-broker-log"
+_PARTED_RECORDS: Final = 3
 
 
 def _loses(loss: Loss, *node_ids: int) -> Act:
@@ -68,11 +71,32 @@ def _approves_another(world: World, checker: Checker) -> None:
 
 def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
+    _keeps_a_copy(world, _SEED)
+    _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
+
+
+def _keeps_a_copy(world: World, name: str) -> Disk:
+    """A copy of the leader's log, in a claim that is not ours."""
     leader = next(one for one in world.kraft.processes if one.leads)
-    metadata = {"name": _SEED, "labels": {}, "annotations": {KEPT: "true"}}
+    metadata = {"name": name, "labels": {}, "annotations": {KEPT: "true"}}
     claim = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": {}})
     world.volumes.restore(claim, leader.disk, leader.node)
-    _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
+    return world.volumes.by_claim[claim["metadata"]["uid"]].disk
+
+
+def _all_lost_but_two_copies(world: World, checker: Checker) -> None:
+    """The same, and another copy, of a broker that stopped in an earlier epoch with records that no leader has."""
+    parted = _keeps_a_copy(world, _PARTED)
+    first = parted.log[0].epoch
+    parted.log = [Entry(epoch=first - 1, what="noop") for _ in range(_PARTED_RECORDS)]
+    _all_lost_but_a_copy(world, checker)
+
+
+def _says_what_would_be_lost(world: World) -> bool:
+    """Once the plan is proposed, and the records of the second copy are listed."""
+    rows = _recovery(world).get("wouldBeLost") or [{}]
+    listed = (rows[0].get("claimName"), rows[0].get("state"), rows[0].get("records"))
+    return _is_proposed(world) and listed == (_PARTED, "Known", _PARTED_RECORDS) and rows[-1]["state"] == "Unknown"
 
 
 def _three_lost_and_one_off(world: World, checker: Checker) -> None:
@@ -238,6 +262,22 @@ RECOVERIES: Final = (
         exhaustive=True,
         long=True,
         spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="a-copy-that-parted",
+        spec=_THREE,
+        turns=(
+            turn("loses all disks", is_ready, _all_lost_but_two_copies),
+            turn(
+                "names both copies",
+                lambda world: not is_ready(world),
+                _asks(seeds=[{"claimName": _SEED}, {"claimName": _PARTED}]),
+            ),
+            turn("approves", _says_what_would_be_lost, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 0),
+        bound=_LATE_STEPS,
     ),
     Scenario(
         name="better-disk-returns",
