@@ -71,8 +71,8 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
 
     def __init__(self, tls: ssl.SSLContext | None, host_s: float) -> None:
         super().__init__()
-        self.reason = ""
-        """Why the last attempt failed."""
+        self.reason, self.denied = "", False
+        """Why the last attempt failed, and whether the user was refused."""
         self._tls, self._host_s = tls, host_s
         self._socket: socket.socket | None = None
         self._ended = False
@@ -131,8 +131,8 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
         )
 
     def failed(self, error: Exception) -> None:
-        """Keep the reason."""
-        self.reason = str(error) or type(error).__name__
+        """Keep the reason, and whether it is that the user was refused."""
+        self.reason, self.denied = str(error) or type(error).__name__, isinstance(error, AuthFailedError)
 
     def cut(self) -> None:
         """End the connection without a word, and open no other."""
@@ -325,17 +325,12 @@ class Session:
                 outcome_unknown=False,
             ) from None
         except AuthFailedError:
-            raise ZooKeeperDenied(
-                f"{self.where} refused {self.who}: {self._words or 'no reason given'}; correct the Secret, or"
-                " ZooKeeper's users",
-                fault=Fault.OURS,
-                retry_safe=True,
-                outcome_unknown=False,
-            ) from None
+            raise self._refused() from None
         except KazooTimeoutError:
             raise self._late() from None
         except KazooException as error:
-            raise self._unreachable(type(error).__name__) from None
+            # After a refusal the connection ends, which a request may notice first.
+            raise (self._refused() if self._handler.denied else self._unreachable(type(error).__name__)) from None
         except Exception as error:  # noqa: BLE001 - what kazoo makes of bytes that are no answer
             raise ZooKeeperMalformed(
                 f"{self.where} answered for {path} with bytes that are no answer ({type(error).__name__})",
@@ -369,6 +364,15 @@ class Session:
         for secret in self._hidden:
             text = text.replace(secret, "***")
         return clean(text, max_chars=WORDS_MAX_CHARS)
+
+    def _refused(self) -> ZooKeeperDenied:
+        return ZooKeeperDenied(
+            f"{self.where} refused {self.who}: {self._words or 'no reason given'}; correct the Secret, or"
+            " ZooKeeper's users",
+            fault=Fault.OURS,
+            retry_safe=True,
+            outcome_unknown=False,
+        )
 
     def _late(self) -> ZooKeeperUnreachable:
         return self._unreachable("no answer within the limit of the whole read")

@@ -10,6 +10,7 @@ from tests.plan.recovery.lost import (
     approved,
     asked,
     copied,
+    copy,
     inspected,
     journal,
     log,
@@ -43,6 +44,7 @@ from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, Source
 from kafka_quorum.plan.facts.reach import READS_WITHIN_S
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.facts.verdict import verdict as verdict_of
+from kafka_quorum.plan.guards.rule14_recovery import may_retire_others
 
 COPY, RETIRE, FORMAT = RecoveryStage.COPY, RecoveryStage.RETIRE, RecoveryStage.FORMAT
 REWRITE, START = RecoveryStage.REWRITE, RecoveryStage.START
@@ -182,12 +184,21 @@ def test_given_up_disks_are_read_once_more() -> None:
     assert not every(said, WriteRecord)
 
 
-def test_a_disk_that_is_back_stops_the_recovery() -> None:
-    """If one of them has a log, nothing is given up, and a person must look again."""
+def test_a_disk_that_is_back_ends_the_recovery() -> None:
+    """If one of them has a log, the recovery leads back to where it began: the facts are others than the plan's."""
     look, wanted = returned()
-    said = planned(inspected(look, log(3001)), wanted)
-    assert not every(said, WriteRecord)
-    assert "can be read again" in wait(said, "RecoveryStuck").message
+    look = inspected(look, log(3001))
+    after = written(planned(look, wanted), RecordChange.RECOVERY_ABANDONED)
+    assert (after.recovery, after.recovery_epoch, after.nodes) == (None, 0, running().nodes)
+    assert "can be read again" in only(planned(look, wanted), WriteRecord).message
+    assert not may_retire_others(situation_of(wanted, look)).allowed
+
+
+def test_a_newcomer_without_records_ends_nothing() -> None:
+    """A disk of a controller that never fetched does not lead back: it has nothing that the plan gives up."""
+    look, wanted = returned()
+    newcomer = log(3001, end=LogEnd(epoch=0, offset=0), checkpoint=None, voters=(), kraft_version=0)
+    written(planned(inspected(look, newcomer), wanted), RecordChange.RECOVERY_RETIRES)
 
 
 def test_disks_that_stay_away_are_given_up() -> None:
@@ -280,6 +291,27 @@ def test_a_lost_survivor_ends_the_recovery(stage: RecoveryStage) -> None:
     after = written(planned(look, approved(record)), RecordChange.RECOVERY_ENDED)
     assert (after.recovery, after.recovery_epoch) == (None, record.recovery_epoch)
     assert f"claim {NAME}-3000-g1-copy-" in only(planned(look, approved(record)), WriteRecord).message
+
+
+@pytest.mark.parametrize("stage", [RecoveryStage.STOP, COPY])
+def test_a_lost_survivor_leads_back_before_disks_are_given_up(stage: RecoveryStage) -> None:
+    """If a disk that the plan relies on is lost before that, the recovery leads back to where it began."""
+    record = open_record(stage)
+    after = written(planned(stopped(record, claims=()), approved(record)), RecordChange.RECOVERY_ABANDONED)
+    assert (after.recovery, after.nodes) == (None, running().nodes)
+
+
+def test_copies_of_before_are_named() -> None:
+    """Without any disk the verdict names the copy that an earlier recovery made."""
+    name = copy_name(f"{NAME}-3000-g1", "0123456789")
+    look = replace(without_leader(lost=(3000, 3001, 3002)), copies=(copy(name),))
+    assert f"Claim {name} holds a copy" in judged(look).message
+
+
+def test_a_controller_that_never_fetched_is_no_candidate() -> None:
+    """Its disk holds no record: there is nothing to continue with."""
+    newcomer = log(3000, end=LogEnd(epoch=0, offset=0), checkpoint=None, voters=(), kraft_version=0)
+    assert judged(inspected(without_leader(), newcomer)).kind is VerdictKind.NO_CANDIDATE
 
 
 def test_a_copy_leads_to_the_next_plan() -> None:

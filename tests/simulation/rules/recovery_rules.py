@@ -80,7 +80,8 @@ class RecoveryRules:
                 continue
             if key != event.key and key.directory_id not in retired:
                 self._fail(EARLY, f"the log of {event.key} is rewritten, and {key} can still start")
-            if key != event.key and key.directory_id not in lost and not self._has_copy(volume.disk, copies):
+            needs = volume.disk.end > 0 and key.directory_id not in lost  # one that never fetched has nothing
+            if key != event.key and needs and not self._has_copy(volume.disk, copies):
                 self._fail(EARLY, f"the log of {event.key} is rewritten, and {key} has no copy")
         seeded = (record or {})["recovery"]["survivor"]["source"]["node_id"] is None  # its own disk was just formatted
         if not seeded and not any(key == event.key for key, _ in copies):

@@ -1,13 +1,16 @@
 """Whether a disk was given the time to be read. One that was not is neither lost nor out of reach."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from kafka_quorum.model.disk import Claimed
 from kafka_quorum.model.disk_work import InspectDisk, Worker
 from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.journal import Journal
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.nodes import is_down
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import Source
+from kafka_quorum.model.surveyed import LogRead, Source
 
 READS_WITHIN_S: Final = 120.0
 """How long a pod that reads a disk may take to start. An image is pulled in this time, and a volume attached."""
@@ -37,3 +40,39 @@ def may_still_be_read(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller has a disk whose pod has not had the chance to read it."""
     source = source_of(situation, node)
     return source is not None and not is_out_of_reach(situation, situation.worker(InspectDisk(source=source)))
+
+
+def because(worker: Worker | None) -> str:
+    """What keeps a pod from starting, in brackets; empty if nothing is known."""
+    return "" if worker is None or not worker.why else f" ({worker.why})"
+
+
+# In a recovery
+
+
+def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDisk, Worker | None]]:
+    """The disks that the plan gives up although they have claims, and the pods that read them again."""
+    planned = {each.source for each in journal.disks}
+    for node in situation.record.nodes:
+        source = source_of(situation, node)
+        if source is not None and source not in planned:
+            work = InspectDisk(source=source)
+            yield work, situation.worker(work)
+
+
+def returned(situation: Situation, journal: Journal) -> Iterator[str]:
+    """The disks that the plan gives up, and that were read after all."""
+    for work, worker in given_up(situation, journal):
+        report = None if worker is None or worker.deleting else worker.report
+        found = report.found.value if report is not None and isinstance(report.found, Known) else None
+        if isinstance(found, LogRead) and found.end.offset > 0:  # one that never fetched has nothing
+            yield f"{work.source} can be read again, and its log ends at {found.end}"
+
+
+def unread(situation: Situation, journal: Journal) -> Iterator[str]:
+    """The disks to be given up of which it is not certain yet that they cannot be read."""
+    for work, worker in given_up(situation, journal):
+        if worker is None or worker.deleting:
+            yield f"{work.source} is read once more"
+        elif not is_out_of_reach(situation, worker):
+            yield f"{work.source} is read once more{because(worker)}"

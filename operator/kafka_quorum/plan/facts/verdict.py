@@ -104,6 +104,7 @@ def candidates(found: Iterable[Survey]) -> tuple[tuple[Candidate, LogRead], ...]
         (_candidate(survey.source, survey.found.value), survey.found.value)
         for survey in found
         if isinstance(survey.found, Known) and isinstance(survey.found.value, LogRead)
+        if survey.found.value.end.offset > 0  # a controller that never fetched has nothing
     )
     by_source = sorted(
         logs, key=lambda each: (each[0].source.is_seed, each[0].source.node_id or 0, each[0].source.claim)
@@ -198,7 +199,7 @@ def _without_a_log(situation: Situation, read: tuple[Survey, ...]) -> LossVerdic
     way_out = "List a copy of the metadata log in spec.recovery.seeds, such as the volume of a broker that is stopped"
     held = "".join(f". Not read: {source} ({reason})" for source, reason in unread.items())
     first = "Did not plan a recovery: no disk of a controller holds a log that can be read"
-    text = f"{first}. {way_out}{held}{_retired_disks(situation, ())}"
+    text = f"{first}. {way_out}{held}{_retired_disks(situation, ())}{_copies(situation)}"
     return LossVerdict(kind=VerdictKind.NO_CANDIDATE, message=text, surveys=read)
 
 
@@ -286,6 +287,14 @@ def _retired_disks(situation: Situation, voters: Collection[ReplicaKey]) -> str:
     ]
     ask = "list it in spec.recovery.seeds, with path kraft, to have it read"
     return f". Claim {old[0]} holds a retired disk of a voter, which may have more records: {ask}" if old else ""
+
+
+def _copies(situation: Situation) -> str:
+    """Names the claims with copies that earlier recoveries made."""
+    seeds = {seed.claim for seed in situation.desired.recovery.seeds}
+    names = [copy.name for copy in situation.observed.copies if copy.name not in seeds and not copy.deleting]
+    ask = "list it in spec.recovery.seeds, with path kraft, to have it read"
+    return f". Claim {names[0]} holds a copy that a recovery made: {ask}" if names else ""
 
 
 def _loss(facts: LossVerdict, newest: LogRead, first: str) -> tuple[VerdictKind, str, int]:

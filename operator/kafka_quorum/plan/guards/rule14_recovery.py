@@ -33,7 +33,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
-from kafka_quorum.plan.facts.reach import is_out_of_reach, source_of
+from kafka_quorum.plan.facts.reach import because, returned, unread
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -173,25 +173,6 @@ def seeds_of(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate
         yield journal.survivor, work, situation.worker(work)
 
 
-def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDisk, Worker | None]]:
-    """The disks that the plan gives up although they have claims, and the pods that read them again."""
-    planned = {each.source for each in journal.disks}
-    for node in situation.record.nodes:
-        source = source_of(situation, node)
-        if source is not None and source not in planned:
-            work = InspectDisk(source=source)
-            yield work, situation.worker(work)
-
-
-def unread(situation: Situation, journal: Journal) -> Iterator[str]:
-    """The disks to be given up of which it is not certain yet that they cannot be read."""
-    for work, worker in given_up(situation, journal):
-        if worker is None or worker.deleting:
-            yield f"{work.source} is read once more"
-        elif not is_out_of_reach(situation, worker):
-            yield f"{work.source} is read once more{_because(worker)}"
-
-
 def _read_again(situation: Situation, journal: Journal) -> Iterator[tuple[Candidate, Found]]:
     """What was found on each disk of the plan after everything had stopped, as far as it was read."""
     for each, _, worker in (*copies_of(situation, journal), *seeds_of(situation, journal)):
@@ -210,10 +191,7 @@ def rewritten_log(situation: Situation, work: RewriteDisk) -> LogRead | None:
 
 def changes(situation: Situation, journal: Journal) -> Iterator[str]:
     """The logs that are not those of the plan any more, by what was read after everything had stopped."""
-    for work, worker in given_up(situation, journal):
-        report = None if worker is None or worker.deleting else worker.report
-        if report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead):
-            yield f"{work.source} can be read again, and its log ends at {report.found.value.end}"
+    yield from returned(situation, journal)
     for each, found in _read_again(situation, journal):
         if not isinstance(found, LogRead):
             yield f"{each.source} holds no log any more"
@@ -238,23 +216,18 @@ def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
     for each, _, worker in seeds_of(situation, journal):
         report = None if worker is None or worker.deleting else worker.report
         if report is None:
-            yield f"{each.source} is read again{_because(worker)}"
+            yield f"{each.source} is read again{because(worker)}"
         elif isinstance(report.found, Unknown):
             yield f"{each.source} cannot be read ({report.found.reason})"
     present = {copy.name for copy in situation.observed.copies if copy.bound and not copy.deleting}
     for each, work, worker in copies_of(situation, journal):
         report = None if worker is None or worker.deleting else worker.report
         if report is None:
-            yield f"{each.source} is being copied to claim {work.copy}{_because(worker)}"
+            yield f"{each.source} is being copied to claim {work.copy}{because(worker)}"
         elif work.copy not in present:
             yield f"claim {work.copy} for the copy of {each.source} is not there, or has no volume"
         elif not report.done or not isinstance(report.found, Known):
             yield f"the copy of {each.source} was not made ({report.message or 'it is not complete'})"
-
-
-def _because(worker: Worker | None) -> str:
-    """What keeps a pod from starting, in brackets; empty if nothing is known."""
-    return "" if worker is None or not worker.why else f" ({worker.why})"
 
 
 @guard(Rewrite)
@@ -338,7 +311,7 @@ def may_start_survivor(situation: Situation, node: NodeIdentity, work: RewriteDi
     if log is None:
         worker = situation.worker(work)
         report = None if worker is None else worker.report
-        why = _because(worker) if report is None else f" ({report.message})" if report.message else ""
+        why = because(worker) if report is None else f" ({report.message})" if report.message else ""
         return no(f"{waiting}: its log is being rewritten{why}")
     if log.voters != (node.key,) or log.directory_id != node.directory_id or log.end.offset <= work.end.offset:
         return no(f"Did not start controller {node.node_id}: the rewritten log does not list it as the only voter")

@@ -17,6 +17,7 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
+from kafka_quorum.model.disk import is_gone
 from kafka_quorum.model.disk_work import RewriteDisk, Worker
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
@@ -37,11 +38,11 @@ from kafka_quorum.model.recovery import (
 )
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
+from kafka_quorum.plan.facts.reach import given_up, returned
 from kafka_quorum.plan.guards.rule14_recovery import (
     changes,
     copies_of,
     former_claims,
-    given_up,
     highest_epoch,
     is_marked,
     may_copy,
@@ -81,7 +82,15 @@ def _why_abandoned(situation: Situation, journal: Journal) -> str | None:
         return f"controller {situation.observed.quorum.value.answer.leader_id} leads again"
     if situation.desired.recovery.plan != journal.plan:
         return f"spec.recovery.plan is not {journal.plan} any more"
-    return None
+    return next(returned(situation, journal), None) or next(_lost(situation, journal), None)
+
+
+def _lost(situation: Situation, journal: Journal) -> Iterator[str]:
+    """The disks that the plan relies on, and that are lost by now."""
+    for each in journal.disks:
+        node = None if each.source.node_id is None else situation.record.node(each.source.node_id)
+        if node is None or is_gone(situation.observed, situation.disk(node)):
+            yield f"{each.source} is lost"
 
 
 def _wait(journal: Journal, text: str, severity: Severity = Severity.PROGRESS) -> Wait:

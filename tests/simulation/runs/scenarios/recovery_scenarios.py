@@ -133,6 +133,39 @@ def _releases(world: World, _: Checker) -> None:
     world.kube.patch(QUORUMS, NAMESPACE, NAME, body)
 
 
+def _machines_off(world: World, _: Checker) -> None:
+    """The machines of two controllers lose their power, and never get it back."""
+    for pod in world.kube.all(PODS):
+        if pod["metadata"]["labels"].get("kafkaquorum.io/node-id") in ("3001", "3002"):
+            world.switch_off(pod["spec"]["nodeName"])
+
+
+def _newcomer_has_no_record(world: World) -> bool:
+    """Once the new disk of 3001 is formatted, before it has fetched anything."""
+    disks = (volume for volume in world.volumes.by_claim.values() if "3001-g2" in volume.claim)
+    return any(volume.disk.meta is not None and volume.disk.end == 0 for volume in disks)
+
+
+def _has_no_leader(world: World) -> bool:
+    return not is_ready(world) and not any(one.leads for one in world.kraft.processes)
+
+
+def _loses_the_survivor(world: World, _: Checker) -> None:
+    """The claim of the disk that the quorum is to continue with is deleted, and not its copy."""
+    world.kube.remove(CLAIMS, NAMESPACE, f"{NAME}-3000-g1")
+
+
+def _asks_for_the_copy(world: World, checker: Checker) -> None:
+    """A person lists the copy that the recovery made as a seed."""
+    (copy,) = (claim for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"])
+    seed = {"claimName": copy["metadata"]["name"], "path": "kraft"}
+    applies({"recovery": {"inspect": True, "plan": "", "seeds": [seed]}})(world, checker)
+
+
+def _second_ended(world: World) -> bool:
+    return _is_recovered(world) and _recovery(world).get("epoch") == 2
+
+
 def _is_released(world: World) -> bool:
     """Once no claim of before is left."""
     names = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS)]
@@ -294,6 +327,47 @@ RECOVERIES: Final = (
         exhaustive=True,
         long=True,
         spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="machines-off-for-good",
+        spec=_THREE,
+        turns=(
+            turn("loses two machines", is_ready, _machines_off),
+            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 3000),
+        bound=2 * _LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="newcomer-without-records",
+        spec=_THREE,
+        turns=(
+            turn("loses a disk", is_ready, _loses(Loss.CLAIM_DELETED, 3001)),
+            turn("loses another one", _newcomer_has_no_record, _loses(Loss.CLAIM_DELETED, 3002)),
+            turn("has them read", _has_no_leader, _asks(without=[3001])),
+            turn("approves", _is_proposed, _approves),
+        ),
+        until=_is_recovered,
+        bound=2 * _LATE_STEPS,
+    ),
+    Scenario(
+        name="survivor-is-lost",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
+            turn("loses the survivor", _says("stage", "Rewrite"), _loses_the_survivor),
+            turn("lists the copy", _says("stage", "Inspecting"), _asks_for_the_copy),
+            turn("approves again", _is_proposed, _approves),
+        ),
+        until=_second_ended,
+        bound=2 * _LATE_STEPS,
     ),
     Scenario(
         name="another-plan-is-approved",
