@@ -10,7 +10,7 @@ from kubectl_kq import pods, reading, rules, warnings
 from kubectl_kq.ages import seconds_since, span
 from kubectl_kq.answers import Answer, Found, NotRead, Why
 from kubectl_kq.findings import Case, Finding, Findings, crit, skip, unknown, unread, warn
-from kubectl_kq.quorum import condition_of
+from kubectl_kq.quorum import Controller, condition_of
 from kubectl_kq.record import Record, record_of
 from kubectl_kq.sources import Source
 
@@ -150,6 +150,8 @@ def disks_bound(case: Case) -> Findings:
             todo = "docs/operations.md, IdentityConflict"
             yield crit(f"Claim {row.claim} {whose} is another object than the recorded one", about=row.claim, todo=todo)
         yield from _claim(case, item, row.claim, whose)
+        if pods.is_ending(item):
+            yield _deleted(case, row, row.claim)
 
 
 def _claim(case: Case, item: Json, name: str, whose: str) -> Findings:
@@ -162,9 +164,17 @@ def _claim(case: Case, item: Json, name: str, whose: str) -> Findings:
         event = warnings.why(case.look, "PersistentVolumeClaim", name, case.now)
         words = f"Claim {name} {whose} has no volume yet ({phase}, {which})" + (f". {event}" if event else "")
         yield warn(words, about=name, todo=rules.unblocks(rules.QUORUM, "ClaimUnbound"))
-    if pods.is_ending(item):
-        todo = "do not delete the pod: docs/operations.md, a claim deleted under a running controller"
-        yield crit(f"Claim {name} {whose} was deleted: its disk goes with its pod", about=name, todo=todo)
+
+
+def _deleted(case: Case, row: Controller, name: str) -> Finding:
+    """A claim that goes with its pod. Whether the pod may be deleted, the operator says: until then it must not be."""
+    words = f"Claim {name} of controller {row.node_id} was deleted: its disk goes with its pod"
+    waits = case.quorum.waits_of(row.node_id) if case.is_fresh and row.node_id is not None else ()
+    said = next((wait for wait in waits if wait.reason == "ClaimDeleting"), None)
+    if said is not None:
+        return crit(f"{words}. {said.message}", about=name, todo=rules.unblocks(rules.QUORUM, said.reason))
+    todo = "do not delete the pod: docs/operations.md, a claim deleted under a running controller"
+    return crit(words, about=name, todo=todo)
 
 
 def nodes_serve(case: Case) -> Findings:

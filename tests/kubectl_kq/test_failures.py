@@ -189,6 +189,19 @@ def test_a_claim_that_is_not_bound_is_named_with_its_class_and_the_reason() -> N
     assert "create the class or a volume" in row["todo"]
 
 
+def test_a_deleted_claim_says_whether_its_pod_may_go() -> None:
+    """The operator knows whether the quorum needs the disk; without its word the pod is kept."""
+    ending = claim(3000)
+    ending["metadata"]["deletionTimestamp"] = ago(5)
+    claims = listed(ending, claim(3001), claim(3002))
+    (row,) = checks(look({Source.CLAIMS: claims}), "disks")
+    assert row["todo"].startswith("do not delete the pod")
+    said = saying({"waits": [wait("ClaimDeleting", "Degraded", "It is not needed now: delete that pod", 3000)]})
+    (row,) = checks(look({Source.CLAIMS: claims, Source.QUORUM: said}), "disks")
+    assert row["message"].endswith("its disk goes with its pod. It is not needed now: delete that pod")
+    assert row["todo"].startswith("what the message says")
+
+
 def test_a_pod_that_waits_for_a_mount_is_named_with_the_newest_warning() -> None:
     """A container that is being created shows no reason: the newest warning about its pod has it."""
     waiting = pod(3000)
