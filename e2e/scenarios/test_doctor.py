@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from harness import operator
-from harness.named import Named, doctor_lacks, explain_lacks
-from harness.plugin import CRIT, UNKNOWN, answered, kq, said
+from harness.naming import wait_forgotten, wait_named
+from harness.plugin import CRIT, UNKNOWN, answered, kq
 from harness.pool import Pool
 from harness.quorum import Quorum
-from harness.shell import Json, kubectl, wait_until
+from harness.shell import Json, kubectl
 from scenarios import failures_named
 from scenarios.failures_named import FAILURES, WRONG, Failure, Wrong
 from scenarios.test_majority_lost import lose
@@ -24,41 +24,8 @@ from scenarios.test_trust_issuers import given
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
-_NAMED_TIMEOUT_S = 120.0
 _BLIND_TIMEOUT_S = 180.0
 """Three passes that end in errors, with the pauses between them."""
-_RESTORED_TIMEOUT_S = 180.0
-_POLL_S = 1.0
-
-
-def wait_named(quorum: Quorum, named: Named, timeout_s: float = _NAMED_TIMEOUT_S) -> None:
-    """Wait until `doctor` and `explain` name a failure; the error has what they lack."""
-    lacks = [""]
-
-    def both() -> bool:
-        code, answer = answered(quorum, "doctor", quorum.name)
-        lacks[0] = doctor_lacks(named, code, answer)
-        if not lacks[0] and named.reasons:
-            lacks[0] = explain_lacks(named, said(quorum, "explain", quorum.name))
-        return not lacks[0]
-
-    try:
-        wait_until("the failure is named", both, timeout_s, _POLL_S)
-    except AssertionError:
-        raise AssertionError(f"after {timeout_s:.0f} s: {lacks[0]}") from None
-    for command in ("doctor", "explain"):
-        print(kq(quorum, command, quorum.name)[1], flush=True)
-
-
-def wait_forgotten(quorum: Quorum, named: Named) -> None:
-    """Wait until the quorum is Ready, and `doctor` does not name the failure any more."""
-    quorum.wait_ready(_RESTORED_TIMEOUT_S)
-
-    def forgotten() -> bool:
-        code, answer = answered(quorum, "doctor", quorum.name)
-        return bool(doctor_lacks(named, code, answer)) and code != CRIT
-
-    wait_until("doctor does not name it any more", forgotten, _RESTORED_TIMEOUT_S, _POLL_S)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
