@@ -95,8 +95,8 @@ class Quorum:
         return reading.rows(self.item, "status", *path)
 
     def waits_of(self, node_id: int) -> tuple[Wait, ...]:
-        """The waits about a controller."""
-        return tuple(wait for wait in self.waits if node_id in wait.node_ids)
+        """The waits about a controller, the gravest first."""
+        return tuple(sorted((wait for wait in self.waits if node_id in wait.node_ids), key=_grave))
 
     def blockers(self) -> tuple[Blocker, ...]:
         """What is in the way of a migration from ZooKeeper."""
@@ -114,6 +114,12 @@ class Quorum:
     def controller(self, node_id: int) -> Controller | None:
         """The controller of this node id."""
         return next((each for each in self.controllers if each.node_id == node_id), None)
+
+
+def _grave(wait: Wait) -> tuple[int, bool]:
+    """How grave a wait is, the gravest first. A hold that keeps nothing back is the least of those that are held."""
+    order = ("Degraded", "Held", "Progress")
+    return order.index(wait.severity) if wait.severity in order else len(order), wait.reason == "Holding"
 
 
 def quorum_of(item: Json) -> Quorum:

@@ -229,13 +229,22 @@ def test_a_report_has_no_warnings_about_others() -> None:
 @pytest.mark.parametrize(
     ("item", "words", "todo"),
     [
-        (saying({"waits": [wait("HeldBack", "Held", "m", 3000)]}), "has no pod", "remove the id from the annotation"),
+        (
+            saying({"waits": [wait("Holding", "Held", "m", 3000), wait("HeldBack", "Held", "m", 3000)]}),
+            "has no pod",
+            "remove the id from the annotation",
+        ),
+        (
+            saying({"waits": [wait("Starting", "Progress", "", 3000), wait("RevisionMissing", "Degraded", "", 3000)]}),
+            "has no pod",
+            "restore it",
+        ),
         (saying({"waits": [wait("PodRefused", "Degraded", "m", 3000)]}), "has no pod", "remove the cause"),
         (saying(spec={"paused": True}), "has no pod", "kubectl kq resume demo"),
         (saying({"lastLook": ago(4000)}), "has no pod", "start the operator"),
         (saying(), "has no pod", "wait a minute"),
     ],
-    ids=["held", "refused", "paused", "no operator", "soon"],
+    ids=["held", "the gravest", "refused", "paused", "no operator", "soon"],
 )
 def test_a_controller_without_a_pod_says_why(item: Json, words: str, todo: str) -> None:
     """What to do follows from what keeps the operator from creating the pod."""
