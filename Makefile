@@ -212,6 +212,10 @@ e2e: testbed ## all end-to-end scenarios; some need Kafka's older releases, the 
 	@$(TESTBED) spark-operator > /dev/null
 	$(INSIDE) $(PYTEST) e2e/scenarios -m "not bench"
 
+.PHONY: transcript
+transcript: testbed ## docs/transcript-recovery.md, from a real recovery in the test-bed; three minutes after the cluster
+	TRANSCRIPT=write $(INSIDE) $(PYTEST) e2e/scenarios/test_transcript.py
+
 .PHONY: storm
 storm: testbed ## two hours of random blows at a real quorum, checked throughout; MINUTES= and SEED= choose others
 	PYTHONPATH=operator:e2e $(INSIDE) $(VENV)/python -m storm --minutes $(MINUTES) \

@@ -68,7 +68,9 @@ def second(image_: str) -> Iterator[None]:
     lease["value"] = name
     role, where = f"{name}-lease", ("-n", NAMESPACE)
     account = spec["template"]["spec"]["serviceAccountName"]
-    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE}}
+    chart = {"app.kubernetes.io/name": deployment["metadata"]["labels"]["app.kubernetes.io/name"]}
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": chart}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
     kubectl(*where, "create", "role", role, "--verb=get,update", "--resource=leases", f"--resource-name={name}")
     try:
         kubectl(*where, "create", "rolebinding", role, f"--role={role}", f"--serviceaccount={NAMESPACE}:{account}")

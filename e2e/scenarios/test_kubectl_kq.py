@@ -4,9 +4,6 @@ The plugin is run as a person runs it, as a program beside kubectl.
 """
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 import time
 from pathlib import Path
@@ -15,31 +12,13 @@ import pytest
 
 from harness import nodes, operator
 from harness.leaks import Known
+from harness.plugin import CRIT, DONE, UNKNOWN, kq, said
 from harness.quorum import Quorum
 from harness.shell import Json, items, kubectl, wait_until
-from testbed.config import PROJECT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(480)]
 
 STATUS_LIMIT_S = 2.0
-OK, CRIT, UNKNOWN = 0, 2, 3
-
-
-def kq(quorum: Quorum, *words: str, user: str = "") -> tuple[int, str, str]:
-    """Run a command about a quorum: exit code, output, errors."""
-    command = [sys.executable, "-m", "kubectl_kq", *words, "--namespace", quorum.namespace]
-    command += [f"--as={user}"] if user else []
-    environment = os.environ | {"PYTHONPATH": str(PROJECT / "operator")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-    return done.returncode, done.stdout, done.stderr
-
-
-def said(quorum: Quorum, *words: str, user: str = "") -> Json:
-    """What a command answers as JSON."""
-    _, out, err = kq(quorum, *words, "-o", "json", user=user)
-    assert out, err
-    found: Json = json.loads(out)
-    return found
 
 
 def bound(namespace: str, role: str) -> str:
@@ -62,7 +41,7 @@ def test_a_viewer_reads_everything_and_changes_nothing(ready: Quorum) -> None:
     viewer = bound(ready.namespace, "view")
     for command in ("status", "explain", "history", "logs"):
         code, out, err = kq(ready, command, ready.name, user=viewer)
-        assert (code, err) == (OK, ""), (command, out)
+        assert (code, err) == (DONE, ""), (command, out)
     found = levels(said(ready, "doctor", ready.name, user=viewer))
     assert found["nodes"] == {"SKIP"}
     assert found["operator pods"] == {"SKIP"}
@@ -76,10 +55,10 @@ def test_a_viewer_reads_everything_and_changes_nothing(ready: Quorum) -> None:
 def test_an_editor_pauses_and_resumes(ready: Quorum) -> None:
     """With the role edit the quorum is paused and resumed; the operator reports both."""
     editor = bound(ready.namespace, "edit")
-    assert kq(ready, "pause", ready.name, user=editor)[0] == OK
+    assert kq(ready, "pause", ready.name, user=editor)[0] == DONE
     wait_until("the quorum is paused", lambda: ready.status().get("doing") == "Paused", 60)
     assert "WARN" in levels(said(ready, "doctor", ready.name, user=editor))["paused"]
-    assert kq(ready, "resume", ready.name, user=editor)[0] == OK
+    assert kq(ready, "resume", ready.name, user=editor)[0] == DONE
     ready.wait_ready()
 
 
@@ -95,7 +74,7 @@ def test_a_report_has_no_secret(ready: Quorum, tmp_path: Path) -> None:
     """No content of a Secret of the quorum is in the archive."""
     path = tmp_path / "report.tar.gz"
     code, out, err = kq(ready, "report", ready.name, "--file", str(path))
-    assert code == OK, out + err
+    assert code == DONE, out + err
     with tarfile.open(path) as tar:
         files = [tar.extractfile(member) for member in tar.getmembers()]
         whole = b"\n".join(file.read() for file in files if file is not None)
@@ -113,7 +92,7 @@ def test_a_dead_node_is_named_in_two_seconds(ready: Quorum) -> None:
         began_s = time.monotonic()
         code, out, _ = kq(ready, "status", ready.name)
         took_s = time.monotonic() - began_s
-        assert code == OK
+        assert code == DONE
         assert "LostNode" in out
         assert took_s < STATUS_LIMIT_S
         assert node in json.dumps(said(ready, "explain", ready.name)["waits"])

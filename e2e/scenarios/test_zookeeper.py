@@ -9,9 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.naming import wait_named
 from harness.nodes import kill_container
 from harness.quorum import Quorum
 from harness.shell import Json, get, wait_until
+from scenarios.failures_named import PARKED
 from scenarios.rolls import operator_killed_at_random
 from scenarios.zookeeper_world import ZooKeeperWorld, zookeeper_world
 
@@ -87,6 +89,7 @@ def test_the_whole_way(quorum: Quorum, world: ZooKeeperWorld) -> None:
     began_s = time.monotonic()
     quorum.patch({"zookeeper": {"dryRun": False}})
     until_parked(quorum, world)
+    wait_named(quorum, PARKED)
     print(quorum.status()["migration"], quorum.status()["conditions"], flush=True)
     world.assert_unchanged()
     quorum.patch({"zookeeper": {"finalize": True}})

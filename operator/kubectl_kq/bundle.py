@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from kubectl_kq import render
+from kubectl_kq import render, warnings
 from kubectl_kq.answers import Answer, Found, NotRead
 from kubectl_kq.logs import lines_of
 from kubectl_kq.page import DONE, UNKNOWN, Column, Fact, Facts, Page, Table
@@ -36,7 +36,8 @@ def members(
         found[f"{page.command}.json"] = _json(redacted(render.data(page)))
     for name, answer in _answers(look):
         if isinstance(answer, Found):
-            found[f"objects/{_file(name)}.json"] = _json(redacted(answer.value))
+            value = {"items": list(warnings.ours(look))} if name == Source.WARNINGS.value else answer.value
+            found[f"objects/{_file(name)}.json"] = _json(redacted(value))
     for (whose, pod), printed in logs.items():
         if not isinstance(printed, NotRead):
             only = f"{look.namespace}/{look.name}" if whose == "operator" else ""

@@ -6,13 +6,13 @@ They need no operator: what is missing, stuck or contradicts the identity record
 from collections import Counter
 from typing import Any, Final, TypeAlias
 
-from kubectl_kq import pods, reading
+from kubectl_kq import pods, reading, rules, warnings
 from kubectl_kq.ages import seconds_since, span
 from kubectl_kq.answers import Answer, Found, NotRead, Why
-from kubectl_kq.findings import Case, Finding, Findings, crit, skip, unknown, warn
-from kubectl_kq.quorum import condition_of
+from kubectl_kq.findings import Case, Finding, Findings, crit, skip, unknown, unread, warn
+from kubectl_kq.quorum import Controller, condition_of
 from kubectl_kq.record import Record, record_of
-from kubectl_kq.sources import OPTIONAL, Source
+from kubectl_kq.sources import Source
 
 Json: TypeAlias = dict[str, Any]
 
@@ -20,21 +20,14 @@ _EVENTS_S: Final = 3600.0
 _EVENTS_SHOWN: Final = 5
 _TOKEN_S: Final = 1800.0
 _SPREAD_MIN: Final = 3
+_OF_POOLS: Final = (
+    ("SpecAccepted", "False", warn),
+    ("Degraded", "True", crit),
+    ("Available", "False", crit),
+    ("Available", "Unknown", unknown),
+)
+"""Conditions of pools that are findings: type, status, and how bad it is."""
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-
-
-def operator_runs(case: Case) -> Findings:
-    """The operator's own pods, if this user may read them."""
-    namespace = case.look.operator_namespace
-    found = case.look.items(Source.OPERATOR) or ()
-    if not found and not case.is_fresh:
-        todo = "start it; if it is in another namespace, name that one with --operator-namespace"
-        yield crit(f"There is no pod of the operator in namespace {namespace}", todo=todo)
-    elif not found:
-        yield skip(f"The operator is not in namespace {namespace}: --operator-namespace names another one")
-    for pod in found:
-        if (why := pods.is_broken(pod) or pods.not_ready(pod)) is not None:
-            yield warn(f"A pod of the operator is not ready: {why}", about=reading.name(pod))
 
 
 def identity_recorded(case: Case) -> Findings:
@@ -84,28 +77,53 @@ def controllers_run(case: Case) -> Findings:
             for pod in formatters[node_id]:
                 yield from _pod(case, node_id, pod, "is being formatted, and its pod")
         elif not own:
-            todo = "the operator recreates it" if case.is_fresh and not case.quorum.paused else "start the operator"
-            yield crit(f"Controller {node_id} has no pod", about=f"controller {node_id}", todo=todo)
+            yield _no_pod(case, node_id)
         for pod in own:
             yield from _pod(case, node_id, pod, "does not run: its pod")
+
+
+def _no_pod(case: Case, node_id: int) -> Finding:
+    """A controller without a pod, with what the operator waits for, if one looks."""
+    quorum = case.quorum
+    row, waits = quorum.controller(node_id), quorum.waits_of(node_id)
+    why = row.reason if row is not None and case.is_fresh else None
+    if not case.is_fresh:
+        todo = "start the operator"
+    elif quorum.paused:
+        todo = f"kubectl kq resume {quorum.name}"
+    elif waits:
+        todo = rules.unblocks(rules.QUORUM, waits[0].reason)
+    else:
+        todo = "the operator recreates it: wait a minute"
+    words = f"Controller {node_id} has no pod"
+    return crit(f"{words}: {why}" if why else words, about=f"controller {node_id}", todo=todo)
 
 
 def _pod(case: Case, node_id: int, pod: Json, words: str) -> Findings:
     about = reading.name(pod)
     if (why := pods.is_broken(pod)) is not None:
-        yield crit(
-            f"Controller {node_id} {words} has a problem: {why}", about=about, todo=f"kubectl kq logs {case.look.name}"
-        )
+        message = f"Controller {node_id} {words} has a problem: {why}"
+        yield crit(message, about=about, todo=_todo(case, node_id, pod))
     elif pods.is_ending(pod):
         yield warn(
             f"Controller {node_id}: its pod is being deleted", about=about, todo="wait, or see its Kubernetes node"
         )
     elif (why := pods.not_ready(pod)) is not None:
-        yield warn(
-            f"Controller {node_id}: its pod is not ready: {why}", about=about, todo="see the wait of this controller"
-        )
+        event = warnings.why(case.look, "Pod", about, case.now)
+        message = f"Controller {node_id}: its pod is not ready: {why}" + (f". {event}" if event else "")
+        yield warn(message, about=about, todo=_todo(case, node_id, pod))
     if (last := pods.restarted(pod, case.now)) is not None:
         yield warn(f"Controller {node_id}: {last}", about=about, todo=f"kubectl kq logs {case.look.name} --previous")
+
+
+def _todo(case: Case, node_id: int, pod: Json) -> str:
+    """What unblocks the wait of this controller; without one, where to look."""
+    waits = case.quorum.waits_of(node_id) if case.is_fresh else ()
+    if waits:
+        return rules.unblocks(rules.QUORUM, waits[0].reason)
+    if pods.node_of(pod) is None:
+        return f"kubectl -n {case.look.namespace} describe pod {reading.name(pod)}"
+    return f"kubectl kq logs {case.look.name}"
 
 
 def _node_ids(case: Case) -> list[int]:
@@ -131,19 +149,32 @@ def disks_bound(case: Case) -> Findings:
         if row.claim_uid is not None and reading.text(item, "metadata", "uid") != row.claim_uid:
             todo = "docs/operations.md, IdentityConflict"
             yield crit(f"Claim {row.claim} {whose} is another object than the recorded one", about=row.claim, todo=todo)
-        yield from _claim(item, row.claim, whose)
+        yield from _claim(case, item, row.claim, whose)
+        if pods.is_ending(item):
+            yield _deleted(case, row, row.claim)
 
 
-def _claim(item: Json, name: str, whose: str) -> Findings:
+def _claim(case: Case, item: Json, name: str, whose: str) -> Findings:
     phase = reading.text(item, "status", "phase")
     if phase == "Lost":
         yield crit(f"Claim {name} {whose} has lost its volume", about=name, todo="docs/operations.md, a lost disk")
     elif phase != "Bound":
-        todo = "see the events of the claim, and its storage class"
-        yield warn(f"Claim {name} {whose} has no volume yet ({phase})", about=name, todo=todo)
-    if pods.is_ending(item):
-        todo = "do not delete the pod: docs/operations.md, a claim deleted under a running controller"
-        yield crit(f"Claim {name} {whose} was deleted: its disk goes with its pod", about=name, todo=todo)
+        of_class = reading.text(item, "spec", "storageClassName")
+        which = f"storage class {of_class}" if of_class else "no storage class"
+        event = warnings.why(case.look, "PersistentVolumeClaim", name, case.now)
+        words = f"Claim {name} {whose} has no volume yet ({phase}, {which})" + (f". {event}" if event else "")
+        yield warn(words, about=name, todo=rules.unblocks(rules.QUORUM, "ClaimUnbound"))
+
+
+def _deleted(case: Case, row: Controller, name: str) -> Finding:
+    """A claim that goes with its pod. Whether the pod may be deleted, the operator says: until then it must not be."""
+    words = f"Claim {name} of controller {row.node_id} was deleted: its disk goes with its pod"
+    waits = case.quorum.waits_of(row.node_id) if case.is_fresh and row.node_id is not None else ()
+    said = next((wait for wait in waits if wait.reason == "ClaimDeleting"), None)
+    if said is not None:
+        return crit(f"{words}. {said.message}", about=name, todo=rules.unblocks(rules.QUORUM, said.reason))
+    todo = "do not delete the pod: docs/operations.md, a claim deleted under a running controller"
+    return crit(words, about=name, todo=todo)
 
 
 def nodes_serve(case: Case) -> Findings:
@@ -232,23 +263,23 @@ def pools_well(case: Case) -> Findings:
     for pool in case.look.pools() or ():
         name = reading.name(pool)
         rows = {each.type: each for each in map(condition_of, reading.rows(pool, "status", "conditions"))}
-        todo = f"kubectl kq explain {case.look.name}"
-        for kind, bad in (("Degraded", "True"), ("Available", "False")):
+        about = f"pool {name}"
+        for kind, bad, level in _OF_POOLS:
             if (found := rows.get(kind)) is not None and found.status == bad:
-                yield crit(f"Pool {name}: {found.reason}: {found.message}", about=f"pool {name}", todo=todo)
+                todo = rules.unblocks(rules.POOL, found.reason)
+                yield level(f"Pool {name}: {found.reason}: {found.message}", about=about, todo=todo)
         for wait in reading.rows(pool, "status", "waits"):
             if reading.text(wait, "severity") == "Held":
-                words = f"{reading.text(wait, 'reason')}: {reading.text(wait, 'message')}"
-                yield warn(f"Pool {name}: {words}", about=f"pool {name}", todo=todo)
+                reason = reading.text(wait, "reason") or reading.UNREADABLE
+                todo = rules.unblocks(rules.POOL, reason)
+                yield warn(f"Pool {name}: {reason}: {reading.text(wait, 'message')}", about=about, todo=todo)
 
 
 def no_warnings(case: Case) -> Findings:
     """Warning events about the quorum in the last hour, the newest first."""
     seen: list[tuple[float, Finding]] = []
     for event in case.look.items(Source.EVENTS) or ():
-        stamps = ("lastTimestamp",), ("series", "lastObservedTime"), ("eventTime",), ("metadata", "creationTimestamp")
-        ages = (seconds_since(reading.text(event, *path), case.now) for path in stamps)
-        age_s = next((age for age in ages if age is not None), None)
+        age_s = warnings.age_s(event, case.now)
         if reading.text(event, "type") == "Warning" and age_s is not None and age_s < _EVENTS_S:
             words = f"{span(age_s)} ago: {reading.text(event, 'reason')}: {reading.text(event, 'message')}"
             seen.append((age_s, warn(words, todo=f"kubectl kq explain {case.look.name}")))
@@ -256,11 +287,3 @@ def no_warnings(case: Case) -> Findings:
     yield from (finding for _, finding in seen[:_EVENTS_SHOWN])
     if len(seen) > _EVENTS_SHOWN:
         yield warn(f"{len(seen) - _EVENTS_SHOWN} more", todo=f"kubectl kq history {case.look.name}")
-
-
-def unread(case: Case, source: Source) -> Finding:
-    """A source that was not read: UNKNOWN, or SKIP if the rights of a namespace do not cover it."""
-    answer = case.look.answer(source)
-    message = f"{source.value} not read: {answer.words if isinstance(answer, NotRead) else ''}"
-    beyond = isinstance(answer, NotRead) and answer.why is Why.FORBIDDEN and source in OPTIONAL
-    return skip(message, todo="the rights of a namespace do not cover it") if beyond else unknown(message)

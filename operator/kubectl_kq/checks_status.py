@@ -4,7 +4,6 @@ from typing import Final
 
 from kubectl_kq import reading, rules
 from kubectl_kq.ages import seconds_since, span
-from kubectl_kq.explain import unblocks
 from kubectl_kq.findings import Case, Findings, crit, unknown, warn
 from kubectl_kq.freshness import Looks
 
@@ -12,25 +11,32 @@ _LONG_S: Final = 1800.0
 """What is under way for longer is worth a look."""
 _SOON_S: Final = 30 * 86_400.0
 _PAIR: Final = 2
+_ON_PURPOSE: Final = frozenset({"NotStarted", "RollingBack"})
+"""Reasons of Available that are no failure: there never was a leader, or the controllers were stopped on purpose."""
 
 
 def operator_looks(case: Case) -> Findings:
     """Whether an operator looks at the quorum, and can."""
-    fresh = case.fresh
-    if fresh.looks in {Looks.NEVER, Looks.STALE}:
+    fresh, is_blind = case.fresh, case.quorum.doing == "CannotLook"
+    if fresh.looks in {Looks.NEVER, Looks.STALE} and is_blind:
+        todo = "make the operator able to look, as below; if it does not run, start it"
+        yield crit(f"The status is old, because the operator cannot look. {fresh.message}", todo=todo)
+    elif fresh.looks in {Looks.NEVER, Looks.STALE}:
         yield crit(fresh.message, todo="the checks below that name objects are of now; the status is not")
     elif fresh.looks in {Looks.LATE, Looks.UNKNOWN}:
         yield warn(fresh.message)
-    if case.quorum.doing == "CannotLook":
-        yield crit(case.quorum.message or "", todo=unblocks(rules.QUORUM, "CannotLook"))
+    if is_blind:
+        yield crit(case.quorum.message or "", todo=rules.unblocks(rules.QUORUM, "CannotLook"))
 
 
 def spec_followed(case: Case) -> Findings:
     """Whether the spec is valid, and the operator acts on this version of it."""
     quorum = case.quorum
+    if reading.text(quorum.item, "metadata", "deletionTimestamp") is not None:
+        yield warn(f"KafkaQuorum {quorum.name} is being deleted", todo="wait until it is gone, or see its finalizers")
     accepted = quorum.condition("SpecAccepted")
-    if accepted is not None and accepted.status == "False":
-        yield warn(accepted.message, todo=unblocks(rules.QUORUM, accepted.reason))
+    if accepted is not None and (accepted.status == "False" or accepted.reason == "Autoscaled"):
+        yield warn(f"{accepted.reason}: {accepted.message}", todo=rules.mends("SpecAccepted", accepted.reason))
     if case.is_fresh and quorum.generation is not None and quorum.observed_generation != quorum.generation:
         yield warn(
             f"The operator has not acted on generation {quorum.generation} of the spec yet", todo="wait a minute"
@@ -50,12 +56,17 @@ def quorum_available(case: Case) -> Findings:
     available = case.quorum.condition("Available")
     if available is None:
         yield unknown("The status does not say yet whether the quorum is available")
-    elif available.status == "False" and available.reason == "NotStarted":
-        yield warn(available.message, todo="wait until the controllers have started")
+    elif available.status == "False" and available.reason in _ON_PURPOSE:
+        more = case.quorum.message
+        words = f"{available.message}. {case.quorum.doing}: {more}" if more else available.message
+        yield warn(words, todo=rules.mends("Available", available.reason))
     elif available.status != "True" and available.reason == "CannotLook":
         yield unknown("The operator cannot look, so it is not known whether the quorum is available")
     elif available.status != "True":
-        yield crit(available.message, todo=unblocks(rules.QUORUM, "NoLeader"))
+        todo = rules.mends("Available", available.reason)
+        if available.reason == "NoAnswer":
+            todo = f"{todo}; kubectl kq recover {case.quorum.name} shows what is left"
+        yield crit(f"{available.reason}: {available.message}", todo=todo)
 
 
 def nothing_degraded(case: Case) -> Findings:
@@ -64,7 +75,7 @@ def nothing_degraded(case: Case) -> Findings:
     if degraded is None:
         yield unknown("The status does not say yet whether something is lost or broken")
     elif degraded.status == "True" and degraded.reason != "CannotLook":
-        yield crit(f"{degraded.reason}: {degraded.message}", todo=unblocks(rules.QUORUM, degraded.reason))
+        yield crit(f"{degraded.reason}: {degraded.message}", todo=rules.unblocks(rules.QUORUM, degraded.reason))
 
 
 def voters_caught_up(case: Case) -> Findings:
@@ -83,7 +94,7 @@ def voters_caught_up(case: Case) -> Findings:
         directory = reading.text(row, "directoryID")
         reason = "ForeignVoter" if kind == "ForeignVoter" else "StaleVoter"
         words = f"The quorum lists replica {node_id}-{directory} ({kind}), and no disk here has it"
-        yield warn(words, todo=unblocks(rules.QUORUM, reason))
+        yield warn(words, todo=rules.unblocks(rules.QUORUM, reason))
 
 
 def nothing_held(case: Case) -> Findings:
@@ -91,7 +102,7 @@ def nothing_held(case: Case) -> Findings:
     degraded = case.quorum.condition("Degraded")
     for wait in case.quorum.waits:
         about = ", ".join(map(str, wait.node_ids))
-        todo = unblocks(rules.QUORUM, wait.reason)
+        todo = rules.unblocks(rules.QUORUM, wait.reason)
         since_s = seconds_since(wait.since, case.now)
         if wait.severity == "Held":
             yield warn(f"{wait.reason}: {wait.message}", about=about, todo=todo)
@@ -106,7 +117,14 @@ def features_settled(case: Case) -> Findings:
     """Levels that cannot be reached."""
     settled = case.quorum.condition("FeaturesSettled")
     if settled is not None and settled.status == "False" and settled.reason in {"Blocked", "Refused"}:
-        yield warn(settled.message, todo=unblocks(rules.QUORUM, "FeatureBlocked"))
+        yield warn(settled.message, todo=rules.mends("FeaturesSettled", settled.reason))
+
+
+def migration_free(case: Case) -> Findings:
+    """What is in the way of a migration from ZooKeeper, by the operator's preflight."""
+    for each in case.quorum.blockers():
+        found = unknown if each.unknown else warn
+        yield found(f"{each.code}: {each.found}", about=each.about or "", todo=each.way_out or "")
 
 
 def certificates_valid(case: Case) -> Findings:
@@ -115,7 +133,7 @@ def certificates_valid(case: Case) -> Findings:
     valid = quorum.condition("CertificatesValid")
     if valid is not None and valid.status != "True" and valid.reason != "CannotLook":
         found = crit if valid.reason == "Ended" else warn
-        yield found(f"{valid.reason}: {valid.message}", todo="docs/operations.md, condition CertificatesValid")
+        yield found(f"{valid.reason}: {valid.message}", todo=rules.mends("CertificatesValid", valid.reason))
     age_s = seconds_since(quorum.text("certificates", "validUntil"), case.now)
     if age_s is None or case.is_fresh:
         return

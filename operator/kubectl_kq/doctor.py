@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_kq import checks_objects, checks_status, pods
+from kubectl_kq import checks_objects, checks_operator, checks_status, pods
 from kubectl_kq.answers import Found, NotRead, Why
-from kubectl_kq.findings import Case, Check, Finding, Level, crit, unknown
+from kubectl_kq.findings import Case, Check, Finding, Level, crit, unknown, unread
 from kubectl_kq.page import CRIT, DONE, UNKNOWN, WARN, Cell, Column, Fact, Facts, Page, Table
 from kubectl_kq.quorum import quorum_of
 from kubectl_kq.sources import Look, Source
@@ -23,7 +23,7 @@ CHECKS: Final = (
     Check(
         key="operator pods",
         well="Every pod of the operator is ready",
-        run=checks_objects.operator_runs,
+        run=checks_operator.operator_runs,
         needs=(Source.QUORUM, Source.OPERATOR),
     ),
     Check(
@@ -47,6 +47,12 @@ CHECKS: Final = (
     ),
     Check(key="waits", well="Nothing waits for a person", run=checks_status.nothing_held, reported=True),
     Check(key="levels", well="No feature level is blocked", run=checks_status.features_settled, reported=True),
+    Check(
+        key="migration",
+        well="Nothing is in the way of a migration from ZooKeeper",
+        run=checks_status.migration_free,
+        reported=True,
+    ),
     Check(key="certificates", well="No certificate ends unattended", run=checks_status.certificates_valid),
     Check(
         key="brokers", well="No broker is known to ignore the contract", run=checks_status.brokers_follow, reported=True
@@ -88,7 +94,7 @@ CHECKS: Final = (
         key="events",
         well="No warning in the last hour",
         run=checks_objects.no_warnings,
-        needs=(Source.QUORUM, Source.EVENTS),
+        needs=(Source.QUORUM, Source.EVENTS, Source.WARNINGS),
     ),
 )
 """Every check, in the order in which they are shown."""
@@ -137,7 +143,7 @@ def _results(look: Look, now: datetime) -> Iterator[tuple[str, Finding]]:
 def _well(check: Check, case: Case) -> Finding:
     """OK; or unknown, if only an old status says so."""
     if check.reported and not case.is_fresh:
-        return unknown(f"Not known now. At the last look: {check.well}", todo="start the operator")
+        return unknown(f"Not known now. At the last look: {check.well}", todo="do what the check operator says")
     return Finding(level=Level.OK, message=check.well)
 
 
@@ -145,7 +151,7 @@ def _run(check: Check, case: Case) -> Iterator[Finding]:
     for source in check.needs:
         answer = case.look.answer(source)
         if isinstance(answer, NotRead) and not (source is Source.POOLS and answer.why in _ABSENT):
-            yield checks_objects.unread(case, source)
+            yield unread(case, source)
             return
     yield from check.run(case)
 
@@ -154,8 +160,14 @@ def _without_quorum(look: Look, answer: NotRead) -> Finding:
     """Why nothing about the quorum is known."""
     match answer.why:
         case Why.MISSING:
-            todo = "`kubectl kq status -n NAMESPACE` lists the quorums of a namespace"
-            return crit(f"There is no KafkaQuorum {look.name} in namespace {look.namespace}", todo=todo)
+            missing = f"There is no KafkaQuorum {look.name} in namespace {look.namespace}"
+            if left := _left(look):
+                todo = (
+                    "leave them alone, and apply the manifest of the quorum again: it goes on with its disks "
+                    "(docs/operations.md, Volumes and deletion)"
+                )
+                return crit(f"{missing}, but these objects of one are left: {', '.join(left)}", todo=todo)
+            return crit(missing, todo="`kubectl kq status -n NAMESPACE` lists the quorums of a namespace")
         case Why.NO_KIND:
             todo = "install the operator's chart, or apply its crds/: docs/install.md"
             return crit(f"The API server has no kind KafkaQuorum: {answer.words}", todo=todo)
@@ -167,6 +179,13 @@ def _without_quorum(look: Look, answer: NotRead) -> Finding:
             return crit(f"The API server does not answer: {answer.words}", todo=todo)
         case Why.FAILED:
             return unknown(f"The quorum was not read: {answer.words}", todo="run kubectl get kq yourself")
+
+
+def _left(look: Look) -> list[str]:
+    """What is left of a quorum that was deleted without its objects, or that kept its volumes."""
+    listed = (("pods", Source.PODS), ("claims", Source.CLAIMS))
+    found = [f"{len(items)} {word}" for word, source in listed if (items := look.items(source))]
+    return [*found, *([f"ConfigMap {look.name}-identity"] if look.object(Source.RECORD) is not None else [])]
 
 
 def nodes_to_read(look: Look) -> tuple[str, ...]:

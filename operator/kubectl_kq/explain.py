@@ -1,18 +1,19 @@
 """`explain`: for everything that is waited for, the rule, the evidence, and what unblocks it. Pure.
 
-All of it comes from the status: the operator's own sentence, and the rows of the controllers that a wait names. What
-unblocks it is what the documentation says about its reason.
+All of it comes from the status: the operator's own sentence, and the `evidence` that the status has. What unblocks it
+is what the documentation says about its reason.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from kubectl_kq import reading, rules
 from kubectl_kq.ages import when
+from kubectl_kq.evidence import evidence
 from kubectl_kq.freshness import Looks, freshness
 from kubectl_kq.page import DONE, UNKNOWN, Cell, Column, Fact, Facts, Page, Section, Table
-from kubectl_kq.quorum import Condition, Controller, Quorum, Wait, quorum_of
+from kubectl_kq.quorum import Condition, Quorum, condition_of, quorum_of
 from kubectl_kq.sources import Look, Source, is_failure, not_read
 
 Json: TypeAlias = dict[str, Any]
@@ -21,7 +22,6 @@ SOURCES: Final = (Source.QUORUM, Source.POOLS)
 _ABSENT: Final = frozenset({Source.POOLS.value})
 _GOOD: Final = {"Degraded": "False"}
 """The status of a condition that needs no explanation, if it is not True."""
-_DOCUMENTED: Final = "docs/operations.md has more about it"
 
 
 def explain_page(look: Look, now: datetime, more: tuple[Section, ...] = ()) -> Page:
@@ -32,8 +32,10 @@ def explain_page(look: Look, now: datetime, more: tuple[Section, ...] = ()) -> P
         _waits(quorum, now),
         _conditions(quorum, now),
         _features(quorum),
+        _blockers(quorum),
         _brokers(quorum),
         _pools(look.pools() or (), now),
+        _pool_conditions(look.pools() or (), now),
         *more,
         not_read(((source.value, look.answer(source)) for source in SOURCES), absent=_ABSENT),
     )
@@ -75,54 +77,17 @@ def _waits(quorum: Quorum, now: datetime) -> Table:
             when(wait.since, now),
             wait.message,
             rules.rule(rules.QUORUM, wait.reason),
-            "; ".join(_evidence(quorum, wait)) or None,
-            unblocks(rules.QUORUM, wait.reason),
+            "; ".join(evidence(quorum, wait)) or None,
+            rules.unblocks(rules.QUORUM, wait.reason),
         )
         for wait in quorum.waits
     )
     return Table(key="waits", title="Waits", columns=_WAITS, rows=rows, empty="The quorum waits for nothing.")
 
 
-def unblocks(kind: str, reason: str) -> str:
-    """What to do about a reason."""
-    found = rules.advice(kind, reason)
-    if found is None:
-        return "this version of the plugin does not know the reason: do what the message says"
-    return found.todo or _DOCUMENTED
-
-
-def _evidence(quorum: Quorum, wait: Wait) -> Iterator[str]:
-    """What the status says of the controllers of a wait, and of the quorum if it is about voters."""
-    for node_id in wait.node_ids:
-        row = quorum.controller(node_id)
-        yield (
-            f"controller {node_id}: {_seen(row)}" if row is not None else f"controller {node_id}: no row in the status"
-        )
-    if rules.RULE_OF[rules.QUORUM].get(wait.reason) in {2, 3, 4, 5}:
-        yield from _voters(quorum)
-
-
-def _seen(row: Controller) -> str:
-    known = {True: "caught up", False: "not caught up", None: "not known whether it is caught up"}
-    words = [row.role or "role not known", known[row.caught_up]]
-    words.append(f"pod {row.pod}" if row.pod else "no pod")
-    if row.node:
-        words.append(f"on Kubernetes node {row.node}")
-    return ", ".join(words)
-
-
-def _voters(quorum: Quorum) -> Iterator[str]:
-    summary, leader = quorum.text("quorum", "summary"), quorum.number("quorum", "leaderID")
-    if summary is not None:
-        yield f"voters {summary}, " + (f"leader {leader}" if leader is not None else "no leader answers")
-    lag = [str(each.node_id) for each in quorum.controllers if each.role in {"Voter", "Leader"} and not each.caught_up]
-    if lag:
-        yield f"voters that are not caught up: {', '.join(lag)}"
-
-
 def _conditions(quorum: Quorum, now: datetime) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (each.type, each.status, each.reason, when(each.since, now), each.message, unblocks(rules.QUORUM, each.reason))
+        (each.type, each.status, each.reason, when(each.since, now), each.message, rules.mends(each.type, each.reason))
         for each in quorum.conditions
         if _needs_words(each)
     )
@@ -162,6 +127,21 @@ def _features(quorum: Quorum) -> Table:
     return Table(key="features", title="Feature levels", columns=columns, rows=tuple(rows))
 
 
+def _blockers(quorum: Quorum) -> Table:
+    """What is in the way of a migration from ZooKeeper, each with its way out."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (each.code, each.about, not each.unknown, each.found, each.way_out) for each in quorum.blockers()
+    )
+    columns = (
+        Column(key="code", label="CODE"),
+        Column(key="object", label="ABOUT"),
+        Column(key="known", label="KNOWN"),
+        Column(key="found", label="", below=True),
+        Column(key="unblocks", label="What unblocks it", below=True),
+    )
+    return Table(key="preflight", title="In the way of the migration from ZooKeeper", columns=columns, rows=rows)
+
+
 def _brokers(quorum: Quorum) -> Table:
     """Brokers for which steps of the quorum wait: those that do not follow the contract, or are not known to."""
     rows: list[tuple[Cell, ...]] = [
@@ -199,7 +179,7 @@ def _pools(pools: Iterable[Json], now: datetime) -> Table:
                     when(reading.text(wait, "since"), now),
                     reading.text(wait, "message"),
                     rules.rule(rules.POOL, reason),
-                    unblocks(rules.POOL, reason),
+                    rules.unblocks(rules.POOL, reason),
                 )
             )
     columns = (
@@ -213,3 +193,27 @@ def _pools(pools: Iterable[Json], now: datetime) -> Table:
         Column(key="unblocks", label="What unblocks it", below=True),
     )
     return Table(key="poolWaits", title="Waits of broker pools", columns=columns, rows=tuple(rows))
+
+
+def _pool_conditions(pools: Iterable[Json], now: datetime) -> Table:
+    """Conditions of pools that no wait explains: partitions without a leader, a spec with faults."""
+    rows: list[tuple[Cell, ...]] = []
+    for pool in pools:
+        waits = {reading.text(wait, "reason") for wait in reading.rows(pool, "status", "waits")}
+        for each in map(condition_of, reading.rows(pool, "status", "conditions")):
+            if _needs_words(each) and each.reason not in waits:
+                advice = rules.unblocks(rules.POOL, each.reason)
+                where = (reading.name(pool), each.type, each.status, each.reason, when(each.since, now))
+                rows.append((*where, each.message, advice))
+    columns = (
+        Column(key="pool", label="POOL"),
+        Column(key="type", label="CONDITION"),
+        Column(key="status", label="STATUS"),
+        Column(key="reason", label="REASON"),
+        Column(key="since", label="SINCE"),
+        Column(key="message", label="", below=True),
+        Column(key="unblocks", label="What unblocks it", below=True),
+    )
+    return Table(
+        key="poolConditions", title="Conditions of broker pools that are not well", columns=columns, rows=tuple(rows)
+    )

@@ -6,9 +6,10 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
+from kubectl_kq.answers import NotRead, Why
 from kubectl_kq.freshness import Freshness, Looks, freshness
 from kubectl_kq.quorum import Quorum
-from kubectl_kq.sources import Look, Source
+from kubectl_kq.sources import OPTIONAL, Look, Source
 
 
 class Level(Enum):
@@ -88,3 +89,11 @@ def unknown(message: str, *, about: str = "", todo: str = "") -> Finding:
 def skip(message: str, *, about: str = "", todo: str = "") -> Finding:
     """Something that was not examined, for a reason that is no failure."""
     return Finding(level=Level.SKIP, about=about, message=message, todo=todo)
+
+
+def unread(case: Case, source: Source) -> Finding:
+    """A source that was not read: UNKNOWN, or SKIP if the rights of a namespace do not cover it."""
+    answer = case.look.answer(source)
+    message = f"{source.value} not read: {answer.words if isinstance(answer, NotRead) else ''}"
+    beyond = isinstance(answer, NotRead) and answer.why is Why.FORBIDDEN and source in OPTIONAL
+    return skip(message, todo="the rights of a namespace do not cover it") if beyond else unknown(message)

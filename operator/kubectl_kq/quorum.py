@@ -51,6 +51,17 @@ class Controller:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """One row of `status.preflight.blockers`. `unknown`: it could not be found out, so it counts as in the way."""
+
+    code: str
+    about: str | None
+    found: str
+    way_out: str | None
+    unknown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quorum:
     """The resource: what a person asks for, and what the operator reported last."""
 
@@ -83,9 +94,32 @@ class Quorum:
         """A list of the status."""
         return reading.rows(self.item, "status", *path)
 
+    def waits_of(self, node_id: int) -> tuple[Wait, ...]:
+        """The waits about a controller, the gravest first."""
+        return tuple(sorted((wait for wait in self.waits if node_id in wait.node_ids), key=_grave))
+
+    def blockers(self) -> tuple[Blocker, ...]:
+        """What is in the way of a migration from ZooKeeper."""
+        return tuple(
+            Blocker(
+                code=reading.text(row, "code") or reading.UNREADABLE,
+                about=reading.text(row, "object"),
+                found=reading.text(row, "found") or "",
+                way_out=reading.text(row, "wayOut"),
+                unknown=reading.flag(row, "unknown") or False,
+            )
+            for row in self.rows("preflight", "blockers")
+        )
+
     def controller(self, node_id: int) -> Controller | None:
         """The controller of this node id."""
         return next((each for each in self.controllers if each.node_id == node_id), None)
+
+
+def _grave(wait: Wait) -> tuple[int, bool]:
+    """How grave a wait is, the gravest first. A hold that keeps nothing back is the least of those that are held."""
+    order = ("Degraded", "Held", "Progress")
+    return order.index(wait.severity) if wait.severity in order else len(order), wait.reason == "Holding"
 
 
 def quorum_of(item: Json) -> Quorum:

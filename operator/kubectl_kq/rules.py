@@ -11,6 +11,10 @@ from typing import Final
 
 QUORUM: Final = "KafkaQuorum"
 POOL: Final = "KafkaBrokerPool"
+_CONDITION: Final = "Condition"
+_PAGE: Final = {QUORUM: "docs/operations.md", POOL: "docs/pools.md"}
+_STAGES: Final = {"MigratedFromZooKeeper": "Migrating"}
+"""Conditions whose reasons are stages that have no row of their own, with the reason that stands for all of them."""
 
 RULES: Final[dict[int, str]] = {
     1: "the first voters are formatted once, and never after the quorum may have started",
@@ -24,11 +28,15 @@ RULES: Final[dict[int, str]] = {
     10: "no act loses an acknowledged record of a partition",
     11: "no stop makes a partition unavailable that could stay available",
     13: "no running server loses the trust that it needs, and keys stay in Secrets",
+    14: "no second quorum of a cluster forms, and a recovery loses no record that its verdict does not announce",
 }
 """The rules of docs/safety.md in short."""
 _REASONS: Final[dict[int, tuple[str, ...]]] = {
     1: ("Formatting", "Starting", "FormatFailed", "BootstrapFailed"),
-    2: ("LostDisk", "LostNode", "DiskUnreadable", "ForeignDisk", "ClaimDeleting", "DiskNotReplaced", "NodeDown"),
+    2: (
+        *("LostDisk", "LostNode", "DiskUnreadable", "ForeignDisk", "ClaimDeleting", "DiskNotReplaced", "NodeDown"),
+        *("ReplaceRefused", "ReplacingDisk"),
+    ),
     3: ("RestartHeld", "NoLeader", "VotersLag", "StaleVoter", "ForeignVoter"),
     4: ("AddingVoter", "RemovingVoter", "ReplacingVoter", "RemovingController", "VoterSetUncommitted"),
     5: ("Rolling", "RollHeld", "DisruptionElsewhere"),
@@ -44,6 +52,7 @@ _REASONS: Final[dict[int, tuple[str, ...]]] = {
         *("Certificates", "CertificatesHeld", "ScramUsers", "ScramUsersHeld"),
         *("ContractCertificateEnded", "ContractFilesMissing"),
     ),
+    14: ("RecoveryReads", "RecoveryHeld", "RecoveryProposed", "Recovering", "RecoveryStuck"),
 }
 _POOL_REASONS: Final[dict[int, tuple[str, ...]]] = {
     2: ("FormatRefused",),
@@ -79,6 +88,23 @@ def advice(kind: str, reason: str) -> Advice | None:
     """What the documentation says about a reason; None if this version does not know it."""
     row = _stored().get(kind, {}).get(reason)
     return None if row is None else Advice(happened=row["happened"], todo=row["do"])
+
+
+def unblocks(kind: str, reason: str) -> str:
+    """What to do about a reason of a wait."""
+    found = advice(kind, reason)
+    if found is None:
+        return "this version of the plugin does not know the reason: do what the message says"
+    return found.todo or f"{_PAGE[kind]} has more about it"
+
+
+def mends(kind: str, reason: str) -> str:
+    """What to do about a condition of a quorum with this type and reason: some reasons only conditions have."""
+    found = advice(_CONDITION, f"{kind}/{reason}")
+    if found is not None:
+        return found.todo
+    known_too = advice(QUORUM, reason) is not None
+    return unblocks(QUORUM, reason if known_too else _STAGES.get(kind, reason))
 
 
 def known(kind: str) -> frozenset[str]:

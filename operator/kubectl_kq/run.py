@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kubectl_kq import doctor
-from kubectl_kq.answers import Answer, Found, NotRead, answer_of
+from kubectl_kq.answers import Answer, Found, NotRead, Why, answer_of
 from kubectl_kq.kubectl import Kubectl
 from kubectl_kq.page import UNKNOWN
 from kubectl_kq.quorum import Quorum, quorum_of
@@ -54,6 +54,8 @@ def read_quorum(look: Look) -> Quorum:
     answer = look.answer(Source.QUORUM)
     if isinstance(answer, NotRead):
         message = f"KafkaQuorum {look.name} in namespace {look.namespace} was not read: {answer.words}"
+        if answer.why is Why.MISSING:
+            message += f". kubectl kq doctor {look.name} names what is left of it"
         raise StoppedError(UNKNOWN, message)
     return quorum_of(answer.value)
 

@@ -39,10 +39,12 @@ class Source(Enum):
     EVENTS = "Events"
     REVISIONS = "ControllerRevisions"
     OPERATOR = "operator's Pods"
+    DEPLOYMENTS = "operator's Deployments"
+    WARNINGS = "Warning Events"
     NODES = "Kubernetes nodes"
 
 
-OPTIONAL: Final = frozenset({Source.TOKEN, Source.OPERATOR, Source.NODES})
+OPTIONAL: Final = frozenset({Source.TOKEN, Source.OPERATOR, Source.DEPLOYMENTS, Source.NODES})
 """What the rights of a namespace do not cover: if it is forbidden, that is shown and is no failure."""
 
 
@@ -65,6 +67,10 @@ def paths(namespace: str, name: str, operator_namespace: str = OPERATOR_NAMESPAC
             f"/apis/apps/v1/namespaces/{quote(namespace)}/controllerrevisions?{_selected(f'{_LABEL_QUORUM}={name}')}"
         ),
         Source.OPERATOR: f"/api/v1/namespaces/{quote(operator_namespace)}/pods?{_selected(_OPERATOR)}",
+        Source.DEPLOYMENTS: (
+            f"/apis/apps/v1/namespaces/{quote(operator_namespace)}/deployments?{_selected(_OPERATOR)}"
+        ),
+        Source.WARNINGS: f"{core}/events?fieldSelector={quote('type=Warning', safe='')}&limit={_LISTED_MAX}",
     }
 
 

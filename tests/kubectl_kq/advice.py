@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,9 @@ TABLES: Final = {
 }
 """By kind: the page, and the heading of its table of reasons."""
 _COLUMNS: Final = 3
+_NAMES: Final = re.compile(r"`([A-Z][A-Za-z]+)`")
+CONDITIONS: Final = ("operations.md", "| condition | reason | what happened | what to do |")
+"""The page, and the heading of its table of reasons that only conditions have."""
 
 
 def plain(cell: str, page: str) -> str:
@@ -32,25 +36,45 @@ def plain(cell: str, page: str) -> str:
 def table(kind: str) -> dict[str, dict[str, str]]:
     """What happened and what to do, by reason."""
     page, heading = TABLES[kind]
-    lines = iter((ROOT / "docs" / page).read_text().splitlines())
     found: dict[str, dict[str, str]] = {}
+    for cells in _rows(page, heading):
+        reasons = _NAMES.findall(cells[0])
+        if reasons and len(cells) >= _COLUMNS:
+            found |= dict.fromkeys(reasons, _row(cells[1], cells[2], page))
+    return found
+
+
+def conditions() -> dict[str, dict[str, str]]:
+    """The same for reasons that only conditions have, by `Condition/Reason`."""
+    page, heading = CONDITIONS
+    found: dict[str, dict[str, str]] = {}
+    for cells in _rows(page, heading):
+        names = [f"{kind}/{reason}" for kind in _NAMES.findall(cells[0]) for reason in _NAMES.findall(cells[1])]
+        if names:
+            found |= dict.fromkeys(names, _row(cells[2], cells[3], page))
+    return found
+
+
+def _rows(page: str, heading: str) -> Iterator[list[str]]:
+    """The cells of the rows below a heading."""
+    lines = iter((ROOT / "docs" / page).read_text().splitlines())
     for line in lines:
         if line == heading:
             break
     for line in lines:
         if not line.startswith("|"):
             break
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        reasons = re.findall(r"`([A-Z][A-Za-z]+)`", cells[0])
-        if reasons and len(cells) >= _COLUMNS:
-            row = {"happened": plain(cells[1], page), "do": plain(cells[2].rstrip("| "), page)}
-            found |= dict.fromkeys(reasons, row)
-    return found
+        yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def _row(happened: str, do: str, page: str) -> dict[str, str]:
+    return {"happened": plain(happened, page), "do": plain(do.rstrip("| "), page)}
 
 
 def text() -> str:
     """The file of the plugin."""
-    return json.dumps({kind: table(kind) for kind in TABLES}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    found = {kind: table(kind) for kind in TABLES} | {"Condition": conditions()}
+    return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tests.kubectl_kq.fake_kubectl import Fake
 from tests.kubectl_kq.worlds import prepared
 
 import kubectl_kq
-from kubectl_kq import explain, rules
+from kubectl_kq import rules
 
 PACKAGE = Path(kubectl_kq.__file__).parent
 ROOT = PACKAGE.parents[1]
@@ -94,4 +94,4 @@ def test_an_old_python_is_told() -> None:
 def test_advice_is_read_from_the_package() -> None:
     """What unblocks a reason comes from the package's own file."""
     assert rules.advice(rules.QUORUM, "Paused") == rules.Advice(happened="spec.paused is true", todo="set it to false")
-    assert explain.unblocks(rules.QUORUM, "Paused") == "set it to false"
+    assert rules.unblocks(rules.QUORUM, "Paused") == "set it to false"

@@ -160,7 +160,14 @@ def in_record(text: str) -> Callable[[Json], object]:
 
 
 SEEN: list[tuple[str, Source, Callable[[Json], object], str, str, str]] = [
-    ("no operator pod", Source.OPERATOR, in_status(conditions=[]), "operator pods", "WARN", "not ready"),
+    (
+        "no operator pod",
+        Source.OPERATOR,
+        in_status(conditions=[]),
+        "operator pods",
+        "CRIT",
+        "No pod of the operator is ready",
+    ),
     ("pod gone", Source.PODS, fewer, "pods", "CRIT", "Controller 3000 has no pod"),
     (
         "crash loop",
@@ -192,7 +199,7 @@ SEEN: list[tuple[str, Source, Callable[[Json], object], str, str, str]] = [
     ),
     ("claim gone", Source.CLAIMS, fewer, "disks", "CRIT", "demo-3000-g1 of controller 3000 is gone"),
     ("claim lost", Source.CLAIMS, in_status(phase="Lost"), "disks", "CRIT", "has lost its volume"),
-    ("claim pending", Source.CLAIMS, in_status(phase="Pending"), "disks", "WARN", "no volume yet (Pending)"),
+    ("claim pending", Source.CLAIMS, in_status(phase="Pending"), "disks", "WARN", "no volume yet (Pending, no"),
     (
         "claim ending",
         Source.CLAIMS,

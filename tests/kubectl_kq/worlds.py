@@ -161,6 +161,18 @@ def event(reason: str, message: str, *, kind: str = "Normal", seconds: float = 6
     return {"type": kind, "reason": reason, "message": message, "lastTimestamp": ago(seconds), "count": count}
 
 
+def deployment(name: str, replicas: int = 2, *, namespaces: str = "") -> Json:
+    """A Deployment of an operator with a Lease of its own."""
+    env = [{"name": "KQ_LEASE_NAME", "value": name}, {"name": "KQ_WATCH_NAMESPACES", "value": namespaces}]
+    spec = {"replicas": replicas, "template": {"spec": {"containers": [{"name": "operator", "env": env}]}}}
+    return {"metadata": {"name": name}, "spec": spec, "status": {}}
+
+
+def warning(kind: str, name: str, reason: str, message: str, *, seconds: float = 60) -> Json:
+    """A warning of Kubernetes about an object."""
+    return event(reason, message, kind="Warning", seconds=seconds) | {"involvedObject": {"kind": kind, "name": name}}
+
+
 def pool() -> Json:
     """A pool of this quorum that is Ready."""
     return {
@@ -197,6 +209,8 @@ def objects() -> dict[Source, Json]:
         Source.EVENTS: listed(event("VoterAdded", "controller 3002 is a voter")),
         Source.REVISIONS: listed(revision),
         Source.OPERATOR: listed(operator),
+        Source.DEPLOYMENTS: listed(deployment("kafka-quorum-operator")),
+        Source.WARNINGS: listed(),
     }
     return copy.deepcopy(found)
 
@@ -241,9 +255,11 @@ PATHS = {
     Source.CONTRACT: "/configmaps/demo-brokers",
     Source.BUDGET: "/poddisruptionbudgets/demo-voters",
     Source.TOKEN: "/leases/demo-disruption",
-    Source.EVENTS: "/events?",
+    Source.EVENTS: "/events?fieldSelector=involvedObject",
     Source.REVISIONS: "/controllerrevisions?",
     Source.OPERATOR: "/namespaces/kafka-quorum-system/pods?",
+    Source.DEPLOYMENTS: "/namespaces/kafka-quorum-system/deployments?",
+    Source.WARNINGS: "/events?fieldSelector=type",
 }
 """A part of the path of each source that no other one has."""
 
