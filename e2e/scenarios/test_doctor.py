@@ -15,10 +15,10 @@ from harness.naming import wait_forgotten, wait_named
 from harness.plugin import CRIT, UNKNOWN, answered, kq
 from harness.pool import Pool
 from harness.quorum import Quorum
+from harness.recovery import lose
 from harness.shell import Json, kubectl
 from scenarios import failures_named
 from scenarios.failures_named import FAILURES, WRONG, Failure, Wrong
-from scenarios.test_majority_lost import lose
 from scenarios.test_rights import give, rights
 from scenarios.test_trust_issuers import given
 
@@ -59,7 +59,7 @@ def test_a_pool_whose_ids_are_taken_is_named(ready: Quorum, pools: Callable[[str
 
 def test_a_lost_majority_leads_to_its_recovery(ready: Quorum) -> None:
     """With two of three disks gone, the command that shows what is left is named."""
-    lose(ready, 3001, 3002, claims=True)
+    lose(ready, (3001, 3002), claims=True)
     wait_named(ready, failures_named.MAJORITY)
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from harness.plugin import DONE, kq
 from harness.quorum import Quorum
+from harness.recovery import lose, wait_recovered
 from harness.shell import Json, wait_until
 from harness.transcripts import Typed, block, placeholders, shape, stored, tidy, written
 from scenarios.conftest import Make
-from scenarios.test_majority_lost import lose, wait_recovered
 from testbed.config import PROJECT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
@@ -103,7 +103,7 @@ def test_a_lost_majority_as_a_person_sees_it(quorums: Make) -> None:
     make_leader(quorum, SURVIVOR)
     cluster = quorum.record()["cluster_id"]
     terminal = Terminal(quorum)
-    lose(quorum, 3001, 3002, claims=True)
+    lose(quorum, (3001, 3002), claims=True)
     quorum.wait_condition("Available", "Unknown", "NoAnswer")
     settle(quorum)
     for command in ("status", "explain", "recover"):

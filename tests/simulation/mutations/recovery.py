@@ -60,6 +60,37 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("may_end_recovery", "view.answer.high_watermark < least", "True"),
     ),
     mutant(
+        "what-comes-back-is-not-read",
+        "committed",
+        ("lagging-survivor-copy",),
+        ("given_up", "source is not None and source not in planned", "False"),
+    ),
+    mutant(
+        "what-was-read-again-counts-for-nothing",
+        "committed",
+        ("lagging-survivor-copy",),
+        ("returned", "isinstance(found, LogRead) and found.end.offset > 0", "False"),
+    ),
+    mutant(
+        "pods-on-dead-machines-are-waited-for",
+        "live",
+        ("machines-off-for-good",),
+        ("_removed", "worker.only_reads and is_down(situation.observed, worker.place)", "False"),
+    ),
+    mutant(
+        "a-lost-survivor-is-waited-for",
+        "live",
+        ("survivor-is-lost",),
+        ("survivor_gone", "journal.stage in REVERSIBLE or node is None or node.claim_uid is None", "True"),
+    ),
+    mutant(
+        "a-newcomer-makes-the-voters-static",
+        "live",
+        ("newcomer-without-records",),
+        ("candidates", "survey.found.value.end.offset > 0", "True"),
+        ("_unsupported", "logs[0][1]", "logs[-1][1]"),
+    ),
+    mutant(
         "copies-go-without-a-word",
         "live",
         ("majority-lost-5",),

@@ -33,7 +33,7 @@ _PARTED: Final = "another-broker-log"
 _PARTED_RECORDS: Final = 3
 
 
-def _loses(loss: Loss, *node_ids: int) -> Act:
+def loses(loss: Loss, *node_ids: int) -> Act:
     """These controllers lose their disks, all at once."""
 
     def act(world: World, _: Checker) -> None:
@@ -43,24 +43,25 @@ def _loses(loss: Loss, *node_ids: int) -> Act:
     return act
 
 
-def _recovery(world: World) -> Json:
+def recovery_of(world: World) -> Json:
+    """What the status says of the recovery."""
     found: Json = ((resource(world) or {}).get("status") or {}).get("recovery") or {}
     return found
 
 
-def _says(field: str, value: str) -> When:
+def says(field: str, value: str) -> When:
     """Once `status.recovery` has this."""
-    return lambda world: _recovery(world).get(field) == value
+    return lambda world: recovery_of(world).get(field) == value
 
 
-def _asks(**more: object) -> Act:
+def asks(**more: object) -> Act:
     """A person has the disks read."""
     return applies({"recovery": {"inspect": True, **more}})
 
 
-def _approves(world: World, checker: Checker) -> None:
+def approves(world: World, checker: Checker) -> None:
     """A person approves the plan that the status shows, and whatever it says is lost."""
-    plan = _recovery(world)["plan"]
+    plan = recovery_of(world)["plan"]
     applies({"recovery": {"plan": plan, "acceptLoss": True}})(world, checker)
 
 
@@ -72,7 +73,7 @@ def _approves_another(world: World, checker: Checker) -> None:
 def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
     _keeps_a_copy(world, _SEED)
-    _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
+    loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
 
 
 def _keeps_a_copy(world: World, name: str) -> Disk:
@@ -94,15 +95,15 @@ def _all_lost_but_two_copies(world: World, checker: Checker) -> None:
 
 def _says_what_would_be_lost(world: World) -> bool:
     """Once the plan is proposed, and the records of the second copy are listed."""
-    rows = _recovery(world).get("wouldBeLost") or [{}]
+    rows = recovery_of(world).get("wouldBeLost") or [{}]
     listed = (rows[0].get("claimName"), rows[0].get("state"), rows[0].get("records"))
-    return _is_proposed(world) and listed == (_PARTED, "Known", _PARTED_RECORDS) and rows[-1]["state"] == "Unknown"
+    return is_proposed(world) and listed == (_PARTED, "Known", _PARTED_RECORDS) and rows[-1]["state"] == "Unknown"
 
 
 def _three_lost_and_one_off(world: World, checker: Checker) -> None:
     """Three disks of five are gone, and the machine of a fourth has no power for twenty seconds."""
-    _loses(Loss.CLAIM_DELETED, 3002, 3003, 3004)(world, checker)
-    _loses(Loss.NODE_OFF, 3001)(world, checker)
+    loses(Loss.CLAIM_DELETED, 3002, 3003, 3004)(world, checker)
+    loses(Loss.NODE_OFF, 3001)(world, checker)
 
 
 def _has_both_copies(world: World) -> str:
@@ -111,23 +112,24 @@ def _has_both_copies(world: World) -> str:
     return _joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
 
 
-def _untouched(world: World) -> str:
+def untouched(world: World) -> str:
     """Nothing was recovered: every controller votes on a disk of the time before."""
     marks = {one.disk.recovery for one in world.kraft.processes}
     return "" if marks == {0} else f"Kafka runs on disks of recoveries {sorted(marks)}"
 
 
-def _is_proposed(world: World) -> bool:
-    return _recovery(world).get("stage") == "Proposed" and "plan" in _recovery(world)
+def is_proposed(world: World) -> bool:
+    """Once a plan is proposed."""
+    return recovery_of(world).get("stage") == "Proposed" and "plan" in recovery_of(world)
 
 
 def _is_recovered(world: World) -> bool:
-    return is_ready(world) and _recovery(world).get("stage") == "Recovered"
+    return is_ready(world) and recovery_of(world).get("stage") == "Recovered"
 
 
 def _releases(world: World, _: Checker) -> None:
     """A person releases what the recovery kept."""
-    epoch = str(_recovery(world)["epoch"])
+    epoch = str(recovery_of(world)["epoch"])
     annotations = {"kafkaquorum.io/release-recovery": epoch}
     body = {"metadata": {"annotations": annotations}, "spec": {"recovery": {"inspect": False, "plan": ""}}}
     world.kube.patch(QUORUMS, NAMESPACE, NAME, body)
@@ -163,7 +165,7 @@ def _asks_for_the_copy(world: World, checker: Checker) -> None:
 
 
 def _second_ended(world: World) -> bool:
-    return _is_recovered(world) and _recovery(world).get("epoch") == 2
+    return _is_recovered(world) and recovery_of(world).get("epoch") == 2
 
 
 def _is_released(world: World) -> bool:
@@ -200,9 +202,9 @@ RECOVERIES: Final = (
         name="majority-lost-3",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("approves", _is_proposed, _approves),
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_joined(3, 3000),
@@ -215,10 +217,10 @@ RECOVERIES: Final = (
         name="majority-lost-read",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
         ),
-        until=_is_proposed,
+        until=is_proposed,
         bound=_LATE_STEPS,
         exhaustive=True,
         long=True,
@@ -228,9 +230,9 @@ RECOVERIES: Final = (
         name="majority-lost-released",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("approves", _is_proposed, _approves),
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
             turn("releases", _is_recovered, _releases),
         ),
         until=_is_released,
@@ -244,9 +246,9 @@ RECOVERIES: Final = (
         name="majority-lost-5",
         spec=_FIVE,
         turns=(
-            turn("loses three disks", is_ready, _loses(Loss.VOLUME_LOST, 3001, 3002, 3003)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("approves", _is_proposed, _approves),
+            turn("loses three disks", is_ready, loses(Loss.VOLUME_LOST, 3001, 3002, 3003)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_has_both_copies,
@@ -259,9 +261,9 @@ RECOVERIES: Final = (
         name="majority-lost-after-changes",
         spec=spec_of("Standalone", 3),
         turns=(
-            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("approves", _is_proposed, _approves),
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_joined(3, 3000),
@@ -271,9 +273,9 @@ RECOVERIES: Final = (
         name="majority-returns-while-approved",
         spec=_THREE,
         turns=(
-            turn("loses two machines", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
-            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
-            turn("approves", _is_proposed, _approves),
+            turn("loses two machines", is_ready, loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("gives them up", lambda world: not is_ready(world), asks(without=[3001, 3002])),
+            turn("approves", is_proposed, approves),
         ),
         until=is_ready,
         bound=_LATE_STEPS,
@@ -286,8 +288,8 @@ RECOVERIES: Final = (
         spec=_THREE,
         turns=(
             turn("loses all disks", is_ready, _all_lost_but_a_copy),
-            turn("names the copy", lambda world: not is_ready(world), _asks(seeds=[{"claimName": _SEED}])),
-            turn("approves", _is_proposed, _approves),
+            turn("names the copy", lambda world: not is_ready(world), asks(seeds=[{"claimName": _SEED}])),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_joined(3, 0),
@@ -304,9 +306,9 @@ RECOVERIES: Final = (
             turn(
                 "names both copies",
                 lambda world: not is_ready(world),
-                _asks(seeds=[{"claimName": _SEED}, {"claimName": _PARTED}]),
+                asks(seeds=[{"claimName": _SEED}, {"claimName": _PARTED}]),
             ),
-            turn("approves", _says_what_would_be_lost, _approves),
+            turn("approves", _says_what_would_be_lost, approves),
         ),
         until=_is_recovered,
         holds=_joined(3, 0),
@@ -317,9 +319,9 @@ RECOVERIES: Final = (
         spec=_FIVE,
         turns=(
             turn("loses three disks, and a machine is off", is_ready, _three_lost_and_one_off),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("is told", _says("verdict", "BetterDiskMayReturn"), does_nothing),
-            turn("approves", _is_proposed, _approves),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("is told", says("verdict", "BetterDiskMayReturn"), does_nothing),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_has_both_copies,
@@ -333,8 +335,8 @@ RECOVERIES: Final = (
         spec=_THREE,
         turns=(
             turn("loses two machines", is_ready, _machines_off),
-            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
-            turn("approves", _is_proposed, _approves),
+            turn("gives them up", lambda world: not is_ready(world), asks(without=[3001, 3002])),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         holds=_joined(3, 3000),
@@ -347,10 +349,10 @@ RECOVERIES: Final = (
         name="newcomer-without-records",
         spec=_THREE,
         turns=(
-            turn("loses a disk", is_ready, _loses(Loss.CLAIM_DELETED, 3001)),
-            turn("loses another one", _newcomer_has_no_record, _loses(Loss.CLAIM_DELETED, 3002)),
-            turn("has them read", _has_no_leader, _asks(without=[3001])),
-            turn("approves", _is_proposed, _approves),
+            turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, 3001)),
+            turn("loses another one", _newcomer_has_no_record, loses(Loss.CLAIM_DELETED, 3002)),
+            turn("has them read", _has_no_leader, asks(without=[3001])),
+            turn("approves", is_proposed, approves),
         ),
         until=_is_recovered,
         bound=2 * _LATE_STEPS,
@@ -359,12 +361,12 @@ RECOVERIES: Final = (
         name="survivor-is-lost",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("approves", _is_proposed, _approves),
-            turn("loses the survivor", _says("stage", "Rewrite"), _loses_the_survivor),
-            turn("lists the copy", _says("stage", "Inspecting"), _asks_for_the_copy),
-            turn("approves again", _is_proposed, _approves),
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
+            turn("loses the survivor", says("stage", "Rewrite"), _loses_the_survivor),
+            turn("lists the copy", says("stage", "Inspecting"), _asks_for_the_copy),
+            turn("approves again", is_proposed, approves),
         ),
         until=_second_ended,
         bound=2 * _LATE_STEPS,
@@ -373,24 +375,24 @@ RECOVERIES: Final = (
         name="another-plan-is-approved",
         spec=_THREE,
         turns=(
-            turn("loses two machines", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
-            turn("gives them up", lambda world: not is_ready(world), _asks(without=[3001, 3002])),
-            turn("approves another plan", _is_proposed, _approves_another),
+            turn("loses two machines", is_ready, loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("gives them up", lambda world: not is_ready(world), asks(without=[3001, 3002])),
+            turn("approves another plan", is_proposed, _approves_another),
         ),
         until=is_ready,
-        holds=_untouched,
+        holds=untouched,
         bound=_LATE_STEPS,
     ),
     Scenario(
         name="majority-returns",
         spec=_THREE,
         turns=(
-            turn("loses power", is_ready, _loses(Loss.NODE_OFF, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), _asks()),
-            turn("is told", _says("verdict", "MajorityMayReturn"), does_nothing),
+            turn("loses power", is_ready, loses(Loss.NODE_OFF, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("is told", says("verdict", "MajorityMayReturn"), does_nothing),
         ),
         until=is_ready,
-        holds=_untouched,
+        holds=untouched,
         bound=_LATE_STEPS,
     ),
 )
