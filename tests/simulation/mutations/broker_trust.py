@@ -63,6 +63,13 @@ BROKER_TRUST_MUTANTS: Final = (
         ("due_turn", "_waits_for_token(situation, older)", "False"),
     ),
     pool_mutant(
+        "a-pool-goes-on-with-its-roll-in-the-controllers-turn",
+        "13, ended",
+        ("renewal-while-a-pool-rolls-without-end",),
+        ("may_stop", "why_controllers_first(observed, now_s)", "''"),
+        ("given_back", "situation.now_s >= turn.last_s", "False"),
+    ),
+    pool_mutant(
         "a-pool-keeps-the-token-until-the-controllers-certificates-have-ended",
         "13, ended",
         ("renewal-while-a-broker-does-not-come-back",),

@@ -43,7 +43,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     with_topics,
 )
 from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later
-from tests.simulation.runs.scenarios.scenes import Act, When, after, condition, turn
+from tests.simulation.runs.scenarios.scenes import Act, When, after, condition, does_nothing, turn
 from tests.simulation.runs.scenarios.token_scenarios import holder
 
 from kit.kube.protocol import Json
@@ -65,7 +65,9 @@ _no_more_may_end: Final = no_more_may_end_later(_RECOVERS_S)
 _NEW_POOL: Final = applies_pool(pool_spec(1, firstNodeID=10), OTHER)
 _TOPICS: Final = "auto.create.topics.enable"
 _CHANGED: Final[Json] = {"config": {_TOPICS: "false"}}
+_REQUESTS: Final = "queued.max.requests"
 _CHANGED_AT_S: Final = 150
+_ROLLS_S: Final = 60
 _CONTROLLERS: Final = 3
 _LAST_S: Final = 55
 """Restarts begin 100 s before an end of such certificates: half of that, and some seconds for the time of a look."""
@@ -217,6 +219,14 @@ def _controllers_are_renewed(world: World) -> bool:
     return all((end - world.clock.now()).total_seconds() > _LEAF_S / 2 for end in ends) and len(ends) == _CONTROLLERS
 
 
+def _changes_again(world: World, checker: Checker) -> None:
+    """Every five seconds a setting of the pool changes, until the controllers have restarted: its roll never ends."""
+    value = str(int(world.clock.elapsed_s))
+    applies_pool(pool_spec(2, config={_REQUESTS: value}))(world, checker)
+    if not _controllers_are_renewed(world) or world.clock.elapsed_s < _CHANGED_AT_S + _ROLLS_S:
+        world.later(10, lambda: _changes_again(world, checker))
+
+
 def _left_s(world: World) -> float:
     """How long the certificates are valid that the controllers show until they restart."""
     item = world.kube.view(SECRETS, NAMESPACE, f"{NAME}-3000-tls") or {"data": {}}
@@ -319,6 +329,16 @@ TRUST_WITH_POOLS: Final = (
         ("the pool gives the token away", _is_given_away, _not_too_early),
         ("the controllers have restarted", _controllers_are_renewed, both(_were_in_time, _thaws)),
         ("the broker is back", pools_rest, _no_more_may_end),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(ends_renewed(2), _encrypted, _ended),
+    ),
+    _beside(
+        "renewal-while-a-pool-rolls-without-end",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("its settings change again and again", after(_CHANGED_AT_S), _changes_again),
+        ("certificates are renewed", after(_CHANGED_AT_S + _ROLLS_S), does_nothing),
+        ("the controllers have restarted", _controllers_are_renewed, both(_were_in_time, _no_more_may_end)),
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(ends_renewed(2), _encrypted, _ended),
     ),
