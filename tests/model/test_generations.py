@@ -11,6 +11,7 @@ from tests.model.certificates import (
     of_others,
     recorded,
     secured,
+    source,
     wanted,
     with_leaf,
 )
@@ -31,7 +32,7 @@ from kafka_quorum.model.generations import (
     written_s,
 )
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, Material, controller
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, controller
 
 RECORD = recorded()
 THIRD = controller(IDS[2])
@@ -204,6 +205,63 @@ def test_given_leafs_pause_no_longer_than_the_restarts_to_them_can_wait() -> Non
     assert life_s > soon.life_s > 0
     roll_s = spec.renewal_s(now_s + 600, soon.life_s, 1 / 2) - now_s - MOUNTED_AFTER_S
     assert until_s(600) == max(min(BROUGHT_AFTER_S, roll_s), MOUNTED_AFTER_S)
+
+
+HOUR_S = 3600
+YEAR_S = 365 * 24 * HOUR_S
+EVENTS = Holder(role=BROKERS.role, pool="events")
+
+
+def lasting(leaf: LeafSeen, begin_s: int, end_s: int) -> LeafSeen:
+    """The same leaf with other times."""
+    return replace(leaf, certificate=replace(leaf.certificate, not_before_s=begin_s, not_after_s=end_s))
+
+
+def pool_pauses_s(*, begun_s: int, ends_s: int, source_ends_s: int | None, at_s: int = 0) -> float:
+    """How long after the last generation a pool's leaf waits; all times are seconds after it.
+
+    Every other leaf lives a year. `source_ends_s` is the end of what the issuer gave for the pool since then.
+    """
+    now_s = int(NOW_S)
+    seen = with_leaf(material(RECORD), BROKERS, None)
+    for holder in (*map(controller, RECORD.node_ids), OPERATOR):
+        leaf = replace(leaf_seen(holder), composed_s=now_s)
+        seen = with_leaf(seen, holder, lasting(leaf, now_s - 10, now_s + YEAR_S))
+    if source_ends_s is not None:
+        given = source(BROKERS)
+        given = replace(given, certificate=replace(given.certificate, not_after_s=now_s + source_ends_s))
+        seen = replace(seen, sources=((EVENTS, Known(value=given)),))
+    leaf = lasting(replace(leaf_seen(EVENTS), composed_s=now_s), now_s + begun_s, now_s + ends_s)
+    return pauses_until_s(of_others(), seen, EVENTS, leaf, NOW_S + at_s) - now_s
+
+
+def test_a_given_leaf_of_a_pool_is_replaced_before_it_ends() -> None:
+    """One that lives an hour, beside others that live a year: the pause ends when the restarts must begin."""
+    restarts_s = HOUR_S - HOUR_S // 6 - MOUNTED_AFTER_S
+    assert pool_pauses_s(begun_s=0, ends_s=HOUR_S, source_ends_s=2 * HOUR_S) == restarts_s
+    begun_s = -1200  # it was copied again, for another pool
+    ends_s, renewed_s = begun_s + HOUR_S, begun_s + HOUR_S * 5 // 3
+    assert pool_pauses_s(begun_s=begun_s, ends_s=ends_s, source_ends_s=renewed_s) == restarts_s + begun_s
+    assert pool_pauses_s(begun_s=0, ends_s=YEAR_S, source_ends_s=2 * YEAR_S) == HOUR_S
+    assert pool_pauses_s(begun_s=0, ends_s=HOUR_S, source_ends_s=None) == HOUR_S
+
+
+def test_short_leafs_of_a_pool_bring_no_generation_at_each_change() -> None:
+    """A user who gives certificates that end soon, again and again, restarts servers once a pause, as before."""
+    for minutes in range(60):
+        assert pool_pauses_s(begun_s=0, ends_s=300, source_ends_s=60 * minutes + 300, at_s=60 * minutes) == HOUR_S
+
+
+def test_a_leaf_of_a_pool_that_began_long_ago_leads_to_no_earlier_restarts() -> None:
+    """Its issuer may write any beginning: what counts is its end."""
+    ends_s = 2 * HOUR_S // 3
+    assert pool_pauses_s(begun_s=-YEAR_S, ends_s=ends_s, source_ends_s=2 * HOUR_S) == ends_s - 600 - MOUNTED_AFTER_S
+
+
+def test_a_part_of_the_pause_always_passes() -> None:
+    """Also if the leaf in the Secret has ended: more users may write that Secret."""
+    assert pool_pauses_s(begun_s=-HOUR_S, ends_s=-10, source_ends_s=2 * HOUR_S) == HOUR_S // 6
+    assert pool_pauses_s(begun_s=-HOUR_S, ends_s=700, source_ends_s=2 * HOUR_S) == HOUR_S // 6
 
 
 def test_a_lost_leaf_that_is_refused_begins_no_generation_at_each_roll() -> None:

@@ -9,7 +9,7 @@ from tests.model.values import CLUSTER, NAME, UID, desired
 
 from kafka_brokers.model import names as pool_names
 from kafka_quorum.model import names
-from kafka_quorum.model.contract import Contract, Match, Setting
+from kafka_quorum.model.contract import Contract, Match, Setting, Turn
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.resources.contract import contract_from, contract_object, properties_text, stored_contract
@@ -57,7 +57,16 @@ def test_what_is_written_is_read_back() -> None:
     """Every field of a contract survives the ConfigMap, with the version that it was read at."""
     assert contract_from(stored()) == contract(resource_version="17")
     given = {"given": True, "principals": ("User:CN=b", "User:CN=o"), "certificate_ends": ((1, 5),)}
+    given["turn"] = Turn(ends_s=9, last_s=7)
     assert contract_from(stored(contract(**given))) == contract(resource_version="17", **given)
+
+
+def test_a_turn_of_the_controllers_is_written_while_there_is_one() -> None:
+    """Earlier versions of the operator do not know it. Times that are none are refused: pools show them."""
+    assert "turn" not in json.loads(contract_object(desired(), contract())["data"]["contract.json"])
+    for turn in ({"ends_s": 7, "last_s": 9}, {"ends_s": 10**15, "last_s": 1}, {"ends_s": 1, "last_s": -1}):
+        with pytest.raises(Unreadable, match="impossible time"):
+            contract_from(stored(turn=turn))
 
 
 def test_a_version_makes_it_replace_that_one() -> None:

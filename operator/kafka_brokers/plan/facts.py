@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from kafka_brokers.model import names
@@ -9,12 +10,14 @@ from kafka_brokers.model.contracted import but_for_the_certificate, certificate_
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod, Revision
 from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
+from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.pools import lowest_free, uncovered
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Security
+from kit.stamps import second
 
 CHANGED: Final = 2
 """Kafka's number for a setting that was changed for one broker while it ran."""
@@ -241,6 +244,21 @@ def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[No
     if isinstance(observed.cluster, Known):
         found |= {row.node_id for row in observed.cluster.value.registered}
     return frozenset(found - set(record.node_ids))
+
+
+def controllers_turn(observed: Observed, now_s: float) -> Turn | None:
+    """Set while the controllers restart before any further broker: the certificate of one ends soon."""
+    turn = observed.contract.value.turn if isinstance(observed.contract, Known) else None
+    return turn if turn is not None and turn.holds(now_s) else None
+
+
+def why_controllers_first(observed: Observed, now_s: float) -> str:
+    """Why no broker is stopped before controllers have restarted; empty if brokers may be."""
+    turn = controllers_turn(observed, now_s)
+    if turn is None:
+        return ""
+    ends = second(datetime.fromtimestamp(turn.ends_s, tz=UTC))
+    return f"the controllers restart first, because the certificate of one ends at {ends}"
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:

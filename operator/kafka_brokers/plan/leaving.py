@@ -23,7 +23,7 @@ from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
-from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token
+from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token, why_controllers_first
 from kafka_brokers.plan.guards.availability import counted, named
 from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move
 from kafka_brokers.plan.lost import is_blank
@@ -62,6 +62,8 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     away = _is_lost(situation, broker)
     verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=away)
     if isinstance(verdict, Permit):
+        if first := why_controllers_first(situation.observed, situation.now_s):
+            return Part(waits=(_wait(broker, "RemovingBroker", first),), verdicts=(verdict,))
         if not owns_token(situation.desired, situation.observed):
             return merged((_token(situation, broker), Part(verdicts=(verdict,))))
         after = changed(situation.record, replace(broker, empty=True, stopped=False, outside=(), outside_unknown=False))

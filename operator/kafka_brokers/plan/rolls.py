@@ -7,6 +7,7 @@ stop waits for is named, without limit.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from kafka_brokers.model.actions import EvictPod, GiveToken, NextPod, RecordChange, TakeToken, WriteRecord
 from kafka_brokers.model.contracted import certificate_of
@@ -18,21 +19,25 @@ from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.plan.facts import (
     NO_SECRET,
     Situation,
+    controllers_turn,
     ended,
     has_ended,
     holder_of,
     is_shut_out,
     lacks_secret,
     owns_token,
+    why_controllers_first,
 )
 from kafka_brokers.plan.guards.availability import counted, named, waits_for
 from kafka_brokers.plan.guards.rule11_stops import CONSENT, is_back, may_stop, outside_of, waits_for_ended
 from kafka_brokers.plan.late import moved
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.brokers import TopicPartition
+from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
+from kit.stamps import second
 
 
 def returning(situation: Situation) -> Part:
@@ -111,14 +116,31 @@ def given_back(situation: Situation) -> Part:
 
     So it is, too, while each broker that was stopped serves again, and waits only for brokers whose certificates have
     ended: one of another pool needs the token for the restart that ends the wait. The record keeps the stop.
+
+    And so it is, whoever is away, when the certificate of a controller is about to end: a quorum without a leader is
+    worse than a controller that restarts while a broker is away.
     """
     token = situation.observed.token
-    away = (one for one in situation.record.brokers if one.stopped or one.empty)
-    if not all(_waits_in_vain(situation, one) for one in away):
+    if not isinstance(token, Known) or not owns_token(situation.desired, situation.observed):
         return Part()
-    if owns_token(situation.desired, situation.observed) and isinstance(token, Known):
+    away = [one for one in situation.record.brokers if one.stopped or one.empty]
+    away = [one for one in away if not _waits_in_vain(situation, one)]
+    turn = controllers_turn(situation.observed, situation.now_s)
+    if not away or (turn is not None and situation.now_s >= turn.last_s):
         return Part(exclusive=GiveToken(seen=token.value))
-    return Part()
+    return Part() if turn is None else Part(waits=(_keeps_token(away, turn),))
+
+
+def _keeps_token(away: list[BrokerIdentity], turn: Turn) -> Wait:
+    """What the controllers wait for, and what happens if it does not come."""
+    ends, last = (second(datetime.fromtimestamp(each, tz=UTC)) for each in (turn.ends_s, turn.last_s))
+    ids = _ids(one.node_id for one in away)
+    text = (
+        f"Waiting to give the disruption token to the controllers: brokers {ids} were stopped, and are not back. The "
+        f"certificate of a controller ends at {ends}. If they are not back at {last}, the pool gives the token away "
+        "all the same, because the quorum would be lost. Look at their pods"
+    )
+    return Wait(severity=Severity.PROGRESS, reason="RestartingBroker", message=text, node_id=away[0].node_id)
 
 
 def _waits_in_vain(situation: Situation, broker: BrokerIdentity) -> bool:
@@ -308,7 +330,10 @@ def _next_pods(situation: Situation, batch: tuple[NodeID, ...]) -> tuple[NextPod
 
 
 def _token(situation: Situation, following: tuple[NextPod, ...] = ()) -> Part:
-    """Take the disruption token, or say who holds it."""
+    """Take the disruption token, or say who holds it, or who needs it first."""
+    if first := why_controllers_first(situation.observed, situation.now_s):
+        wait = Wait(severity=Severity.PROGRESS, reason="RollHeld", message=f"Did not stop a broker yet: {first}")
+        return Part(waits=(wait,))
     match situation.observed.token:
         case Unknown(reason=reason):
             text = f"Did not stop a broker yet: it is not known who holds the disruption token ({reason})"

@@ -46,6 +46,25 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Controllers restart before any further broker, because the certificate of one ends at `ends_s` (Unix seconds).
+
+    Pools begin no stop, and give the disruption token back when what they stopped is back; from `last_s` on, also
+    while it is not.
+    """
+
+    ends_s: int
+    last_s: int
+
+    def holds(self, now_s: float) -> bool:
+        """Whether it holds: as long after the end as it may last before, because connections outlive a certificate.
+
+        Later it does not, so that a contract which nobody brings up to date holds no pool for ever.
+        """
+        return now_s < self.ends_s + 2 * (self.ends_s - self.last_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """The contract as the ConfigMap holds it.
 
@@ -84,6 +103,8 @@ class Contract:
     """
     certificate_ends: tuple[tuple[int, int], ...] = ()
     """Of the last generations of the brokers' certificates: the generation and its end (Unix seconds), in order."""
+    turn: Turn | None = None
+    """Set while a controller must restart before its certificate ends, and a pool has the disruption token."""
 
     def setting(self, key: str) -> Setting | None:
         """The setting of this key, if the contract rules it."""

@@ -11,8 +11,8 @@ from kafka_quorum.model.bundles import has_authority
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
-from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, controller
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.material import BROKERS, OPERATOR, Holder, LeafSeen, Material, Source, controller
 from kafka_quorum.model.observed import Observed, Revision, revision_named
 from kafka_quorum.model.pods import PodRole
 from kit.pki.authority import SKEW
@@ -28,6 +28,10 @@ BROUGHT_AFTER_S: Final = 180.0
 
 BROKERS_PAUSE_S: Final = 3600.0
 """How long after a generation a leaf of brokers asks for another one. Less, if the certificates live for hours only."""
+_SOON: Final = 1 / 6
+"""The share of that pause that always passes, and that is left at most before the end of a leaf when it is replaced."""
+_LASTS: Final = 2 / 3
+"""The share of that pause for which a given leaf must be valid, so that the pause ends sooner for it."""
 
 
 def newest(material: Material, observed: Observed, record: IdentityRecord) -> int:
@@ -76,7 +80,8 @@ def pauses_until_s(desired: Desired, material: Material, holder: Holder, leaf: L
 
     Otherwise a Secret that changes again and again would leave no minute in which a controller's Secret is mounted, and
     would restart the controllers each time. The operator's own leafs for controllers and itself are renewed when due.
-    Given ones wait no longer than until the restarts to them must begin, if pods can mount what was written last.
+    Given ones wait no longer than until the restarts to them must begin, if pods can mount what was written last. For
+    those of brokers see `_of_brokers_until_s`.
     """
     of_brokers = holder.role == BROKERS.role
     if not of_brokers and desired.trust.issuer.own:
@@ -85,11 +90,33 @@ def pauses_until_s(desired: Desired, material: Material, holder: Holder, leaf: L
     life_s = min(each.certificate.life_s for each in leading)
     longest_s = min(BROKERS_PAUSE_S, desired.trust.renew_before(life_s) * LATE) if of_brokers else 0.0
     latest_s = max(written_s(each, now_s) for each in leading)
-    until_s = latest_s + max(BROUGHT_AFTER_S, longest_s)
+    pause_s = max(BROUGHT_AFTER_S, longest_s)
+    until_s = latest_s + pause_s
     if of_brokers:
-        return until_s
+        return _of_brokers_until_s(desired, material.source(holder), leaf, until_s, pause_s, now_s)
     roll_s = desired.trust.renewal_s(leaf.ends_s, leaf.certificate.life_s, 1 / 2) - MOUNTED_AFTER_S
     return min(max(min(until_s, roll_s), latest_s + MOUNTED_AFTER_S), leaf.ends_s)
+
+
+def _of_brokers_until_s(
+    desired: Desired, source: Knowable[Source], leaf: LeafSeen, until_s: float, pause_s: float, now_s: float
+) -> float:
+    """The same for a leaf of brokers: until the pause is over, or the restarts must begin, so that it does not end.
+
+    Leafs of the own authority live as long as those that decide the pause; given ones may end within it. The users who
+    give them must not restart all servers again and again. So the pause ends sooner only for a leaf that is valid for
+    most of a pause from then on, and only shortly before the end of the one that it replaces. Two leafs that follow
+    each other like this are half a pause apart, whatever their beginnings say. A part of the pause always passes,
+    because more users may write the Secret that brokers mount.
+    """
+    if isinstance(source, Unknown):
+        return until_s
+    part_s = pause_s * _SOON
+    restarts_s = max(desired.trust.renewal_s(leaf.ends_s, leaf.certificate.life_s, 1 / 2), leaf.ends_s - part_s)
+    soonest_s = until_s - pause_s + max(BROUGHT_AFTER_S, part_s)
+    sooner_s = max(soonest_s, min(restarts_s - MOUNTED_AFTER_S, until_s))
+    lasts_s = source.value.certificate.not_after_s - max(sooner_s, now_s)
+    return min(sooner_s, until_s) if lasts_s >= pause_s * _LASTS else until_s
 
 
 def _made(observed: Observed, node_id: NodeID) -> int | None:

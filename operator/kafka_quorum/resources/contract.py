@@ -11,7 +11,16 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from kafka_quorum.model import formats, names
-from kafka_quorum.model.contract import SASL_KEY, SASL_MECHANISM, SECRET_PATH, Contract, Match, Setting, StoredContract
+from kafka_quorum.model.contract import (
+    SASL_KEY,
+    SASL_MECHANISM,
+    SECRET_PATH,
+    Contract,
+    Match,
+    Setting,
+    StoredContract,
+    Turn,
+)
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.formats import Unreadable
 from kafka_quorum.model.ids import parse_cluster_id
@@ -28,6 +37,8 @@ DEFAULT_PROTOCOLS: Final = ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SA
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _CONTRACT: Final = TypeAdapter(Contract)
 _ROWS_MAX: Final = 1000
+_LATEST_S: Final = 253_402_300_799
+"""The end of the year 9999: the last second that a certificate can name."""
 _FILE_NAME: Final = "[a-z0-9][a-z0-9.-]{0,99}"
 _TEXT_MAX_CHARS: Final = 64 * 1024
 
@@ -38,7 +49,7 @@ def contract_object(desired: Desired, contract: Contract) -> Json:
     del body["resource_version"]
     if contract.zookeeper is None:  # not written: earlier versions of the operator do not know it
         del body["zookeeper"]
-    for later in ("certificates", "given", "principals", "certificate_ends"):  # the same
+    for later in ("certificates", "given", "principals", "certificate_ends", "turn"):  # the same
         if not body[later]:
             del body[later]
     text = json.dumps({"schemaVersion": _format_of(contract), **body}, indent=1)
@@ -135,7 +146,9 @@ def contract_from(item: Json) -> Contract:
         contract = _CONTRACT.validate_python(stored, strict=False)
     except ValidationError as error:
         raise Unreadable(f"{where} is no broker contract ({error.error_count()} faults)") from error
-    if (fault := _fault(contract) or _secret_fault(contract, item["metadata"]["name"])) is not None:
+    if (
+        fault := _fault(contract) or _secret_fault(contract, item["metadata"]["name"]) or _turn_fault(contract.turn)
+    ) is not None:
         raise Unreadable(f"{where} is no valid broker contract: {fault}")
     if field := formats.unknown_field(stored, _CONTRACT.dump_python(contract, mode="json")):
         raise formats.LaterFormat(
@@ -170,6 +183,12 @@ def _secret_fault(contract: Contract, name: str) -> str | None:
     if any(re.fullmatch(_FILE_NAME, file) is None for file in contract.files):
         return "a setting in it names no file"
     return None
+
+
+def _turn_fault(turn: Turn | None) -> str | None:
+    """Which time is none: pools would write it into their status."""
+    possible = turn is None or 0 <= turn.last_s <= turn.ends_s <= _LATEST_S
+    return None if possible else "the turn of the controllers has an impossible time"
 
 
 def _fault(contract: Contract) -> str | None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.brokers.looks import (
+    NOW_S,
     at,
     changed_pod,
     edited,
@@ -17,12 +18,13 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
-from tests.brokers.values import broker, desired, record
+from tests.brokers.values import CONTRACT, broker, desired, record
 
 from kafka_brokers.model.actions import (
     CreateFormatter,
     DeletePod,
     EndThrottle,
+    GiveToken,
     MovePartitions,
     RecordChange,
     TakeToken,
@@ -34,6 +36,7 @@ from kafka_brokers.model.observed import ClusterView, KubeNode, Observed
 from kafka_brokers.model.plan import Plan, Severity
 from kafka_brokers.plan.throttles import TOPICS_MAX, limited
 from kafka_quorum.model.brokers import LogDirectory, Move, Replica
+from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.pods import Waiting
@@ -157,6 +160,17 @@ def test_an_empty_broker_is_stopped_with_the_token_only() -> None:
     delete = only(planned(stops, TWO))
     assert isinstance(delete, DeletePod)
     assert delete.pod.node_id == 2
+
+
+def test_an_empty_broker_waits_for_controllers_whose_certificates_end() -> None:
+    """Its stop needs the token, so the controllers restart first: the pool takes no token, and gives its own back."""
+    turn = Turn(ends_s=int(NOW_S) + 1000, last_s=int(NOW_S) + 500)
+    first = Known(value=replace(CONTRACT, turn=turn))
+    plan = planned(leaving(EMPTY, least=3, log_dirs=PROVED, contract=first), TWO)
+    assert plan.actions == ()
+    assert any("the controllers restart first" in one.message for one in plan.waits)
+    given = only(planned(leaving(EMPTY, least=3, log_dirs=PROVED, contract=first, token=OURS), TWO))
+    assert isinstance(given, GiveToken)
 
 
 def test_what_is_left_in_a_directory_holds_the_stop() -> None:

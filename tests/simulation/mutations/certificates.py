@@ -329,6 +329,18 @@ CERTIFICATE_MUTANTS: Final = (
         ("pauses_until_s", "min(until_s, roll_s)", "until_s"),
     ),
     mutant(
+        "a-pool-waits-until-its-certificate-has-ended",
+        "13, ended",
+        ("given-with-a-pool-whose-certificates-end-within-the-pause",),
+        ("_of_brokers_until_s", "isinstance(source, Unknown)", "True"),
+    ),
+    mutant(
+        "certificates-of-a-pool-that-end-soon-shorten-every-pause",
+        "13, again",
+        ("given-with-a-pool-that-alternates-certificates-that-end-soon",),
+        ("_of_brokers_until_s", "lasts_s >= pause_s * _LASTS", "True"),
+    ),
+    mutant(
         "a-stuck-controller-stays-where-it-is",
         "13, ended",
         ("tls-stuck-controller-with-a-held-secret",),

@@ -15,13 +15,13 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-majority-that-may-return-is-given-up",
         "live",
         ("majority-returns",),
-        ("_given_up", "'lost' if node_id in situation.desired.recovery.without else 'unreachable'", "'lost'"),
+        ("_given_up", "node_id not in situation.desired.recovery.without", "False"),
     ),
     mutant(
         "disks-are-given-up-without-copies",
         "14, early",
         ("majority-lost-5",),
-        ("may_retire_others", "next(missing, '')", "''"),
+        ("may_retire_others", "(*unread(situation, journal), *uncopied(situation, journal))", "()"),
     ),
     mutant(
         "the-others-are-not-retired",

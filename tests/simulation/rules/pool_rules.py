@@ -37,6 +37,7 @@ from tests.simulation.rules.pool_glances import PoolGlance, PoolGlances
 from kafka_brokers.kind import POOLS
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID
+from kafka_quorum.model.names import contract_name
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 
 HELD: Final = "11, held"
@@ -47,6 +48,8 @@ FORMATS: Final = "10, formats"
 POOLS_BY_KNOWLEDGE: Final = frozenset({"11", HELD, TOGETHER, LEADERLESS, LEAVES, FORMATS})
 _FORMAT_S: Final = 8.0
 """The longest time from the decision to format a disk to the format."""
+_ROLL_S: Final = 60.0
+"""How long a controller restarts after the one before it in the same roll."""
 _LEASE: Final = "-disruption"
 _RECORD: Final = "-broker-disks"
 _ACCEPT_LOSS: Final = "kafkaquorum.io/accept-loss"
@@ -67,6 +70,8 @@ class PoolRules:
         self._lost: set[TopicPartition] = set()
         self._ours: set[int] = set()
         """Serial numbers of disks whose claims the operator deleted."""
+        self._saved_s = float("-inf")
+        """When a controller was stopped last because its quorum would have been lost."""
         world.pools.deleted.append(self._deleted)
         world.kube.watchers.append(self._written)
 
@@ -227,10 +232,23 @@ class PoolRules:
             self._fail(TOGETHER, f"broker {node} is stopped while {holder} holds the disruption token")
 
     def quorum_stopped(self, stop: PodDeleted) -> None:
-        """A controller of the quorum is stopped by the operator."""
-        if stop.process is not None and self._away.disrupted:
+        """A controller of the quorum is stopped by the operator: while no broker is away, or to save the quorum."""
+        if stop.process is not None and self._away.disrupted and not self._saves_quorum(stop):
             away = ", ".join(map(str, sorted(self._away.disrupted)))
             self._fail(TOGETHER, f"pod {stop.name} is stopped before brokers {away} are back")
+
+    def _saves_quorum(self, stop: PodDeleted) -> bool:
+        """Whether a controller's certificate is about to end, and the contract has told the pools; or did a moment ago.
+
+        The roll that was begun for it goes on with the others.
+        """
+        item = self._world.kube.view(CONFIG_MAPS, stop.namespace, contract_name(stop.quorum)) or {"data": {}}
+        turn = json.loads(item["data"].get("contract.json", "{}")).get("turn")
+        now, now_s = self._world.clock.now().timestamp(), self._world.clock.elapsed_s
+        shown = [one.tls.shown.not_after.timestamp() for one in self._world.kraft.processes if one.tls is not None]
+        if turn is not None and turn["last_s"] <= now and min(shown) <= turn["ends_s"] + 1:
+            self._saved_s = now_s
+        return now_s - self._saved_s <= _ROLL_S
 
     def _judge_disks(self, event: BrokerStop, broker: Broker, pod: Json) -> None:
         """A stop must not take the last copy with it: a claim that is being deleted goes with its pod."""

@@ -8,7 +8,7 @@ from kafka_brokers.model.names import HOLD, pool_of
 from kafka_brokers.model.observed import ClusterView, Leader, Observed, Pod
 from kafka_brokers.model.permit import StopBroker
 from kafka_brokers.model.pool import Cure, PoolDesired, Unavailable
-from kafka_brokers.plan.facts import certificate_end_s, ended, lacks_secret
+from kafka_brokers.plan.facts import certificate_end_s, ended, lacks_secret, why_controllers_first
 from kafka_brokers.plan.guards.availability import Objection, counted, last_copies, lasting, named, objections, share
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless
 from kafka_brokers.plan.guards.rule2_disks import goes_with
@@ -27,9 +27,14 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
     A broker whose certificate has ended is judged otherwise if the usual answer is no: what that waits for may wait for
     this broker. This holds for one broker alone: nobody judged the others of a batch. The reason is then that of this
     judgement: a person may have to consent, and the usual answer only waits.
+
+    Whatever waits for a broker: if the certificate of a controller ends soon, the controllers restart first. A broker
+    that was stopped and has not come back may be stopped again: that may be what brings it back.
     """
     if isinstance(observed.leader, Unknown):
         return no(f"it is not known who leads the quorum ({observed.leader.reason}): without a leader no broker stops")
+    if (first := why_controllers_first(observed, now_s)) and not _are_away(observed, batch):
+        return no(first)
     usual = _as_usual(desired, observed, observed.leader.value, batch, now_s)
     if usual.allowed:
         return usual
@@ -38,6 +43,13 @@ def may_stop(desired: PoolDesired, observed: Observed, batch: tuple[NodeID, ...]
         return usual
     cut_off = own | observed.peers_ended.renewed
     return _after_its_end(desired, observed, observed.leader.value, batch[0], cut_off, now_s)
+
+
+def _are_away(observed: Observed, batch: tuple[NodeID, ...]) -> bool:
+    """Whether these brokers were stopped before, and are known to serve nothing."""
+    brokers = observed.record.brokers if observed.record is not None else ()
+    stopped = {broker.node_id for broker in brokers if broker.stopped}
+    return all(node_id in stopped and observed.fenced(node_id) is True for node_id in batch)
 
 
 def _as_usual(

@@ -3,6 +3,7 @@
 Pools format and run their brokers from it, and owners of other brokers read it.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model.actions import ApplyContract
@@ -13,6 +14,7 @@ from kafka_quorum.model.material import BROKERS, LeafSeen
 from kafka_quorum.model.names import brokers_tls_name, contract_name, keystore_generation
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.brokers.turn import due_turn
 from kafka_quorum.plan.facts.contract import due_contract
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part
@@ -33,6 +35,7 @@ def contract(situation: Situation) -> Part:
     may_go_down = may_run_image(situation, situation.runtime.release).allowed
     least = _least_revision(situation, present)
     due = due_contract(situation, present, may_go_down=may_go_down, least_revision=least)
+    due = replace(due, turn=due_turn(situation, present))
     if present == due and stored.value is not None and not stored.value.adrift:
         return Part()
     if held := _files_missing(situation, present, due):

@@ -1,15 +1,20 @@
 """The disruption token: one stop of a running server at a time, over a quorum and all its pools of brokers."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import TakeToken
+from kafka_quorum.model.certified import client_ends
+from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.permit import Permit
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
+from kit.stamps import second
 
 WAITS_FOR_TOKEN: Final = "DisruptionElsewhere"  # noqa: S105 - the reason of a wait
 """Reason of a wait: a pool of brokers stops servers now, and the quorum's turn is next."""
@@ -46,7 +51,36 @@ def why_no_token(situation: Situation) -> str:
         else ""
     )
     way_out = f"{paused}If it is gone for good, delete Lease {lease}"
-    return f"{holder} is stopping brokers{since}, and one disruption happens at a time. {way_out}"
+    return f"{holder} is stopping brokers{since}, and one disruption happens at a time. {_turn(situation)}{way_out}"
+
+
+def stored_turn(situation: Situation) -> Turn | None:
+    """The controllers' turn that pools read now; None if there is none."""
+    stored = situation.observed.contract
+    turn = stored.value.contract.turn if isinstance(stored, Known) and stored.value is not None else None
+    return turn if turn is not None and turn.holds(situation.now_s) else None
+
+
+def urgent(situation: Situation) -> frozenset[NodeID]:
+    """The controllers for whose certificates it is the controllers' turn: they restart before the other followers."""
+    turn = stored_turn(situation)
+    if turn is None:
+        return frozenset()
+    soon_s = turn.ends_s + 2 * (turn.ends_s - turn.last_s)
+    ends = client_ends(situation.observed, situation.record)
+    return frozenset(node_id for node_id, end_s in ends if 0 < end_s <= soon_s)
+
+
+def _turn(situation: Situation) -> str:
+    """What pools do now so that no certificate of a controller ends meanwhile, as a sentence; empty if it is not so."""
+    turn = stored_turn(situation)
+    if turn is None:
+        return ""
+    ends, last = (second(datetime.fromtimestamp(each, tz=UTC)) for each in (turn.ends_s, turn.last_s))
+    return (
+        f"A certificate of a controller ends at {ends}, so pools begin no stop of a broker now. They give the token "
+        f"back when the brokers that they stopped are back, at {last} at the latest. "
+    )
 
 
 def taken(situation: Situation, permit: Permit[permits.TakeToken], why: str) -> Part:

@@ -25,7 +25,7 @@ from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.held import held_back, is_held
 from kafka_quorum.plan.facts.podstate import is_stuck
 from kafka_quorum.plan.facts.static import would_vote_at_once
-from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken
+from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken, urgent
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart, why_leaf_of_before
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part
@@ -125,7 +125,8 @@ def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
 def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
     """Which may be next, in order. While a moved one still runs from the old revision, no other follower begins.
 
-    One that a person holds runs from it for as long as the person wants, so that no other follower waits for it.
+    One that a person holds runs from it for as long as the person wants, so that no other follower waits for it. Of
+    the followers, those whose certificates end soon come first.
     """
     observed = situation.observed
     moved = {
@@ -134,12 +135,15 @@ def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
         if _made_from(situation.record, node) == situation.target and not _leads(observed, node)
         if not is_held(situation, node.node_id)
     }
-    ranked = sorted(situation.older, key=lambda node: _turn(observed, node, moved))
+    first = urgent(situation)
+    ranked = sorted(
+        situation.older, key=lambda node: (*_turn(observed, node, moved), node.node_id not in first, node.node_id)
+    )
     return tuple(node for node in ranked if not moved or node.node_id in moved or _lags(observed, node))
 
 
-def _turn(observed: Observed, node: NodeIdentity, moved: AbstractSet[NodeID]) -> tuple[bool, bool, bool, int]:
-    return _leads(observed, node), not _lags(observed, node), node.node_id not in moved, node.node_id
+def _turn(observed: Observed, node: NodeIdentity, moved: AbstractSet[NodeID]) -> tuple[bool, bool, bool]:
+    return _leads(observed, node), not _lags(observed, node), node.node_id not in moved
 
 
 def _leads(observed: Observed, node: NodeIdentity) -> bool:

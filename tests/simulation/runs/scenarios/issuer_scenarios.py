@@ -87,7 +87,7 @@ def trusts(*numbers: int) -> Act:
     return act
 
 
-def gives(of: int, seed: int, *roles: str, hosts: Iterable[str] = ("*",)) -> Act:
+def gives(of: int, seed: int, *roles: str, hosts: Iterable[str] = ("*",), life_s: int = LEAF_S) -> Act:
     """The issuer puts new certificates of one of its authorities into the Secrets of these roles."""
 
     def act(world: World, _: Checker) -> None:
@@ -98,7 +98,7 @@ def gives(of: int, seed: int, *roles: str, hosts: Iterable[str] = ("*",)) -> Act
                 names=tuple(f"{host}.{NAME}-controllers.{NAMESPACE}.svc" for host in hosts)
                 if role == "controllers"
                 else (),
-                life_s=LEAF_S,
+                life_s=life_s,
                 server=role == "controllers",
                 client=True,
             )
@@ -108,14 +108,14 @@ def gives(of: int, seed: int, *roles: str, hosts: Iterable[str] = ("*",)) -> Act
     return act
 
 
-def gives_pool(of: int, seed: int) -> Act:
+def gives_pool(of: int, seed: int, life_s: int = LEAF_S) -> Act:
     """The issuer puts a new certificate into the Secret that the pool names."""
 
     def act(world: World, _: Checker) -> None:
         request = Request(
             subject=DistinguishedName(cn="brokers", ou="others", o=NAMESPACE),
             names=certified_names(NAMESPACE, _POOL, (), ()),
-            life_s=LEAF_S,
+            life_s=life_s,
             server=True,
             client=True,
         )
@@ -125,12 +125,12 @@ def gives_pool(of: int, seed: int) -> Act:
     return act
 
 
-def _alternates_pool(of: int, until_s: float) -> Act:
+def alternates_pool(of: int, until_s: float, life_s: int = LEAF_S) -> Act:
     """Every 40 s the pool's Secret gets another certificate of this authority."""
 
     def act(world: World, checker: Checker) -> None:
         def once(seed: int = 230) -> None:
-            gives_pool(of, seed)(world, checker)
+            gives_pool(of, seed, life_s)(world, checker)
             if world.clock.elapsed_s < until_s:
                 world.later(80, lambda: once(seed + 1))
 
@@ -139,7 +139,7 @@ def _alternates_pool(of: int, until_s: float) -> Act:
     return act
 
 
-def _has_pool(world: World, _: Checker) -> None:
+def has_pool(world: World, _: Checker) -> None:
     """A pool whose listener needs a certificate. Its brokers are not part of these runs: the Secret is."""
     listeners = [{"name": "TLS", "port": 9094, "protocol": "SSL"}]
     spec = {"quorum": NAME, "listeners": listeners, "certificateSecretName": _GIVEN_POOL}
@@ -151,7 +151,7 @@ def _spoils_pool(world: World, _: Checker) -> None:
     _puts(world, _GIVEN_POOL, {"tls.key": authority(world, 1).key.pem})
 
 
-def _pool_lacks(world: World) -> str:
+def pool_lacks(world: World) -> str:
     """Why the pool's Secret does not have the certificate that was given; empty if it has it, and its key."""
     given, own = (world.kube.view(SECRETS, NAMESPACE, name) for name in (_GIVEN_POOL, pool_tls_name(NAME, _POOL)))
     if given is None or own is None:
@@ -162,11 +162,11 @@ def _pool_lacks(world: World) -> str:
 
 def _pool_is_served(world: World) -> bool:
     """Once the pool has the certificate that was given for it."""
-    return not _pool_lacks(world)
+    return not pool_lacks(world)
 
 
 def _ends_renewed_with_pool(generation: int) -> Callable[[World], str]:
-    return lambda world: ends_renewed(generation)(world) or _pool_lacks(world)
+    return lambda world: ends_renewed(generation)(world) or pool_lacks(world)
 
 
 def _hosts(count: int) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ ISSUERS: Final = (
         spec=given_spec(),
         turns=(
             _BEGINS,
-            turn("a pool without its certificate", is_ready, _has_pool),
+            turn("a pool without its certificate", is_ready, has_pool),
             turn("the controllers go on", is_refused, gives(1, 213, "controllers")),
             turn("a certificate of nobody's", after(20), gives_pool(2, 214)),
             turn("the right one", after(60), gives_pool(1, 215)),
@@ -278,7 +278,7 @@ ISSUERS: Final = (
         spec=given_spec(),
         turns=(
             _BEGINS,
-            turn("a pool", is_ready, both(_has_pool, _alternates_pool(1, LEAF_S))),
+            turn("a pool", is_ready, both(has_pool, alternates_pool(1, LEAF_S))),
             turn("the others are renewed", after(300), gives(1, 229)),
             turn("and once more", after(650), gives(1, 228)),
             turn("time passes", after(950), does_nothing),
@@ -292,8 +292,8 @@ ISSUERS: Final = (
         pace=_long,
         turns=(
             _BEGINS,
-            turn("a pool", is_ready, both(_has_pool, gives_pool(1, 219))),
-            turn("another authority", _pool_is_served, both(both(trusts(2), gives(2, 220)), _alternates_pool(2, 760))),
+            turn("a pool", is_ready, both(has_pool, gives_pool(1, 219))),
+            turn("another authority", _pool_is_served, both(both(trusts(2), gives(2, 220)), alternates_pool(2, 760))),
             turn("it is the only one", only_trusts(2), does_nothing),
             turn("the others are renewed", after(650), gives(2, 221)),
             turn("time passes", after(780), does_nothing),
@@ -319,13 +319,13 @@ ISSUERS: Final = (
         spec=given_spec(),
         turns=(
             _BEGINS,
-            turn("a pool", is_ready, both(_has_pool, gives_pool(1, 219))),
+            turn("a pool", is_ready, both(has_pool, gives_pool(1, 219))),
             turn("another authority, not for the pool", _pool_is_served, both(trusts(2), gives(2, 220))),
             turn("for the pool, too", after(300), gives_pool(2, 221)),
             turn("it is the only one", only_trusts(2), does_nothing),
         ),
         bound=2800,
-        holds=lambda world: _ends_trusting(2)(world) or _pool_lacks(world),
+        holds=lambda world: _ends_trusting(2)(world) or pool_lacks(world),
     ),
     Scenario(
         name="given-late",

@@ -16,6 +16,7 @@ from tests.simulation.runs.scenarios.certificate_scenarios import (
     loses_secrets,
     no_more_may_end_later,
     secured,
+    shows_until,
 )
 from tests.simulation.runs.scenarios.listener_scenarios import (
     OLD,
@@ -42,7 +43,8 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     with_topics,
 )
 from tests.simulation.runs.scenarios.release_scenes import all_hold, both, later
-from tests.simulation.runs.scenarios.scenes import Act, When, condition, turn
+from tests.simulation.runs.scenarios.scenes import Act, When, after, condition, does_nothing, turn
+from tests.simulation.runs.scenarios.token_scenarios import holder
 
 from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
@@ -61,6 +63,14 @@ _BROKERS: Final = 2
 _CERTAINLY_S: Final = 60
 _no_more_may_end: Final = no_more_may_end_later(_RECOVERS_S)
 _NEW_POOL: Final = applies_pool(pool_spec(1, firstNodeID=10), OTHER)
+_TOPICS: Final = "auto.create.topics.enable"
+_CHANGED: Final[Json] = {"config": {_TOPICS: "false"}}
+_REQUESTS: Final = "queued.max.requests"
+_CHANGED_AT_S: Final = 150
+_ROLLS_S: Final = 60
+_CONTROLLERS: Final = 3
+_LAST_S: Final = 55
+"""Restarts begin 100 s before an end of such certificates: half of that, and some seconds for the time of a look."""
 _SECRET: Final = "brokers-tls"  # noqa: S105 - the end of a name
 Moment: TypeAlias = tuple[str, When, Act]
 """A turn: what it is, when it comes, and what it does."""
@@ -190,6 +200,58 @@ def _is_cut_off(world: World, node_id: int = 1) -> bool:
     return node_id in cut_off(world)
 
 
+def _starts_changed(world: World) -> bool:
+    """Broker 0 was stopped, and starts with the changed setting."""
+    broker = broker_of(world, 0)
+    return broker is not None and broker.properties.get(_TOPICS) == _CHANGED["config"][_TOPICS]
+
+
+def _stays_frozen(world: World, checker: Checker) -> None:
+    """Whatever the kubelet and the operator do, broker 0 does not come back before the controllers have restarted."""
+    if not _controllers_are_renewed(world):
+        _freezes(world, checker)
+        world.later(1, lambda: _stays_frozen(world, checker))
+
+
+def _controllers_are_renewed(world: World) -> bool:
+    """Every controller shows a certificate that is valid for most of its life."""
+    ends = shows_until(world).values()
+    return all((end - world.clock.now()).total_seconds() > _LEAF_S / 2 for end in ends) and len(ends) == _CONTROLLERS
+
+
+def _changes_again(world: World, checker: Checker) -> None:
+    """Every five seconds a setting of the pool changes, until the controllers have restarted: its roll never ends."""
+    value = str(int(world.clock.elapsed_s))
+    applies_pool(pool_spec(2, config={_REQUESTS: value}))(world, checker)
+    if not _controllers_are_renewed(world) or world.clock.elapsed_s < _CHANGED_AT_S + _ROLLS_S:
+        world.later(10, lambda: _changes_again(world, checker))
+
+
+def _left_s(world: World) -> float:
+    """How long the certificates are valid that the controllers show until they restart."""
+    item = world.kube.view(SECRETS, NAMESPACE, f"{NAME}-3000-tls") or {"data": {}}
+    return float(base64.b64decode(item["data"].get("before-ends", "")) or 0) - world.clock.now().timestamp()
+
+
+def _is_given_away(world: World) -> bool:
+    """The pool does not have the disruption token any more."""
+    return holder(world) != f"pool/{POOL}"
+
+
+def _not_too_early(world: World, checker: Checker) -> None:
+    """The pool has waited for its broker for half of the time before the end."""
+    if _left_s(world) > _LAST_S:
+        checker.fail("11, together", "the pool gives the disruption token away before its broker had its time")
+
+
+def _were_in_time(world: World, checker: Checker) -> None:
+    """The controllers restarted before the certificates ended that they showed."""
+    if _left_s(world) <= 0:
+        checker.fail(
+            "13, ended", "a pool kept the disruption token until the certificates of the controllers had ended"
+        )
+
+
 def _raises_its_number(world: World, _: Checker) -> None:
     """Every 40 s a user who may write the Secret of the pool raises the generation in it by one."""
 
@@ -257,6 +319,28 @@ TRUST_WITH_POOLS: Final = (
         ("broker 1 was its leader", _was_cut_off, both(_thaws, _no_more_may_end)),
         until=lambda world: not world.certificates_may_end,
         holds=all_hold(_encrypted, _ended),
+    ),
+    _beside(
+        "renewal-while-a-broker-does-not-come-back",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("a setting is changed", after(_CHANGED_AT_S), applies_pool(pool_spec(2, **_CHANGED))),
+        ("broker 0 freezes in its start", _starts_changed, _stays_frozen),
+        ("the pool gives the token away", _is_given_away, _not_too_early),
+        ("the controllers have restarted", _controllers_are_renewed, both(_were_in_time, _thaws)),
+        ("the broker is back", pools_rest, _no_more_may_end),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(ends_renewed(2), _encrypted, _ended),
+    ),
+    _beside(
+        "renewal-while-a-pool-rolls-without-end",
+        secured(leaf_s=_LEAF_S),
+        ("connections last", pools_rest, _lasts),
+        ("its settings change again and again", after(_CHANGED_AT_S), _changes_again),
+        ("certificates are renewed", after(_CHANGED_AT_S + _ROLLS_S), does_nothing),
+        ("the controllers have restarted", _controllers_are_renewed, both(_were_in_time, _no_more_may_end)),
+        until=lambda world: not world.certificates_may_end,
+        holds=all_hold(ends_renewed(2), _encrypted, _ended),
     ),
     _beside(
         "renewal-with-a-pool",

@@ -15,6 +15,7 @@ from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
 from tests.simulation.runs.scenarios.listener_scenarios import CHANGES_OF_TRUST
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
 from tests.simulation.runs.scenarios.migration_scenarios import MIGRATIONS
+from tests.simulation.runs.scenarios.pause_scenarios import PAUSES
 from tests.simulation.runs.scenarios.recovery_returns import RETURNS
 from tests.simulation.runs.scenarios.recovery_scenarios import RECOVERIES
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
@@ -552,6 +553,7 @@ ALL: Final = (
     *CERTIFICATES,
     *RENEWALS,
     *ISSUERS,
+    *PAUSES,
     *CHANGES_OF_TRUST,
     *SCRAM,
     *WORDS,

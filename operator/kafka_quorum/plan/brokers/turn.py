@@ -1,0 +1,79 @@
+"""Controllers come first: a pool with the disruption token must not keep them until their certificates have ended.
+
+Without their certificates controllers accept no connection of each other, and the quorum has no leader. A pool that
+restarts many brokers, or waits for one that does not come back, keeps the token for as long as that takes. So the
+contract says when it is the controllers' turn, and pools give the token back (`kafka_brokers.plan.rolls`).
+"""
+
+from typing import Final
+
+from kafka_quorum.model.certified import client_ends
+from kafka_quorum.model.contract import Contract, Turn
+from kafka_quorum.model.generations import LATE
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import LeafSeen, controller
+from kafka_quorum.model.permit import Refusal
+from kafka_quorum.model.pods import PodRole
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.held import is_held
+from kafka_quorum.plan.facts.token import holds_token
+from kafka_quorum.plan.guards.rule5_restarts import token_for_restart
+from kit.pki.authority import SKEW
+
+RESTART_S: Final = 60.0
+"""The share of one controller in the time before the end: half of it is for brokers that are away to come back."""
+
+
+def due_turn(situation: Situation, old: Contract | None) -> Turn | None:
+    """The turn that the contract shall have in place of that of `old`.
+
+    It begins when nothing but the token is missing for a restart, and lasts while a certificate ends soon. A Secret
+    that could not be read ends none.
+    """
+    stored = None if old is None else old.turn
+    if not situation.runtime.encrypted:
+        return None
+    older = [node for node in situation.older if not is_held(situation, node.node_id)]
+    leafs = _leafs(situation, older)
+    if stored is not None and (situation.observed.material is None or len(leafs) < len(older)):
+        return stored
+    ids = {node.node_id for node in older}
+    ends = [end_s for node_id, end_s in client_ends(situation.observed, situation.record) if node_id in ids and end_s]
+    if not ends:
+        return None
+    ends_s, margin_s = min(ends), _margin_s(situation, leafs)
+    if situation.now_s < ends_s - margin_s:
+        return None
+    if stored is not None and (stored.ends_s == ends_s or stored.holds(situation.now_s)):
+        return stored
+    return Turn(ends_s=ends_s, last_s=int(ends_s - margin_s / 2)) if _waits_for_token(situation, older) else None
+
+
+def _leafs(situation: Situation, nodes: list[NodeIdentity]) -> list[LeafSeen | None]:
+    """What the Secrets of these controllers have, without those that could not be read."""
+    material = situation.observed.material
+    seen = [] if material is None else [material.leaf(controller(node.node_id)) for node in nodes]
+    return [each.value for each in seen if isinstance(each, Known)]
+
+
+def _margin_s(situation: Situation, leafs: list[LeafSeen | None]) -> float:
+    """How long before the end it is the controllers' turn.
+
+    It is what is left of the time for a renewal when that should be complete, or longer, if so many restarts need it;
+    but never before they begin at all.
+    """
+    trust = situation.desired.trust
+    life_s = min((leaf.certificate.life_s for leaf in leafs if leaf is not None), default=trust.leaf_s)
+    renewal_s = trust.renew_before(min(life_s, trust.leaf_s + SKEW.total_seconds()))
+    return min(renewal_s / 2, max(renewal_s * LATE, RESTART_S * len(situation.record.nodes)))
+
+
+def _waits_for_token(situation: Situation, nodes: list[NodeIdentity]) -> bool:
+    """Whether one of these controllers restarts as soon as a pool gives the token back."""
+    token = situation.observed.token
+    if situation.held_by_faults or isinstance(token, Unknown) or token.value.free or holds_token(situation):
+        return False
+    pods = ((node, situation.observed.pods_of(node.node_id, PodRole.KAFKA)) for node in nodes)
+    running = [(node, pod) for node, found in pods for pod in found if pod.running]
+    return any(isinstance(token_for_restart(situation, node, pod), Refusal) for node, pod in running)

@@ -1,0 +1,153 @@
+"""Controllers whose certificates end soon come first: the contract says so while a pool has the disruption token."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+import pytest
+from tests.model.certificates import everything, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
+from tests.model.values import IDS, NAME, NOW_S, situation, with_pod
+
+from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.certified import holders
+from kafka_quorum.model.contract import Contract, StoredContract, Turn
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.generations import LATE
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.material import LeafSeen, controller
+from kafka_quorum.model.names import keystore_file, token_holder
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.plan.brokers.contract import contract as published
+from kafka_quorum.plan.brokers.turn import RESTART_S, due_turn
+from kafka_quorum.plan.facts.contract import due_contract
+from kafka_quorum.plan.facts.token import why_no_token
+from kafka_quorum.plan.releases.rolls import roll
+from kit.stamps import second
+from kit.token import Token
+
+pytestmark = pytest.mark.usefixtures("real_token")
+
+RECORD: Final = recorded()
+POOLS: Final = Token(holder="pool/hot", since="", resource_version="4")
+FREE: Final = replace(POOLS, holder="")
+OURS: Final = replace(POOLS, holder=token_holder(NAME))
+LIFE_S: Final = 90 * 24 * 3600
+ENDS_S: Final = int(NOW_S) + LIFE_S
+RENEWAL_S: Final = LIFE_S / 3
+MARGIN_S: Final = RENEWAL_S * LATE
+FROM_S: Final = ENDS_S - MARGIN_S
+SPEC: Final = wanted(trust=TrustPolicy(leaf_s=LIFE_S))
+TURN: Final = Turn(ends_s=ENDS_S, last_s=int(ENDS_S - MARGIN_S / 2))
+
+
+def leaf(node_id: int, life_s: int) -> LeafSeen:
+    """The second leaf of a controller: it was put into its Secret two thirds of its life before the first one ends."""
+    begin_s = ENDS_S - 2 * life_s // 3
+    found = leaf_seen(controller(IDS[node_id]), generation=2, before_ends_s=ENDS_S, composed_s=begin_s)
+    times = replace(found.certificate, not_before_s=begin_s, not_after_s=begin_s + life_s)
+    return replace(found, certificate=times)
+
+
+def renewed(token: Token = POOLS, life_s: int = LIFE_S) -> Observed:
+    """Each Secret has the second leaf, no controller has restarted yet, and the first leafs end soon."""
+    seen = material(RECORD)
+    for holder in holders(RECORD):
+        files = everything() | {keystore_file(1), keystore_file(2)}
+        seen = with_leaf(seen, holder, leaf_seen(holder, generation=2, before_ends_s=ENDS_S, files=files))
+    for number, node_id in enumerate(IDS):
+        seen = with_leaf(seen, controller(node_id), leaf(number, life_s))
+    return replace(looked(RECORD, seen, secured(), secured(certificates=2)), token=Known(value=token))
+
+
+def contract(turn: Turn | None) -> Contract:
+    """The contract of the quorum with this turn."""
+    plain = due_contract(situation(SPEC, renewed(), RECORD, now_s=FROM_S), None, may_go_down=False)
+    return replace(plain, turn=turn, resource_version="5")
+
+
+def turn(look: Observed, now_s: float, stored: Turn | None = None, spec: Desired = SPEC) -> Turn | None:
+    """What the contract shall say."""
+    return due_turn(situation(spec, look, RECORD, now_s=now_s), contract(stored))
+
+
+def test_a_pool_that_has_the_token_leaves_it_to_controllers_whose_certificates_end_soon() -> None:
+    """From the moment when the renewal should be complete; not before, because most pools end in time."""
+    assert turn(renewed(), FROM_S - 1) is None
+    assert turn(renewed(), FROM_S) == TURN
+    assert FROM_S < TURN.last_s < TURN.ends_s
+
+
+@pytest.mark.parametrize("token", [FREE, OURS], ids=["free", "ours"])
+def test_no_turn_is_asked_for_while_no_pool_has_the_token(token: Token) -> None:
+    """Pools are held up only if nothing else holds up the controllers."""
+    assert turn(renewed(token), FROM_S) is None
+    unread = replace(renewed(), token=Unknown(reason="leases is forbidden"))
+    assert turn(unread, FROM_S) is None
+
+
+def test_no_turn_is_asked_for_by_controllers_that_cannot_restart_anyway() -> None:
+    """One lags, or a person holds them all: the pool's brokers would wait for nothing."""
+    behind = with_pod(renewed(), IDS[2], deleting=True)
+    assert turn(behind, FROM_S) is None
+    held = replace(SPEC, hold=Known(value=frozenset(IDS)))
+    assert turn(renewed(), FROM_S, spec=held) is None
+
+
+def test_a_turn_lasts_until_no_certificate_ends_soon() -> None:
+    """The pool has given the token back, a voter lags, a Secret cannot be read: it stays. Restarts end it."""
+    for look in (renewed(FREE), renewed(OURS), with_pod(renewed(), IDS[2], deleting=True)):
+        assert turn(look, FROM_S + 1, TURN) == TURN
+    look = renewed(FREE)
+    assert look.material is not None
+    bad = Unknown(reason="no right")
+    unread = tuple((one, bad if one == controller(IDS[0]) else seen) for one, seen in look.material.leafs)
+    assert turn(replace(look, material=replace(look.material, leafs=unread)), FROM_S + 1, TURN) == TURN
+    assert turn(replace(look, material=None), FROM_S + 1, TURN) == TURN
+    done = looked(recorded(secured(certificates=2)), look.material, secured(certificates=2))
+    record = recorded(secured(certificates=2))
+    assert due_turn(situation(SPEC, done, record, now_s=FROM_S + 1), contract(TURN)) is None
+
+
+def test_short_lives_leave_half_a_minute_for_each_controller() -> None:
+    """But the turn never begins before the restarts do."""
+    hour = replace(SPEC, trust=TrustPolicy(leaf_s=3600))
+    margin_s = RESTART_S * len(IDS)
+    found = turn(renewed(life_s=3600), ENDS_S - margin_s, spec=hour)
+    assert found == Turn(ends_s=ENDS_S, last_s=int(ENDS_S - margin_s / 2))
+    assert turn(renewed(life_s=3600), ENDS_S - margin_s - 1, spec=hour) is None
+    minutes = replace(SPEC, trust=TrustPolicy(leaf_s=300))
+    assert turn(renewed(life_s=300), ENDS_S - 51, spec=minutes) is None
+    assert turn(renewed(life_s=300), ENDS_S - 49, spec=minutes) == Turn(ends_s=ENDS_S, last_s=ENDS_S - 25)
+
+
+def test_a_turn_that_nobody_takes_back_ends() -> None:
+    """A contract that is not brought up to date any more holds no pool for ever."""
+    assert TURN.holds(ENDS_S + MARGIN_S - 10)
+    assert not TURN.holds(ENDS_S + MARGIN_S + 10)
+
+
+def test_it_is_published_and_the_wait_says_it() -> None:
+    """The contract is written once. Then the status of the quorum says when the pool gives the token back."""
+    look = replace(renewed(), contract=Known(value=StoredContract(contract=contract(None))))
+    (write,) = published(situation(SPEC, look, RECORD, now_s=FROM_S)).actions
+    assert isinstance(write, ApplyContract)
+    assert (write.contract.turn, write.contract.revision) == (TURN, contract(None).revision)
+    look = replace(look, contract=Known(value=StoredContract(contract=write.contract)))
+    assert published(situation(SPEC, look, RECORD, now_s=FROM_S)).actions == ()
+    said = why_no_token(situation(SPEC, look, RECORD, now_s=FROM_S))
+    assert "begin no stop" in said
+    assert f"{second(datetime.fromtimestamp(TURN.last_s, tz=UTC))} at the latest" in said
+    assert "begin no stop" not in why_no_token(situation(SPEC, look, RECORD, now_s=ENDS_S + MARGIN_S))
+
+
+@pytest.mark.parametrize("now", [None, TURN])
+def test_those_whose_certificates_end_soon_restart_before_other_followers(now: Turn | None) -> None:
+    """3001 shows one that ends later. While it is the controllers' turn, 3002 goes first; 3000 leads."""
+    look = renewed(OURS)
+    assert look.material is not None
+    later = replace(leaf(1, LIFE_S), before_ends_s=ENDS_S + 10 * int(MARGIN_S))
+    look = replace(look, material=with_leaf(look.material, controller(IDS[1]), later))
+    look = replace(look, contract=Known(value=StoredContract(contract=contract(now))))
+    (question,) = roll(situation(SPEC, look, RECORD, now_s=FROM_S)).questions
+    assert str(IDS[1] if now is None else IDS[2]) in str(question)
