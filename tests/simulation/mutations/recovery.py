@@ -61,13 +61,13 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     mutant(
         "what-comes-back-is-not-read",
-        "committed",
+        "committed records",
         ("lagging-survivor-copy",),
         ("given_up", "source is not None and source not in planned", "False"),
     ),
     mutant(
         "what-was-read-again-counts-for-nothing",
-        "committed",
+        "committed records",
         ("lagging-survivor-copy",),
         ("returned", "isinstance(found, LogRead) and found.end.offset > 0", "False"),
     ),
