@@ -143,8 +143,8 @@ class RecoveryStatus(Model):
     epoch: int | None = Field(default=None, description="The number of the last recovery that began; 0 for none.")
     stage: str | None = Field(
         default=None,
-        description="Of an open recovery: Stop, Copy, Retire, Format, Rewrite or Start. Else Inspecting, Proposed, or "
-        "Recovered.",
+        description="Of an open recovery: Stop, Copy, Retire, Format, Rewrite or Start. Else Inspecting, Proposed, "
+        "Recovered, or Abandoned: it was taken back, and its copies are left.",
     )
     verdict: str | None = Field(
         default=None,
@@ -166,6 +166,6 @@ class RecoveryStatus(Model):
     copies: list[Annotated[str, Field(max_length=253)]] | None = Field(
         default=None,
         description="Claims with copies and old disks, kept until the annotation kafkaquorum.io/release-recovery has "
-        "the epoch.",
+        "the epoch. Copies of a recovery that was taken back may be deleted at any time.",
         json_schema_extra=_ATOMIC,
     )

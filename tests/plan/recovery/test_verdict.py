@@ -7,6 +7,7 @@ from tests.model.values import OTHER_CLUSTER, claim, directory, key, node, runni
 from tests.plan.recovery.lost import (
     END,
     asked,
+    copy,
     failed,
     inspected,
     log,
@@ -19,6 +20,7 @@ from tests.plan.recovery.lost import (
 )
 
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.disk_work import copy_name
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
@@ -249,3 +251,17 @@ def test_the_hash_stays_while_a_controller_asks_for_votes() -> None:
     """The epoch that a lone controller reaches by asking for votes is no fact of the plan."""
     one, other = (inspected(without_leader(), log(leader_epoch=epoch)) for epoch in (9, 4000))
     assert plan_hash(asked(), one) == plan_hash(asked(), other)
+
+
+def test_a_plan_that_was_taken_back_gets_another_hash() -> None:
+    """Its copies are of the time before the controllers ran again: the next copies must have other names."""
+    look = inspected(without_leader(), log())
+    first = plan_hash(asked(), look)
+    left = copy(copy_name("alpha-3000-g1", first), epoch=1)
+    second = plan_hash(asked(), replace(look, copies=(left,)))
+    assert second != first
+    again = copy(copy_name("alpha-3000-g1", second), epoch=1)
+    assert plan_hash(asked(), replace(look, copies=(left, again))) not in (first, second)
+    record = replace(running(), recovery_epoch=1)
+    ended = inspected(without_leader(record), log())
+    assert plan_hash(asked(), replace(ended, copies=(left,))) == plan_hash(asked(), ended)

@@ -66,6 +66,23 @@ def _approves_another(world: World, checker: Checker) -> None:
     applies({"recovery": {"plan": "0123456789", "acceptLoss": True}})(world, checker)
 
 
+def _is_being_copied(world: World) -> bool:
+    """Once a copy has a part of a disk."""
+    return any("-copy-" in volume.claim and volume.disk.log for volume in world.volumes.by_claim.values())
+
+
+def _takes_back(world: World, checker: Checker) -> None:
+    """A person empties the approval."""
+    applies({"recovery": {"plan": ""}})(world, checker)
+
+
+def _has_asked_for_votes(world: World, checker: Checker) -> None:
+    """A lone controller has asked for votes again and again, and a person approves what the status shows now."""
+    for process in world.kraft.processes:
+        process.disk.epoch += 3
+    _approves(world, checker)
+
+
 def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
     leader = next(one for one in world.kraft.processes if one.leads)
@@ -265,6 +282,24 @@ RECOVERIES: Final = (
         ),
         until=is_ready,
         holds=_untouched,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="approved-again",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, _loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), _asks()),
+            turn("approves", _is_proposed, _approves),
+            turn("takes it back", _is_being_copied, _takes_back),
+            turn(
+                "approves again",
+                lambda world: _is_proposed(world) and bool(world.kraft.processes),
+                _has_asked_for_votes,
+            ),
+        ),
+        until=_is_recovered,
+        holds=_joined(3, 3000),
         bound=_LATE_STEPS,
     ),
     Scenario(
