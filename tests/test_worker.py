@@ -17,6 +17,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, LogRead
 from kafka_quorum.observe.recovery import report_from
 from kafka_quorum.resources.recovery import REQUEST
+from kafka_quorum.resources.scripts import RECOVERY_MARK
 
 Json = dict[str, Any]
 LOOK: Json = {
@@ -143,8 +144,10 @@ def test_a_copy_is_read_again(volume: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("os.path.ismount", lambda _: True)
     target = {"volume": str(tmp_path), "directory": str(tmp_path / "copy")}
     files = [{"path": "meta.properties", "size_bytes": 1, "sha256": "ab"}]
-    disk = Disk(copy={"schema": 1, "files": files, "copied": 1}, look=LOOK)
+    left_out = [{"path": f"core{number}", "reason": "a link"} for number in range(5)]
+    disk = Disk(copy={"schema": 1, "files": files, "copied": 1, "left_out": left_out}, look=LOOK)
     report = run(request(volume, "copy", target=target), disk, tmp_path)
+    assert "'core0', 'core1', 'core2' and 2 more" in report["message"]
     assert disk.asked == [["copy", str(volume / "kraft"), str(tmp_path / "copy")], ["look", str(tmp_path / "copy")]]
     assert len(report["digest"]) == 64
 
@@ -181,6 +184,7 @@ def test_a_request_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFix
 def test_both_sides_have_one_form() -> None:
     """The program and the operator agree on the number of the report and on the variable."""
     assert (worker.REPORT, worker.REQUEST) == (REPORT, REQUEST)
+    assert Path(RECOVERY_MARK).name in worker._OWN_MARKS
 
 
 EMPTY: list[tuple[str, ...]] = [

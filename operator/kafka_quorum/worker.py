@@ -86,11 +86,17 @@ def _is_empty(place: Json) -> bool:
     except OSError as error:
         raise NotDone(f"{error.filename or volume} cannot be read: {error}") from error
     if left:
-        shown = ", ".join(ascii(name[:40]) for name in left[:_NAMED_MAX])
-        more = f" and {len(left) - _NAMED_MAX} more" if len(left) > _NAMED_MAX else ""
         way_out = "Find out whether this is the log under another name, and whether the right volume is mounted"
-        raise NotDone(f"there is no log in {directory}, but the volume is not empty: it holds {shown}{more}. {way_out}")
+        raise NotDone(
+            f"there is no log in {directory}, but the volume is not empty: it holds {_shown(left)}. {way_out}"
+        )
     return True
+
+
+def _shown(names: Sequence[str]) -> str:
+    """A few of these names, in which no character can control a terminal."""
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(ascii(name[:40]) for name in names[:_NAMED_MAX]) + more
 
 
 def _others(volume: Path, directory: Path) -> list[str]:
@@ -149,7 +155,9 @@ def _copy(request: Json, run: Run) -> Json:
     copied = _result(run, ["copy", request["directory"], target["directory"]])
     rows = sorted((each["path"], each["size_bytes"], each["sha256"]) for each in copied["files"])
     whole = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-    return {"found": "log", "log": look(run, target["directory"]), "digest": whole}
+    left_out = [each["path"] for each in copied.get("left_out", ())]
+    words = f"not in the copy, and not needed: {_shown(left_out)}" if left_out else ""
+    return {"found": "log", "log": look(run, target["directory"]), "digest": whole, "message": words}
 
 
 def _rewrite(request: Json, run: Run) -> Json:

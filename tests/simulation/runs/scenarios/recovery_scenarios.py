@@ -71,6 +71,11 @@ def _is_being_copied(world: World) -> bool:
     return any("-copy-" in volume.claim and volume.disk.log for volume in world.volumes.by_claim.values())
 
 
+def _is_proposed_while_one_runs(world: World) -> bool:
+    """Once a plan is there, and a controller runs that could ask for votes."""
+    return _is_proposed(world) and bool(world.kraft.processes)
+
+
 def _takes_back(world: World, checker: Checker) -> None:
     """A person empties the approval."""
     applies({"recovery": {"plan": ""}})(world, checker)
@@ -292,11 +297,7 @@ RECOVERIES: Final = (
             turn("has them read", lambda world: not is_ready(world), _asks()),
             turn("approves", _is_proposed, _approves),
             turn("takes it back", _is_being_copied, _takes_back),
-            turn(
-                "approves again",
-                lambda world: _is_proposed(world) and bool(world.kraft.processes),
-                _has_asked_for_votes,
-            ),
+            turn("approves again", _is_proposed_while_one_runs, _has_asked_for_votes),
         ),
         until=_is_recovered,
         holds=_joined(3, 3000),
