@@ -29,7 +29,8 @@ class SeedSpec(Model):
     claim_name: str = Field(
         max_length=253,
         description="A volume claim in this namespace: of a broker that is stopped, of a snapshot of its volume, or "
-        "with files that a person put there. It is only read.",
+        "with files that a person put there. It is only read. The claim lists this quorum in its annotation "
+        "kafkaquorum.io/used-by, as KafkaQuorum/NAME, unless it is one of this quorum or of its pools.",
     )
     path: str = Field(
         default="",

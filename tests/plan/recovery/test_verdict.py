@@ -22,7 +22,7 @@ from tests.plan.recovery.lost import (
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.disk_work import copy_name
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
@@ -101,6 +101,17 @@ def test_a_listed_seed_is_waited_for() -> None:
     assert found.kind is VerdictKind.READING
     assert "spec.recovery.seeds" in found.message
     assert proposal(situation_of(asked(seeds=(SEED,)), look)) is None
+
+
+def test_a_seed_whose_claim_does_not_allow_it_is_unknown() -> None:
+    """A report of it does not count, and the reason is shown with its disk."""
+    look = seeded(inspected(without_leader(), log()), SEED, log(7, directory_id=directory(7)))
+    for seeds, words in (((), "was not looked up"), (((SEED.claim, "annotate it"),), "annotate it")):
+        found = judged(replace(look, seeds=seeds), asked(seeds=(SEED,)))
+        assert found.kind is VerdictKind.READING
+        (row,) = (each.found for each in found.surveys if each.source.is_seed)
+        assert isinstance(row, Unknown)
+        assert words in row.reason
 
 
 def test_a_person_gives_an_unreachable_disk_up() -> None:

@@ -21,7 +21,7 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.names import KEPT
+from kafka_quorum.model.names import KEPT, USED_BY, reader
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 _THREE: Final = spec_of("InitialControllers", 3)
@@ -91,7 +91,7 @@ def _has_asked_for_votes(world: World, checker: Checker) -> None:
 def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
     leader = next(one for one in world.kraft.processes if one.leads)
-    metadata = {"name": _SEED, "labels": {}, "annotations": {KEPT: "true"}}
+    metadata = {"name": _SEED, "labels": {}, "annotations": {KEPT: "true", USED_BY: reader(NAME)}}
     claim = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": {}})
     world.volumes.restore(claim, leader.disk, leader.node)
     _loses(Loss.CLAIM_DELETED, 3000, 3001, 3002)(world, checker)
