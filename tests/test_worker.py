@@ -1,6 +1,8 @@
 """The program of pods that work on disks: what it reports, and that it reports a failure as one."""
 
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.surveyed import Beyond, EmptyDisk, EpochRange, EpochStart, LogEnd, LogRead
 from kafka_quorum.observe.recovery import report_from
 from kafka_quorum.resources.recovery import REQUEST
+from kafka_quorum.resources.scripts import RECOVERY_MARK
 
 Json = dict[str, Any]
 LOOK: Json = {
@@ -223,8 +226,10 @@ def test_a_copy_is_read_again(volume: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("os.path.ismount", lambda _: True)
     target = {"volume": str(tmp_path), "directory": str(tmp_path / "copy")}
     files = [{"path": "meta.properties", "size_bytes": 1, "sha256": "ab"}]
-    disk = Disk(copy={"schema": 1, "files": files, "copied": 1}, look=LOOK)
+    left_out = [{"path": f"core{number}", "reason": "a link"} for number in range(5)]
+    disk = Disk(copy={"schema": 1, "files": files, "copied": 1, "left_out": left_out}, look=LOOK)
     report = run(request(volume, "copy", target=target), disk, tmp_path)
+    assert "'core0', 'core1', 'core2' and 2 more" in report["message"]
     assert disk.asked == [["copy", str(volume / "kraft"), str(tmp_path / "copy")], ["look", str(tmp_path / "copy")]]
     assert len(report["digest"]) == 64
 
@@ -261,3 +266,93 @@ def test_a_request_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFix
 def test_both_sides_have_one_form() -> None:
     """The program and the operator agree on the number of the report and on the variable."""
     assert (worker.REPORT, worker.REQUEST) == (REPORT, REQUEST)
+    assert Path(RECOVERY_MARK).name in worker._OWN_MARKS
+
+
+EMPTY: list[tuple[str, ...]] = [
+    (),
+    ("kraft/",),
+    ("lost+found/",),
+    ("lost+found/", "kraft/", ".kafka-quorum-format", ".kafka-quorum-recovery", ".kafka-quorum-recovery.new"),
+]
+
+
+def fill(volume: Path, *paths: str) -> None:
+    """Put these files, links (`name -> target`) and directories (`name/`) on an empty volume."""
+    shutil.rmtree(volume / "kraft")
+    for path in paths:
+        name, arrow, target = path.partition(" -> ")
+        place = volume / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if arrow:
+            place.symlink_to(target)
+        elif name.endswith("/"):
+            place.mkdir(exist_ok=True)
+        else:
+            place.write_text("x")
+
+
+@pytest.mark.parametrize("paths", EMPTY)
+def test_a_volume_without_anything_is_empty(volume: Path, paths: tuple[str, ...]) -> None:
+    """Empty directories of the file system and of Kafka, and our own marks, are no data."""
+    fill(volume, *paths)
+    assert worker.report(request(volume), Disk())["found"] == "empty"
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (("lost+found/#12/meta.properties",), "'lost+found/#12'"),
+        (("kraft-old/meta.properties", "kraft/"), "'kraft-old'"),
+        (("kraft -> gone",), "is a link"),
+        (("kraft -> kraft",), "is a link"),
+        (("kraft",), "Not a directory"),
+        (("lost+found",), "'lost+found'"),
+        ((".kafka-quorum-recovery -> /etc/hostname",), "'.kafka-quorum-recovery'"),
+        (("etc/", "usr/", "boot/", "var/", "home/"), "'boot', 'etc', 'home' and 2 more"),
+        (("a\n\x1b[2J\u00e9",), r"'a\n\x1b[2J\xe9'"),
+    ],
+)
+def test_a_volume_that_holds_something_else_is_unknown(volume: Path, paths: tuple[str, ...], words: str) -> None:
+    """Whatever is there may be the log, so such a disk is not lost; the report names a few of the names."""
+    fill(volume, *paths)
+    said = worker.report(request(volume), Disk())
+    assert (said["done"], said["found"]) == (False, "unknown")
+    assert words in said["message"]
+
+
+def test_a_lost_and_found_that_cannot_be_listed_is_unknown(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fsck has moved there may be the log."""
+    fill(volume, "lost+found/")
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("lost+found"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    said = worker.report(request(volume), Disk())
+    assert (said["done"], said["found"]) == (False, "unknown")
+    assert "lost+found" in said["message"]
+
+
+def test_a_seed_whose_path_is_a_file_is_unknown(volume: Path) -> None:
+    """A file where a directory of the path should be is named."""
+    fill(volume, "data")
+    said = worker.report(request(volume, directory=str(volume / "data" / "kraft")), Disk())
+    assert (said["done"], said["found"]) == (False, "unknown")
+    assert "'data'" in said["message"]
+
+
+def test_the_mark_follows_no_link(volume: Path, tmp_path: Path) -> None:
+    """A link with the name of the mark, or of its new file, is replaced, and what it leads to stays as it was."""
+    log = volume / "kraft" / "meta.properties"
+    before = log.read_bytes()
+    for name in (".kafka-quorum-recovery.new", ".kafka-quorum-recovery"):
+        (volume / name).symlink_to(log)
+    mark = {"path": str(volume / ".kafka-quorum-recovery"), "epoch": 3}
+    assert run(request(volume, "rewrite", plan={}, mark=mark), Disk(rewrite={}, look=LOOK), tmp_path)["done"]
+    assert log.read_bytes() == before
+    assert not (volume / ".kafka-quorum-recovery").is_symlink()
+    assert (volume / ".kafka-quorum-recovery").read_text() == "3"

@@ -127,6 +127,8 @@ def test_all_disks_are_lost_and_a_broker_has_a_copy(quorum: Quorum, kafka_everyw
         lose(quorum, sorted(ALL), claims=True)
         stopped, claim = 1, "data-broker-1"
         brokers.shut_down(stopped)
+        allows = f"kafkaquorum.io/used-by=KafkaQuorum/{quorum.name}"
+        kubectl("-n", quorum.namespace, "annotate", "pvc", claim, allows)
         seed = {"claimName": claim, "path": _PATH}
         plan = proposed(quorum, {"seeds": [seed]})
         assert plan["verdict"] in ("NoLossUpToWatermark", "ProvenLoss")

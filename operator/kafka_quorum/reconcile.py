@@ -27,7 +27,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.observe import disks, gather, nodes, quorum
+from kafka_quorum.observe import disks, gather, nodes, quorum, seeds
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.material import MaterialReads
@@ -353,7 +353,7 @@ class Reconciler:
         seen = replace(gather.observed(taken, looked, material), admissions=remembered, failed=failed)
         seen = replace(seen, scram=await self._scram.look(key, taken, desired, looked.leader))
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
-        seen = replace(seen, claims=claims)
+        seen = replace(seen, claims=claims, seeds=await seeds.seeds_of(self._kube, desired, seen))
         at = partial(Situation, desired=desired, observed=seen, now_s=self._clock.now().timestamp())
         situation = None if seen.record is None else at(record=seen.record)
         stopped_next = () if situation is None else nodes_of_next(situation)

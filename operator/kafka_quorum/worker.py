@@ -9,9 +9,11 @@ command. What it finds is reduced to what a plan relies on, because the last mes
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +34,11 @@ _TOPICS_MAX_CHARS: Final = 1500
 """How much of a log is reported: its newest epochs, its most frequent types, and names of topics, as JSON."""
 _WORDS_MAX_CHARS: Final = 900
 _DONE, _NOT_DONE, _MISUSED = 0, 1, 2
+_OWN_MARKS: Final = (".kafka-quorum-format", ".kafka-quorum-recovery")
+"""What the operator's pods write beside the log directory (`resources.scripts`): neither of them is data."""
+_FOUND_BY_FSCK: Final = "lost+found"
+_LISTED_MAX: Final = 1000
+_NAMED_MAX: Final = 3
 
 
 class NotDone(Exception):
@@ -56,14 +63,14 @@ def _result(run: Run, arguments: Sequence[str]) -> Json:
     return found
 
 
-def _is_empty(place: Json) -> bool:
-    """Whether the volume is mounted, could be listed, and holds no log directory, or an empty one (`NotDone`)."""
-    volume, directory = place["volume"], Path(place["directory"])
+def _mounted(place: Json) -> Path:
+    """The volume, if it is mounted and can be listed (`NotDone`)."""
+    volume = Path(place["volume"])
     try:
         if not os.path.ismount(volume):
             raise NotDone(f"no volume is mounted at {volume}")
-        any(Path(volume).iterdir())  # it can be listed
-        return not directory.exists() or not any(directory.iterdir())
+        with os.scandir(volume):
+            return volume
     except OSError as error:
         raise NotDone(f"{volume} cannot be read: {error}") from error
 
@@ -72,6 +79,54 @@ def _of_form(found: Json, schema: int) -> Json:
     """What the command printed, if it has this form (`NotDone`)."""
     if found.get("schema") != schema:
         raise NotDone(f"kraftlog.disk printed form {found.get('schema')!r}, and this program reads {schema}")
+    return found
+
+
+def _is_empty(place: Json) -> bool:
+    """Whether the volume holds nothing at all but our marks; False if it has a log directory with files (`NotDone`).
+
+    Only an empty volume counts as a lost disk. Anything else without a log may be the log under another name: a
+    directory that a person or fsck moved, or what lies below the mount point of a volume that is not mounted.
+    """
+    volume, directory = _mounted(place), Path(place["directory"])
+    try:
+        if directory.is_symlink():
+            raise NotDone(f"{directory} is a link, and no link is followed: put the directory itself into its place")
+        if os.path.lexists(directory):
+            with os.scandir(directory) as entries:
+                if next(entries, None) is not None:
+                    return False
+        left = sorted(_others(volume, directory))
+    except OSError as error:
+        raise NotDone(f"{error.filename or volume} cannot be read: {error}") from error
+    if left:
+        way_out = "Find out whether this is the log under another name, and whether the right volume is mounted"
+        raise NotDone(
+            f"there is no log in {directory}, but the volume is not empty: it holds {_shown(left)}. {way_out}"
+        )
+    return True
+
+
+def _shown(names: Sequence[str]) -> str:
+    """A few of these names, in which no character can control a terminal."""
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(ascii(name[:40]) for name in names[:_NAMED_MAX]) + more
+
+
+def _others(volume: Path, directory: Path) -> list[str]:
+    """What a volume holds besides this empty directory and what belongs to no server (OSError). No link is followed."""
+    own = {f"{mark}{end}" for mark in _OWN_MARKS for end in ("", ".new")}
+    found = []
+    with os.scandir(volume) as entries:
+        for entry in islice(entries, _LISTED_MAX):
+            kind = entry.stat(follow_symlinks=False).st_mode
+            if Path(entry.path) == directory or (entry.name in own and stat.S_ISREG(kind)):
+                continue
+            if entry.name != _FOUND_BY_FSCK or not stat.S_ISDIR(kind):
+                found.append(entry.name)
+                continue
+            with os.scandir(entry.path) as lost:
+                found += [f"{_FOUND_BY_FSCK}/{each.name}" for each in islice(lost, _LISTED_MAX)]
     return found
 
 
@@ -147,11 +202,13 @@ def _topics(rows: Sequence[Json]) -> list[str]:
 def _copy(request: Json, run: Run) -> Json:
     """Copy the disk, read the log of the copy, and give all files of it one digest."""
     target = request["target"]
-    _is_empty(target)  # it is mounted, and can be read
+    _mounted(target)
     copied = _result(run, ["copy", request["directory"], target["directory"]])
     rows = sorted((each["path"], each["size_bytes"], each["sha256"]) for each in copied["files"])
     whole = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-    return {"found": "log", "log": look(run, target["directory"]), "digest": whole}
+    left_out = [each["path"] for each in copied.get("left_out", ())]
+    words = f"not in the copy, and not needed: {_shown(left_out)}" if left_out else ""
+    return {"found": "log", "log": look(run, target["directory"]), "digest": whole, "message": words}
 
 
 def _rewrite(request: Json, run: Run) -> Json:
@@ -171,7 +228,10 @@ def _mark(path: Path, epoch: int) -> None:
     """Write the epoch of the recovery to the disk, whole or not at all (`NotDone`)."""
     new = path.with_name(f"{path.name}.new")
     try:
-        with new.open("w") as file:
+        new.unlink(missing_ok=True)
+        # A new file: whoever wrote to this volume may have put a link here, and what it leads to is not ours.
+        made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(made, "w") as file:
             file.write(str(epoch))
             file.flush()
             os.fsync(file.fileno())

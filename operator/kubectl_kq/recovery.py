@@ -204,4 +204,6 @@ def next_step(quorum: Quorum, *, changed: bool) -> str:
     if stage == "Recovered":
         epoch = quorum.number("recovery", "epoch")
         return f"When the old disks and copies are not needed any more: kubectl kq recover {name} --release {epoch}"
+    if stage == "Abandoned":
+        return "Delete the copies when they are not needed any more: the message has the command"
     return "Wait: the message says for what"

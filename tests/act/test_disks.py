@@ -5,6 +5,7 @@ from tests.act.test_execute import RESOURCE, CountingIds, SetClock
 from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import IDS, claim, desired, node, permit, revision, running
 from tests.plan.recovery.lost import copy, rewriting, source, worker
+from tests.resources.test_recovery import SEED, SEEDED
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
@@ -16,7 +17,7 @@ from kafka_quorum.model.disk_work import CopyDisk, InspectDisk
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.recovery_guards import CopyDisks, ReleaseDisks, Rewrite
 from kafka_quorum.settings import Settings
-from kit.kube.protocol import CLAIMS, PODS
+from kit.kube.protocol import CLAIMS, PODS, Json
 
 DISK = source(running(), 3000)
 CLAIM = claim(running(), node(running(), 3000))
@@ -30,14 +31,20 @@ REWRITER = act.CreateRewriter(work=rewriting(), revision=revision(), permit=perm
 COPY = act.CreateCopy(
     name="alpha-3000-g1-copy-0123456789", claim=CLAIM, node_id=IDS[0], epoch=1, permit=permit(CopyDisks)
 )
+SEED_INSPECTOR = act.CreateInspector(work=InspectDisk(source=SEED), revision=revision())
+SEED_REWRITER = act.CreateRewriter(work=SEEDED, revision=revision(), permit=permit(Rewrite))
 WORKER = worker(InspectDisk(source=DISK), None)
 KEPT = copy("alpha-3000-g1-copy-0123456789")
 RELEASE = act.DeleteCopy(copy=KEPT, message="a person released it", permit=permit(ReleaseDisks))
 
 
-async def carried_out(action: Action, *, age_s: float = 2.0, image: str = "operator:1") -> tuple[list[Call], Outcome]:
-    """The writes of an action, and its outcome."""
+async def carried_out(
+    action: Action, *, age_s: float = 2.0, image: str = "operator:1", seed: Json | None = None
+) -> tuple[list[Call], Outcome]:
+    """The writes of an action, and its outcome. `seed` is the metadata of the claim of a seed."""
     api = RecordingKube()
+    if seed is not None:
+        api.put(CLAIMS, {"metadata": {"name": "broker-0", "namespace": "kafka", **seed}})
     api.put(QUORUMS, RESOURCE)
     for resource, name, uid, version in (
         (PODS, WORKER.name, WORKER.uid, WORKER.resource_version),
@@ -93,3 +100,22 @@ async def test_the_same_work_is_created_once() -> None:
     calls, _ = await carried_out(stamped(COPIER, 1000.0))
     again, _ = await carried_out(stamped(COPIER, 1000.0))
     assert [call.name for call in calls] == [call.name for call in again]
+
+
+@pytest.mark.parametrize("action", [SEED_INSPECTOR, SEED_REWRITER])
+@pytest.mark.parametrize(
+    ("seed", "done"),
+    [
+        (None, False),
+        ({}, False),
+        ({"annotations": {"kafkaquorum.io/used-by": "KafkaQuorum/beta"}}, False),
+        ({"annotations": {"kafkaquorum.io/used-by": "KafkaQuorum/alpha"}}, True),
+    ],
+)
+async def test_a_seed_is_mounted_only_if_its_claim_lists_the_quorum(
+    action: Action, seed: Json | None, *, done: bool
+) -> None:
+    """The claim is read just before the pod is made, and a refusal has the command that allows it."""
+    calls, outcome = await carried_out(stamped(action, 1000.0), seed=seed)
+    assert (outcome.done, [call.verb for call in calls]) == (done, ["create"] if done else [])
+    assert done or "annotate pvc broker-0 kafkaquorum.io/used-by=KafkaQuorum/alpha" in outcome.message

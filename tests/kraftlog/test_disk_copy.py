@@ -10,6 +10,7 @@ from tests.kraftlog import disks
 from tests.kraftlog.test_disk_rewrite import until_done
 
 from kraftlog.disk import DiskError
+from kraftlog.disk.files import open_regular
 from kraftlog.rewrite import copy, copying
 
 
@@ -87,24 +88,128 @@ def test_other_data_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_places_that_are_refused(tmp_path: Path) -> None:
-    """A copy into itself, of links, of no disk, and onto a volume that is too small, is refused."""
+    """A copy into itself, of no disk, onto a link, and onto a volume that is too small, is refused."""
     home = source(tmp_path)
     keeps(home, home, "another directory")
     keeps(home, home / "copy", "another directory")
     keeps(home / "topic-0", tmp_path / "target", "no such file")
     keeps(home, tmp_path / "missing" / "target", "No such file or directory")
-    (home / "link").symlink_to("/etc/hostname")
-    with pytest.raises(DiskError, match="neither a file nor a directory"):
-        copy(home, tmp_path / "target")
 
 
 def test_a_volume_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without room for all files, none is copied."""
+    """Without room for what the log needs, no file is copied."""
     home, target = source(tmp_path), tmp_path / "target"
     target.mkdir()
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     keeps(home, target, "1048576 are free: use a larger volume")
+
+
+def test_what_no_log_needs_may_be_left_out(tmp_path: Path) -> None:
+    """Links, pipes, parts of other copies and trees without end are left out, and the result names them."""
+    home, target = source(tmp_path), tmp_path / "target"
+    expects = expected(home)
+    (home / "core").symlink_to("/dev/null")
+    (home / disks.LOG / "loop").symlink_to("loop")
+    os.mkfifo(home / "topic-0" / "pipe")
+    (home / disks.LOG / f"x{copying.PARTIAL}").mkdir()
+    deep = home.joinpath(*"abcdefghijk")
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    done = copy(home, target)
+    assert disks.files(target) == expects
+    assert {each.path for each in done.left_out} == {
+        "core",
+        f"{disks.LOG}/loop",
+        "topic-0/pipe",
+        f"{disks.LOG}/x{copying.PARTIAL}",
+        "a/b/c/d/e/f/g/h/i",
+    }
+    assert copy(home, target).left_out == done.left_out
+
+
+def test_only_so_many_files_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of files only what the log needs is copied, and the directories with the others are named."""
+    home, target = source(tmp_path), tmp_path / "target"
+    for name in ("aa", "zz"):
+        (home / name).mkdir()
+        for number in range(30):
+            (home / name / str(number)).touch()
+    monkeypatch.setattr(copying, "FILES_MAX", 20)
+    done = copy(home, target)
+    log = {str(each.relative_to(home)) for each in (home / disks.LOG).iterdir()}
+    assert log <= {each.path for each in done.files}
+    assert {"aa/", "zz"} <= {each.path for each in done.left_out}
+    assert copy(home, target).copied == 0
+
+
+NEEDED = [f"{disks.LOG}/{name}" for name in (disks.FIRST, "00000000000000000000.log", "quorum-state")]
+
+
+@pytest.mark.parametrize("name", ["meta.properties", *NEEDED])
+def test_what_a_log_needs_is_never_left_out(tmp_path: Path, name: str) -> None:
+    """A link in place of a file that the log needs is refused."""
+    home = source(tmp_path)
+    (home / name).rename(home / "other")
+    (home / name).symlink_to(home / "other")
+    keeps(home, tmp_path / "target", "put the file itself into its place")
+
+
+def unreadable(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Files with these names give an error of the device when they are read."""
+    real = open_regular
+
+    def fail(path: Path, flags: int = os.O_RDONLY) -> int:
+        if path.name in names:
+            raise OSError(5, "Input/output error")
+        return real(path, flags)
+
+    monkeypatch.setattr(copying, "open_regular", fail)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that cannot be read is left out, also if an earlier copy has it; a segment ends the copy."""
+    home, target = source(tmp_path), tmp_path / "target"
+    (home / disks.LOG / "00000000000000000000.index").write_bytes(b"index")
+    unreadable(monkeypatch, "00000000000000000000.index")
+    (only,) = copy(home, target).left_out
+    assert only.path == f"{disks.LOG}/00000000000000000000.index"
+    assert "Input/output error" in only.reason
+    monkeypatch.undo()
+    assert copy(home, target).left_out == ()
+    unreadable(monkeypatch, "00000000000000000000.index")
+    assert [each.path for each in copy(home, target).left_out] == [only.path]
+    shutil.rmtree(target)
+    unreadable(monkeypatch, disks.segment(home).name)
+    with pytest.raises(DiskError, match="Input/output error"):
+        copy(home, target)
+
+
+def test_a_target_that_cannot_be_written_is_no_reason_to_leave_a_file_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a file can be read, and is not copied all the same, the copy has failed."""
+    home, target = source(tmp_path), tmp_path / "target"
+    real = copying._write
+
+    def fail(one: Path, partial: Path, limit_bytes: int | None) -> tuple[str, int]:
+        if one.name == "x.log":
+            raise DiskError("the target fails")
+        return real(one, partial, limit_bytes)
+
+    monkeypatch.setattr(copying, "_write", fail)
+    with pytest.raises(DiskError, match="the target fails"):
+        copy(home, target)
+
+
+def test_room_for_the_log_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other files are left out when they do not fit."""
+    home, target = source(tmp_path), tmp_path / "target"
+    usage = shutil.disk_usage(tmp_path)._replace(free=(16 << 20) + (1 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    done = copy(home, target)
+    assert [each.path for each in done.left_out] == ["topic-0/x.log"]
+    assert disks.segment(target).read_bytes() == disks.segment(home).read_bytes()
 
 
 def test_a_disk_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

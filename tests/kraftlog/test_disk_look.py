@@ -230,6 +230,30 @@ def test_a_link_in_place_of_the_log(tmp_path: Path) -> None:
     refused(home, "a link is not followed")
 
 
+@pytest.mark.parametrize("count", [999, 1000, 1001, 5000])
+@pytest.mark.parametrize("junk", [b"", b"\1"], ids=["whole", "junk between"])
+def test_batches_behind_damage_are_counted_up_to_a_thousand(tmp_path: Path, count: int, junk: bytes) -> None:
+    """More than a thousand decide nothing, so they are not looked for, in whichever segment they are."""
+    one = disks.control(0, disks.level(1))
+    torn = b"".join(disks.parts()) + b"\1"
+    home = disks.make(tmp_path / "a", {0: torn + (one + junk) * (count - 3), 9: one * 3})
+    damage = look(home).damage
+    assert damage is not None
+    assert damage.batches_behind == min(count, 1000)
+
+
+def test_looking_for_batches_behind_damage_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that look like batches are summed up only so often in a log, not so often behind each batch."""
+    one = disks.control(0, disks.level(1))
+    like = bytearray(one)
+    like[-1] ^= 1
+    monkeypatch.setattr(walking.Budget, "__init__", lambda self: setattr(self, "left_bytes", 20 * len(one)))
+    home = disks.make(tmp_path / "a", {0: b"".join(disks.parts()) + b"\1" + (like * 2 + one) * 5})
+    assert look(home).damage is not None
+    disks.segment(home).write_bytes(b"".join(disks.parts()) + b"\1" + (like * 2 + one) * 50)
+    refused(home, "too many places look like a batch")
+
+
 def test_a_file_that_the_system_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the system is one that may be repeated, with the file."""
     home = disks.make(tmp_path / "a")

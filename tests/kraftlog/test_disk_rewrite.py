@@ -15,7 +15,7 @@ from tests.kraftlog import disks, logs
 from kraftlog.disk import DiskError, Endpoint, FormError, UnreadableDiskError, look, to_json
 from kraftlog.disk.model import Voter
 from kraftlog.rewrite import EPOCH_GAP, At, RewritePlan, plan_of, read_plan, rewrite, seed, seed_plan_of
-from kraftlog.rewrite.plan import VOTERS_MAX
+from kraftlog.rewrite.plan import EPOCH_LATER_MAX, VOTERS_MAX
 from kraftlog.rewrite.rewriting import voters_batch
 
 NOW_MS = 1_700_000_000_000
@@ -180,10 +180,20 @@ def test_another_disk_than_that_of_the_plan(tmp_path: Path) -> None:
     unchanged(home, replace(plan, end_offset=9), "its end offset is 8, not 9")
     unchanged(home, replace(plan, checkpoint=None), "its newest checkpoint is offset 0 of leader epoch 0, not none")
     unchanged(home, replace(plan, checkpoint=At(offset=3, epoch=1)), "its newest checkpoint is")
-    unchanged(home, replace(plan, leader_epoch=4), "its quorum-state has leader epoch 5, above 4")
     unchanged(home, replace(plan, voters=named(plan)[:2]), "its last voter set is 1 .* 3 .*, not 1 ")
     unchanged(home, replace(plan, voters=()), "its last voter set is .*, not none")
     assert rewrite(home, replace(plan, leader_epoch=70)).leader_epoch == 70 + EPOCH_GAP
+
+
+def test_a_controller_that_asked_for_votes_after_the_plan(tmp_path: Path) -> None:
+    """A later epoch in quorum-state is accepted, as long as the new batch stays far above it."""
+    home = disks.make(tmp_path / "a")
+    plan = survivor(home)
+    state = home / disks.LOG / "quorum-state"
+    state.write_text(disks.state(5 + EPOCH_LATER_MAX + 1))
+    unchanged(home, plan, "its quorum-state has leader epoch 506, above 505")
+    state.write_text(disks.state(5 + EPOCH_LATER_MAX))
+    assert rewrite(home, plan).leader_epoch == 5 + EPOCH_GAP
 
 
 def test_a_disk_that_was_rewritten_by_another_plan(tmp_path: Path) -> None:
@@ -416,3 +426,17 @@ def test_seeds_that_are_refused(tmp_path: Path) -> None:
     with disks.segment(broker).open("ab") as file:
         file.write(disks.topics(8, "later"))
     keeps("its end offset is 9, not 8")
+
+
+def test_no_link_is_written_through(tmp_path: Path) -> None:
+    """A link in place of the directory that is changed is refused: it could lead to any other one."""
+    home, broker = disks.make(tmp_path / "a"), disks.make(tmp_path / "b")
+    plan, link = survivor(home), tmp_path / "link"
+    link.symlink_to(home)
+    seeding = seed_plan_of(look(broker), 1, disks.IDS[1], plan)
+    before = disks.files(home)
+    with pytest.raises(DiskError, match="a link is not followed"):
+        rewrite(link, plan)
+    with pytest.raises(DiskError, match="a link is not followed"):
+        seed(broker, link, seeding)
+    assert disks.files(home) == before

@@ -76,6 +76,11 @@ def test_the_verdict_is_shown() -> None:
     assert all(character.isprintable() or character == "\n" for character in as_text(page))
 
 
+def test_what_is_next_after_a_recovery_was_taken_back() -> None:
+    """The message has the command that deletes the copies."""
+    assert "Delete the copies" in recovery.next_step(seen(proposed(stage="Abandoned")), changed=False)
+
+
 @pytest.mark.parametrize(
     ("item", "decision", "words"),
     [

@@ -46,13 +46,15 @@ def pod(work: DiskWork, **how: str) -> Json:
 def mounts(work: DiskWork) -> dict[str, bool]:
     """Each claim that the pod mounts, and whether it can write there."""
     spec = pod(work)["spec"]
-    claims = {
-        each["name"]: each["persistentVolumeClaim"]["claimName"]
-        for each in spec["volumes"]
-        if "persistentVolumeClaim" in each
-    }
+    claims = {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in _claims(spec)}
     rows = spec["containers"][0]["volumeMounts"]
+    only_read = {each["name"]: each["persistentVolumeClaim"].get("readOnly", False) for each in _claims(spec)}
+    assert all(only_read[each["name"]] is each.get("readOnly", False) for each in rows if each["name"] in claims)
     return {claims[each["name"]]: not each.get("readOnly", False) for each in rows if each["name"] in claims}
+
+
+def _claims(spec: Json) -> list[Json]:
+    return [each for each in spec["volumes"] if "persistentVolumeClaim" in each]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,17 @@ def test_the_pod_runs_as_kafka_does() -> None:
     assert spec["automountServiceAccountToken"] is False
     assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["fsGroup"]) == (1000, 1000)
     assert spec["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.parametrize("work", [InspectDisk(source=SEED), SEEDED])
+def test_a_pod_with_a_seed_changes_the_owner_of_no_file(work: DiskWork) -> None:
+    """The group of Kafka's pods is a supplementary one there, so that Kubernetes does not give it the volume."""
+    context = {"fsGroup": 4242, "fsGroupChangePolicy": "Always", "supplementalGroups": [7, 4242]}
+    chosen = replace(revision(), runtime=runtime(template_spec=json.dumps({"securityContext": context})))
+    made = recovery.worker(desired(), running(), work, chosen, image="i", pull_policy="Never")
+    security = made["spec"]["securityContext"]
+    assert not {"fsGroup", "fsGroupChangePolicy"} & set(security)
+    assert (security["supplementalGroups"], security["runAsUser"], security["runAsGroup"]) == ([7, 4242], 1000, 1000)
 
 
 def test_the_pod_is_scheduled_as_kafka_is() -> None:
@@ -164,12 +177,13 @@ def test_the_plan_of_a_seed_names_both_disks() -> None:
     assert request["plan"]["target"] == asked(rewriting())["plan"]
 
 
-def test_a_copy_is_as_large_as_its_disk() -> None:
-    """The claim of a copy has the size and the class of the one that is copied, and outlives the resource with it."""
+@pytest.mark.parametrize(("size", "wanted"), [(10 << 30, 11 << 30), (100 << 20, 164 << 20), (1, (64 << 20) + 1)])
+def test_a_copy_is_larger_than_its_disk(size: int, wanted: int) -> None:
+    """The claim of a copy has room for a file system of its own, the class of its source, and outlives the resource."""
     record = running()
-    of = claim(record, node(record, 3000), storage_class="fast")
+    of = claim(record, node(record, 3000), storage_class="fast", requested_bytes=size)
     made = recovery.copy_claim(desired(), COPY.copy, of, NodeID(3000), 1)
     assert is_copy_name("alpha", made["metadata"]["name"])
-    assert made["spec"]["resources"]["requests"]["storage"] == str(of.requested_bytes)
+    assert made["spec"]["resources"]["requests"]["storage"] == str(wanted)
     assert made["spec"]["storageClassName"] == "fast"
     assert made["metadata"]["ownerReferences"] == []

@@ -579,6 +579,21 @@ def test_a_disk_that_is_formatted_in_a_recovery_is_marked(volume: Volume) -> Non
     assert said.code == 0
 
 
+def test_a_format_writes_through_no_link(volume: Volume) -> None:
+    """Links with the names of intent and mark are replaced, and what they lead to stays as it was."""
+    other = volume.place / "other"
+    other.write_text("other")
+    volume.disk.mkdir(exist_ok=True)
+    for name in ("format", "format.new", "recovery", "recovery.new"):
+        (volume.disk / f".kafka-quorum-{name}").symlink_to(other)
+    other.write_text("0")
+    said = volume.run(scripts.FORMAT, KQ_RECOVERY="2")
+    assert said.report is not None, said
+    assert said.report["accepted"]
+    assert other.read_text() == "0"
+    assert (volume.disk / ".kafka-quorum-recovery").read_text() == "2"
+
+
 def test_a_disk_without_a_recovery_has_no_mark(volume: Volume) -> None:
     """A quorum that was never recovered has no such file."""
     assert volume.run(scripts.FORMAT).code == 0

@@ -9,6 +9,7 @@ from tests.plan.recovery.lost import (
     approved,
     asked,
     copied,
+    copy,
     failed,
     inspected,
     log,
@@ -136,3 +137,16 @@ def test_without_a_record_the_row_stays() -> None:
     """If the identity record cannot be read, the row says as before whether a recovery is open."""
     before = {"recovery": {"epoch": 1, "stage": "Copy"}}
     assert recovery(done(replace(without_leader(), record=None), asked()), before) == before
+
+
+def test_copies_of_a_recovery_that_was_taken_back_are_shown() -> None:
+    """They are left when the quorum works again, and a person may delete them: the message has the command."""
+    left = copy("alpha-3000-g1-copy-0123456789")
+    row = status(asked(inspect=False), without_leader(lost=(), copies=(left,)))
+    assert (row["stage"], row["copies"]) == ("Abandoned", [left.name])
+    assert f"kubectl -n kafka delete pvc {left.name}" in str(row["message"])
+    after = replace(running(), recovery_epoch=1)
+    other = copy("alpha-3000-g1-copy-1123456789", epoch=2)
+    row = status(asked(inspect=False), without_leader(after, lost=(), copies=(other,)))
+    assert (row["stage"], row["epoch"]) == ("Recovered", 1)
+    assert "Recovery 2 was taken back" in str(row["message"])

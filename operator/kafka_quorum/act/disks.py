@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafka_quorum.act.building import Context, Unbuildable, built, record_of
+from kafka_quorum.kind import POOLS
 from kafka_quorum.model import actions
 from kafka_quorum.model.disk_work import DiskWork
 from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.surveyed import Source
 from kafka_quorum.resources import recovery
+from kafka_quorum.resources.seeds import pool_of, why_refused
 from kit.kube.protocol import CLAIMS, PODS, Json, KubeApi
 
 
@@ -26,10 +29,13 @@ class Disks:
         namespace = context.desired.namespace
         match action:
             case actions.CreateInspector(work=work, revision=revision, kube_node=kube_node):
+                await self._check_seed(work.source, context)
                 await self.kube.create(PODS, namespace, self._pod(work, revision, context, kube_node))
             case actions.CreateCopier(work=copying, revision=revision):
                 await self.kube.create(PODS, namespace, self._pod(copying, revision, context))
             case actions.CreateRewriter(work=rewriting, revision=revision):
+                if rewriting.seed is not None:
+                    await self._check_seed(rewriting.seed.source, context)
                 await self.kube.create(PODS, namespace, self._pod(rewriting, revision, context))
             case actions.DeleteWorker(worker=worker, force=force):
                 uid, version = worker.uid, worker.resource_version
@@ -40,6 +46,16 @@ class Disks:
             case actions.DeleteCopy(copy=copy):
                 uid, version = copy.uid, copy.resource_version
                 await self.kube.delete(CLAIMS, namespace, copy.name, uid=uid, resource_version=version)
+
+    async def _check_seed(self, source: Source, context: Context) -> None:
+        """Read the claim of a seed again, just before a pod mounts it (`Unbuildable`: it may not)."""
+        if not source.is_seed:
+            return
+        place = context.desired.namespace
+        claim = await self.kube.get(CLAIMS, place, source.claim)
+        pool = await self.kube.get(POOLS, place, of) if (of := pool_of(claim)) else None
+        if why := why_refused(claim, pool, name=source.claim, namespace=place, quorum=context.desired.name):
+            raise Unbuildable(why)
 
     def _pod(self, work: DiskWork, revision: Revision, context: Context, kube_node: str = "") -> Json:
         """The pod of this work (`Unbuildable`)."""

@@ -29,7 +29,8 @@ class SeedSpec(Model):
     claim_name: str = Field(
         max_length=253,
         description="A volume claim in this namespace: of a broker that is stopped, of a snapshot of its volume, or "
-        "with files that a person put there. It is only read.",
+        "with files that a person put there. It is only read. The claim lists this quorum in its annotation "
+        "kafkaquorum.io/used-by, as KafkaQuorum/NAME, unless it is one of this quorum or of its pools.",
     )
     path: str = Field(
         default="",
@@ -179,8 +180,8 @@ class RecoveryStatus(Model):
     epoch: int | None = Field(default=None, description="The number of the last recovery that began; 0 for none.")
     stage: str | None = Field(
         default=None,
-        description="Of an open recovery: Stop, Copy, Retire, Format, Rewrite or Start. Else Inspecting, Proposed, or "
-        "Recovered.",
+        description="Of an open recovery: Stop, Copy, Retire, Format, Rewrite or Start. Else Inspecting, Proposed, "
+        "Recovered, or Abandoned: it was taken back, and its copies are left.",
     )
     verdict: str | None = Field(
         default=None,
@@ -208,6 +209,6 @@ class RecoveryStatus(Model):
     copies: list[Annotated[str, Field(max_length=253)]] | None = Field(
         default=None,
         description="Claims with copies and old disks, kept until the annotation kafkaquorum.io/release-recovery has "
-        "the epoch.",
+        "the epoch. Copies of a recovery that was taken back may be deleted at any time.",
         json_schema_extra=_ATOMIC,
     )

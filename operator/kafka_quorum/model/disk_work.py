@@ -104,7 +104,8 @@ def is_work_name(quorum: str, name: str) -> bool:
 def copy_name(claim: str, plan: str) -> str:
     """The claim that holds the copy of a controller's claim, for the plan with this hash.
 
-    The hash covers where the log ends. So another plan never finds the copy of an earlier one under its name.
+    The hash covers where the log ends, and the copies of recoveries that were taken back. So no copy that another plan,
+    or an earlier approval of the same facts, has made is found under this name.
     """
     return f"{claim}-copy-{plan}"
 

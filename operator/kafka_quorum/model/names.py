@@ -57,7 +57,8 @@ RECOVERY: Final = f"{GROUP}/recovery"
 RELEASE: Final = f"{GROUP}/release-recovery"
 """On the resource, set by a person: the epoch of the recovery whose copies and old disks may be deleted."""
 USED_BY: Final = f"{GROUP}/used-by"
-"""On a Secret, set by a person: the resources that may name it in their spec, as KIND/NAME, separated by commas."""
+"""On a Secret, or on a claim with a seed, set by a person: the resources that may name it in their spec, as KIND/NAME,
+separated by commas."""
 
 _HASH_LENGTH: Final = 10
 _TRUST_HASH_LENGTH: Final = 16

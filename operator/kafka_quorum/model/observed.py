@@ -321,6 +321,8 @@ class Observed:
     workers: tuple[Worker, ...] = ()
     """The pods that work on disks for a recovery: none of them is a formatter, or runs Kafka."""
     copies: tuple[DiskCopy, ...] = ()
+    seeds: tuple[tuple[str, str], ...] = ()
+    """The claims of seeds that were looked up, and why each one is not mounted; empty if it may be."""
     """The claims with copies of disks."""
     taken_at_s: float = 0.0
     """If no leader was found: when the last controller answered, in monotonic seconds of the operator's clock."""
@@ -341,9 +343,8 @@ class Observed:
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """This Kubernetes node, if it was looked up and read."""
-        return dict(self.kube_nodes).get(
-            name, Unknown(reason=f"Kubernetes node {name or 'without a name'} was not looked up")
-        )
+        unknown = Unknown(reason=f"Kubernetes node {name or 'without a name'} was not looked up")
+        return dict(self.kube_nodes).get(name, unknown)
 
     def claim(self, name: str) -> Claim | None:
         """The claim of this name."""
@@ -373,8 +374,7 @@ class Observed:
     def finalized(self) -> tuple[FinalizedFeature, ...]:
         """The finalized levels as the leader itself reports them; empty without a leader, or without its report.
 
-        Another controller can be ahead of the leader for a moment: what the leader does not report does not count as
-        done.
+        Another controller can be ahead of the leader for a moment: what only that one reports does not count as done.
         """
         led = self._leader_versions
         return () if led is None or led.finalized_epoch < 0 else led.finalized

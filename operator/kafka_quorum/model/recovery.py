@@ -4,9 +4,11 @@ The record is changed in few steps, each of which can be lost: `begun`, `moved`,
 nothing is given up, so `abandoned` leads back to the quorum as it was.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from kafka_quorum.model.disk_work import DiskCopy
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
 from kafka_quorum.model.journal import Journal, RecoveryStage
 
@@ -41,6 +43,11 @@ def abandoned(record: IdentityRecord) -> IdentityRecord:
     if journal.stage not in REVERSIBLE:
         raise ValueError(f"recovery {journal.epoch} has given up disks: it can only go on")
     return replace(record, recovery=None, recovery_epoch=journal.epoch - 1)
+
+
+def taken_back(record: IdentityRecord, copies: Iterable[DiskCopy]) -> tuple[DiskCopy, ...]:
+    """The copies of a recovery that was abandoned: its number is not one that the record has reached."""
+    return tuple(copy for copy in copies if copy.epoch > record.recovery_epoch)
 
 
 def retired(record: IdentityRecord, leader_epoch: int) -> IdentityRecord:

@@ -2,6 +2,10 @@
 
 The pods run a program of the operator's image (`kafka_quorum.worker`), as the user of Kafka's pods, and are scheduled
 and confined like them. Only the pod that rewrites a log mounts a disk of a controller writable.
+
+What is only read is a read-only volume, not only a read-only mount: then Kubernetes gives no file there to the group of
+the pod (`fsGroup`), and whoever owns the data can use it afterwards as before. A pod that mounts a seed has that group
+as a supplementary one, and asks for no change of ownership at all.
 """
 
 import copy
@@ -40,6 +44,7 @@ CHOSEN_SCHEMA: Final = 1
 """The form of the log that others are compared with, for `kraftlog.disk`."""
 _COPY_PATH: Final = "/copy"
 _SEED_PATH: Final = "/seed"
+_COPY_MORE_BYTES: Final = 64 << 20
 _LOG_NAME: Final = LOG_DIR.rsplit("/", 1)[1]
 _RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
 
@@ -68,7 +73,7 @@ def worker(
     }
     template = template_of(revision.runtime.template_spec)
     template.pop("containers", None)
-    security = pod_security(template.pop("securityContext", {}))
+    security = _security(template.pop("securityContext", {}), with_seed=_seed_of(work) is not None)
     fixed: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -90,6 +95,27 @@ def worker(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
+def _security(template: Json, *, with_seed: bool) -> Json:
+    """The security context of the pod: that of Kafka's pods. With a seed, it changes the owner of no file."""
+    security: Json = pod_security(template)
+    if with_seed:
+        groups = [*(security.get("supplementalGroups") or ()), security.pop("fsGroup")]
+        security.pop("fsGroupChangePolicy", None)
+        security["supplementalGroups"] = sorted(set(groups))
+    return security
+
+
+def _seed_of(work: DiskWork) -> Source | None:
+    """The claim of others that the pod mounts."""
+    match work:
+        case InspectDisk(source=source) | CompareDisk(source=source):
+            return source if source.is_seed else None
+        case RewriteDisk(seed=seed):
+            return None if seed is None else seed.source
+        case CopyDisk():
+            return None
+
+
 def _bind(spec: Json, kube_node: str) -> None:
     """Require this Kubernetes node: another pod there has the volume, and a volume may be on one node only."""
     fields = [{"key": "metadata.name", "operator": "In", "values": [kube_node]}]
@@ -102,20 +128,21 @@ def _volumes(work: DiskWork) -> tuple[list[Json], list[Json]]:
     """The volumes of the pod, and where they are mounted."""
     match work:
         case InspectDisk(source=source) | CompareDisk(source=source):
-            return [_volume("data", source.claim)], [_mount("data", DATA_PATH, read_only=True)]
+            return [_volume("data", source.claim, read_only=True)], [_mount("data", DATA_PATH, read_only=True)]
         case CopyDisk(source=source, copy=target):
-            volumes = [_volume("data", source.claim), _volume("copy", target)]
+            volumes = [_volume("data", source.claim, read_only=True), _volume("copy", target)]
             return volumes, [_mount("data", DATA_PATH, read_only=True), _mount("copy", _COPY_PATH)]
         case RewriteDisk(source=source, seed=seed):
             volumes, mounts = [_volume("data", source.claim)], [_mount("data", DATA_PATH)]
             if seed is not None:
-                volumes.append(_volume("seed", seed.source.claim))
+                volumes.append(_volume("seed", seed.source.claim, read_only=True))
                 mounts.append(_mount("seed", _SEED_PATH, read_only=True))
             return volumes, mounts
 
 
-def _volume(name: str, claim: str) -> Json:
-    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+def _volume(name: str, claim: str, *, read_only: bool = False) -> Json:
+    of_claim = {"claimName": claim} | ({"readOnly": True} if read_only else {})
+    return {"name": name, "persistentVolumeClaim": of_claim}
 
 
 def _mount(name: str, path: str, *, read_only: bool = False) -> Json:
@@ -174,10 +201,11 @@ def _at(end: LogEnd | None) -> Json | None:
 
 
 def copy_claim(desired: Desired, name: str, source: Claim, node_id: NodeID, epoch: int) -> Json:
-    """The claim for the copy of this one: as large, and of the same class."""
+    """The claim for the copy of this one: of the same class, and larger, because its file system needs room as well."""
+    size_bytes = source.requested_bytes + max(source.requested_bytes // 10, _COPY_MORE_BYTES)
     spec: Json = {
         "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": str(source.requested_bytes)}},
+        "resources": {"requests": {"storage": str(size_bytes)}},
     }
     if source.storage_class:
         spec["storageClassName"] = source.storage_class

@@ -76,10 +76,11 @@ if [ $found = partial ]; then
   else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
   fi
 fi
-marked() {
-  [ "${KQ_RECOVERY:-0}" = 0 ] || { printf '%s' "$KQ_RECOVERY" > "$mark.new" && sync && mv "$mark.new" "$mark"; }
+put() {   # a new file each time: a link of that name could lead to any other file
+  rm -f "$1.new" && { [ ! -L "$1" ] || rm -f "$1"; } && printf '%s' "$2" > "$1.new" && sync && mv "$1.new" "$1"
 }
-printf '%s' "$KQ_INTENT" > "$intent.new" && sync && mv "$intent.new" "$intent" && marked && mkdir -p "$dir" && sync || {
+marked() { [ "${KQ_RECOVERY:-0}" = 0 ] || put "$mark" "$KQ_RECOVERY"; }
+put "$intent" "$KQ_INTENT" && marked && mkdir -p "$dir" && sync || {
   look; report false "the volume cannot be written"; exit 1
 }
 said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" "--cluster-id=$KQ_CLUSTER_ID" "$@" 2>&1)

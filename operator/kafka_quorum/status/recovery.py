@@ -2,9 +2,11 @@
 
 from typing import Any, Final, TypeAlias
 
+from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.journal import Candidate, Journal
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.proposal import LossVerdict, Proposal, Tail
+from kafka_quorum.model.recovery import taken_back
 from kafka_quorum.model.surveyed import EmptyDisk, LogRead, Source, Survey
 from kafka_quorum.status.finding import Pass
 from kit.conditions.merge import shortened, without_none
@@ -13,6 +15,7 @@ Json: TypeAlias = dict[str, Any]
 
 _WAITS: Final = ("Recovering", "RecoveryStuck")
 _RECOVERED: Final = "Recovered"
+_ABANDONED: Final = "Abandoned"
 
 
 def recovery(done: Pass, old: Json) -> Json:
@@ -28,8 +31,8 @@ def recovery(done: Pass, old: Json) -> Json:
         row = _open(done, record.recovery)
     elif done.plan.loss is not None:
         row = _judged(done.plan.loss, done.plan.proposal)
-    elif record.recovery_epoch:
-        row = {"stage": _RECOVERED}
+    elif record.recovery_epoch or done.observed.copies:
+        row = {"stage": _RECOVERED if record.recovery_epoch else _ABANDONED, "message": _of_taken_back(done, record)}
     if not row:
         return {}
     kept = sorted(
@@ -39,6 +42,16 @@ def recovery(done: Pass, old: Json) -> Json:
         )
     )
     return {"recovery": without_none({"epoch": record.recovery_epoch or None, **row, "copies": kept or None})}
+
+
+def _of_taken_back(done: Pass, record: IdentityRecord) -> str | None:
+    """What to do with the copies of a recovery that a person or a leader ended before a disk was given up."""
+    left = taken_back(record, done.observed.copies)
+    if not left:
+        return None
+    names = " ".join(copy.name for copy in left)
+    delete = f"kubectl -n {done.desired.namespace} delete pvc {names}"
+    return shortened(f"Recovery {left[0].epoch} was taken back, and its copies are left. To delete them: {delete}")
 
 
 def last_watermark(done: Pass) -> Json:

@@ -60,7 +60,7 @@ async def check_use(kube: KubeApi, namespace: str, name: str, use: Use) -> None:
 
 async def _allowed(kube: KubeApi, namespace: str, name: str, use: Use) -> Json:
     item = await kube.get(SECRETS, namespace, name)
-    if item is not None and use.reader in _readers(item, use.annotation):
+    if item is not None and allows(item, use):
         return item
     raise Malformed(
         f"Secret {name} of {use.where} does not exist, or its annotation {use.annotation} does not list {use.reader}: "
@@ -68,6 +68,7 @@ async def _allowed(kube: KubeApi, namespace: str, name: str, use: Use) -> Json:
     )
 
 
-def _readers(item: Json, annotation: str) -> set[str]:
+def allows(item: Json, use: Use) -> bool:
+    """Whether an object lists the reader of this use in its annotation: a Secret, or any other object of a person."""
     annotations = item["metadata"].get("annotations") or {}
-    return {each.strip() for each in str(annotations.get(annotation, "")).split(",")}
+    return use.reader in {each.strip() for each in str(annotations.get(use.annotation, "")).split(",")}

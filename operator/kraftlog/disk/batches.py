@@ -30,7 +30,14 @@ _MAGIC_AT = 16
 _MIN_RECORD_BYTES = 7
 _CHUNK_BYTES = 1 << 20
 SUM_MAX_BYTES: Final = 64 << 20
-"""How many bytes are summed up in looking for a valid batch behind damage, so that hostile bytes end in an error."""
+"""How many bytes are summed up in looking for valid batches behind damage, so that hostile bytes end in an error."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many bytes may still be summed up in such a search. Searches of one log share it."""
+
+    left_bytes: int = SUM_MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +160,11 @@ def _summed(head: bytes, body: bytes) -> bool:
     return crc32c(head[SUMMED_FROM:] + body) == checksum
 
 
-def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
+def find_valid(file: BinaryIO, position: int, size_bytes: int, budget: Budget) -> int | None:
     """Where the next batch with a right checksum begins, of any offset and epoch; None if no one is left in the file.
 
-    `DiskError` if so many places look like a batch that it cannot be decided.
+    `DiskError` if so many places look like a batch that it cannot be decided within the budget.
     """
-    budget = SUM_MAX_BYTES
     while position + HEADER.size <= size_bytes:
         file.seek(position)
         chunk = file.read(min(_CHUNK_BYTES + HEADER.size, size_bytes - position))
@@ -169,8 +175,8 @@ def find_valid(file: BinaryIO, position: int, size_bytes: int) -> int | None:
                 break
             size = HEADER.unpack_from(chunk, at)[1] + OVERHEAD_BYTES
             if HEADER.size <= size <= min(MAX_BATCH_BYTES, size_bytes - position - at):
-                budget -= size
-                if budget < 0:
+                budget.left_bytes -= size
+                if budget.left_bytes < 0:
                     raise DiskError(
                         f"position {position + at}: too many places look like a batch, so it cannot be decided whether"
                         f" the log goes on behind the damage: use another disk"

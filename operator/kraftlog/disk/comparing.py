@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kraftlog.disk.batches import Batch, Walk, find_valid
+from kraftlog.disk.batches import Batch, Budget, Walk, find_valid
 from kraftlog.disk.contents import TOPICS_MAX, checkpoint_batches
 from kraftlog.disk.errors import DiskError
 from kraftlog.disk.files import LOG_DIR, opened, system
@@ -119,7 +119,7 @@ class _Strewn:
     def __init__(self, log_dir: Path, bases: tuple[int, ...]) -> None:
         """The segments of a log by their base offsets, ascending."""
         self._log_dir, self._bases = log_dir, bases
-        self._resumes, self._broken = RESUMES_MAX, False
+        self._resumes, self._budget, self._broken = RESUMES_MAX, Budget(), False
         self._next, self._epoch = bases[0] if bases else 0, 0
         self.end_offset, self.last_epoch, self.whole = self._next, 0, True
 
@@ -159,7 +159,7 @@ class _Strewn:
             self.whole = False
             return None
         try:
-            found = find_valid(file, position, size_bytes)
+            found = find_valid(file, position, size_bytes, self._budget)
         except DiskError:
             self.whole = False
             return None

@@ -109,8 +109,10 @@ def sync_directory(directory: Path) -> None:
 def unused(directory: Path, *, exclusive: bool) -> Iterator[None]:
     """Keep servers and other runs of these commands away from a directory (`DiskError` if one is there).
 
-    `exclusive`: for writing. Nothing is created: a directory without `.lock` has had no server.
+    `exclusive`: for writing, through no link. Nothing is created: a directory without `.lock` has had no server.
     """
+    if exclusive and directory.is_symlink():
+        raise DiskError(f"{directory}: a link is not followed: name the directory itself")
     kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
     with system(directory):
         own = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

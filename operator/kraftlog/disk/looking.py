@@ -8,15 +8,25 @@ with valid batches behind it: those would be lost, and only a person may decide 
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kraftlog.disk.batches import Batch, Walk, find_valid
+from kraftlog.disk.batches import Batch, Budget, Walk, find_valid
 from kraftlog.disk.control import Control, Controls
 from kraftlog.disk.errors import DiskError, UnreadableDiskError
 from kraftlog.disk.files import LOG_DIR, checkpoint_id, checkpoint_name, names, opened, segment_base, system
 from kraftlog.disk.identity import identity, quorum_state
-from kraftlog.disk.model import LOOK_SCHEMA, Checkpoint, Damage, DiskLook, EpochStart, Segment, Tail
+from kraftlog.disk.model import (
+    BEHIND_MAX,
+    LOOK_SCHEMA,
+    Checkpoint,
+    Damage,
+    DiskLook,
+    EpochStart,
+    Segment,
+    Tail,
+)
 
 EPOCHS_MAX: Final = 1000
 """The most leader epochs of a log that are reported: the newest ones."""
@@ -152,6 +162,7 @@ class _Log:
     epochs: deque[EpochStart] = field(default_factory=lambda: deque(maxlen=EPOCHS_MAX))
     tail: Tail | None = None
     damage: Damage | None = None
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def first_offset(self) -> int:
@@ -227,13 +238,13 @@ class _Log:
         self._count(file, 0, size_bytes, segment_path(self.log_dir, base))
 
     def _count(self, file: BinaryIO, position: int, size_bytes: int, path: Path) -> None:
-        """Count the valid batches behind the damage."""
+        """Count the valid batches behind the damage, up to `BEHIND_MAX`: more of them decide nothing."""
         if self.damage is None:
             return
         count, highest = self.damage.batches_behind, self.damage.last_offset_behind
-        while (found := self._valid(file, position, size_bytes, path)) is not None:
+        while count < BEHIND_MAX and (found := self._valid(file, position, size_bytes, path)) is not None:
             walk = Walk(file, size_bytes, position=found)
-            for batch in walk:
+            for batch in islice(walk, BEHIND_MAX - count):
                 count, highest = count + 1, max(highest, batch.last_offset)
             if walk.position == found:  # its checksum is right, and its offsets are impossible
                 count += 1
@@ -247,10 +258,9 @@ class _Log:
             last_offset_behind=highest,
         )
 
-    @staticmethod
-    def _valid(file: BinaryIO, position: int, size_bytes: int, path: Path) -> int | None:
+    def _valid(self, file: BinaryIO, position: int, size_bytes: int, path: Path) -> int | None:
         try:
-            return find_valid(file, position, size_bytes)
+            return find_valid(file, position, size_bytes, self.budget)
         except DiskError as error:
             raise DiskError(f"{path}: {error}") from error
 

@@ -11,6 +11,8 @@ from typing import Final
 LOOK_SCHEMA: Final = 2
 CONTENT_SCHEMA: Final = 1
 BEYOND_SCHEMA: Final = 1
+BEHIND_MAX: Final = 1000
+"""So many valid batches behind damage are counted at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ class Damage:
     """Something that is not valid, with valid batches behind it. A server would cut all of that when it starts.
 
     `offset` is the first one that is lost, `segment_base` and `position` say where it should be. Behind it,
-    `batches_behind` are valid, up to `last_offset_behind`.
+    `batches_behind` are valid, up to `last_offset_behind`. No more than `BEHIND_MAX` are counted.
     """
 
     offset: int

@@ -3,7 +3,7 @@
 `copy` first, then `rewrite`, or `seed` if no disk of a controller is left. Each may be lost at any point and repeated.
 """
 
-from kraftlog.rewrite.copying import Copied, CopiedFile, copy
+from kraftlog.rewrite.copying import Copied, CopiedFile, LeftOut, copy
 from kraftlog.rewrite.plan import (
     EPOCH_GAP,
     PLAN_SCHEMA,
@@ -23,6 +23,7 @@ __all__ = [
     "At",
     "Copied",
     "CopiedFile",
+    "LeftOut",
     "RewritePlan",
     "Rewritten",
     "SeedPlan",

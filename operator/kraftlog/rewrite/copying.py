@@ -8,14 +8,28 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kraftlog.disk.errors import DiskError
-from kraftlog.disk.files import FILES_MAX, LOCK, names, open_regular, sync_directory, system, unused
+from kraftlog.disk.files import (
+    FILES_MAX,
+    LOCK,
+    LOG_DIR,
+    META,
+    PARTITION,
+    QUORUM_STATE,
+    checkpoint_name,
+    names,
+    open_regular,
+    sync_directory,
+    system,
+    unused,
+)
 from kraftlog.disk.identity import identity
+from kraftlog.disk.looking import log_files, segment_path
 
 RESULT_SCHEMA: Final = 1
 PARTIAL: Final = ".kraftlog-copy"
@@ -25,6 +39,7 @@ _CHUNK_BYTES = 1 << 20
 _SPARE_BYTES = 16 << 20
 """Room that must stay in the target for directories."""
 _DEPTH_MAX = 8
+_TOO_MANY = f"there are more than {FILES_MAX} files: name the directory of one Kafka server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +52,38 @@ class CopiedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What was not copied, and why: nothing that a log needs."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     """Every file of a copy. `copied` of them were written now; the others were there already, with the same content."""
 
     schema: int
     files: tuple[CopiedFile, ...]
     copied: int
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tree:
+    """What is below a directory, parents first: the size of a file, None for a directory; and what is not copied."""
+
+    entries: dict[str, int | None]
+    left_out: dict[str, str]
 
 
 def copy(source: Path, target: Path) -> Copied:
     """Copy the directory of a stopped server into another one (`DiskError`: not copied as a whole, and why).
 
     `source` has `meta.properties`. `target` is made if it is missing; it may have parts of the same copy, and nothing
-    else. The lock file and `lost+found` are left out. Modes and times are kept.
+    else. The copy always has the files that a log needs: a fault in one of them is an error. Anything else is left out
+    if it is neither a file nor a directory, cannot be read, or does not fit, and the result names it. The lock file and
+    `lost+found` are left out without a word. Modes and times are kept.
     """
     identity(source)
     _apart(source, target)
@@ -57,17 +91,21 @@ def copy(source: Path, target: Path) -> Copied:
         with system(target):
             target.mkdir(exist_ok=True)
         with unused(target, exclusive=True):
-            files = dict(_tree(source, source))
-            sizes = {name: size for name, size in files.items() if size is not None}
-            _check_target(target, files)
-            _check_room(target, sizes)
-            done = [_copy_entry(source, target, name, size) for name, size in files.items()]
-            for name in (".", *(name for name, size in files.items() if size is None)):
+            needed = _needed(source)
+            tree = _tree(source, needed)
+            _check_target(target, tree)
+            _check_room(
+                target, {name: size for name, size in tree.entries.items() if size is not None and name in needed}
+            )
+            found, left_out = _copied(source, target, tree, needed)
+            for name in (".", *(name for name, size in tree.entries.items() if size is None)):
                 with system(target / name):
                     sync_directory(target / name)
-    found = [each for each in done if each is not None]
     return Copied(
-        schema=RESULT_SCHEMA, files=tuple(file for file, _ in found), copied=sum(written for _, written in found)
+        schema=RESULT_SCHEMA,
+        files=tuple(file for file, _ in found),
+        copied=sum(written for _, written in found),
+        left_out=tuple(LeftOut(path=path, reason=reason) for path, reason in left_out.items()),
     )
 
 
@@ -81,46 +119,82 @@ def _apart(source: Path, target: Path) -> None:
         )
 
 
-def _tree(root: Path, directory: Path, depth: int = 0) -> Iterator[tuple[str, int | None]]:
-    """The paths below a directory, parents first: with the size of a file, None for a directory (`DiskError`)."""
-    if depth > _DEPTH_MAX:
-        raise DiskError(f"{directory}: more than {_DEPTH_MAX} levels of directories: name the one of a Kafka server")
-    with system(directory):
-        found = names(directory)
-    for name in found:
+def _needed(source: Path) -> frozenset[str]:
+    """The paths that a log needs, as far as they exist: who it is, its segments, its newest checkpoint, its epochs."""
+    files = log_files(source / LOG_DIR)
+    newest = () if files.checkpoint is None else (checkpoint_name(files.checkpoint[1], files.checkpoint[0]),)
+    segments = (segment_path(source, base).name for base in files.bases)
+    return frozenset({META, LOG_DIR, *(f"{LOG_DIR}/{name}" for name in (*segments, *newest, QUORUM_STATE, PARTITION))})
+
+
+def _tree(root: Path, needed: frozenset[str]) -> _Tree:
+    """What is below a directory (`DiskError`: something that is needed is no file or directory, or cannot be read)."""
+    entries, left_out = dict[str, int | None](), dict[str, str]()
+    with system(root):
+        pending = deque((root, name) for name in names(root) if name not in _LEFT_OUT)
+    full = False
+    while pending:
+        directory, name = pending.popleft()
         path = directory / name
-        if depth == 0 and name in _LEFT_OUT:
+        relative = str(path.relative_to(root))
+        if full and relative not in needed:
+            left_out[relative] = _TOO_MANY
             continue
-        with system(path):
-            status = path.lstat()
+        try:
+            size, inside = _entry(path, relative)
+        except DiskError as error:
+            if relative in needed:
+                raise
+            left_out[relative] = str(error)
+            continue
+        full = full or len(entries) + len(pending) + len(inside) >= FILES_MAX
+        entries[relative] = size
+        if not full or relative in needed:
+            pending += [(path, each) for each in inside]
+        elif inside:
+            left_out[f"{relative}/"] = _TOO_MANY
+    return _Tree(entries=entries, left_out=left_out)
+
+
+def _entry(path: Path, relative: str) -> tuple[int | None, list[str]]:
+    """The size of a file, or None and the names in a directory (`DiskError`: it is neither, or is not copied)."""
+    if path.name.endswith(PARTIAL):
+        raise DiskError(f"{path}: named like a part of a copy: finish that copy, or remove the file")
+    with system(path):
+        status = path.lstat()
         if stat.S_ISDIR(status.st_mode):
-            yield str(path.relative_to(root)), None
-            yield from _tree(root, path, depth + 1)
-        elif stat.S_ISREG(status.st_mode):
-            yield str(path.relative_to(root)), status.st_size
-        else:
-            raise DiskError(f"{path}: neither a file nor a directory: put the file itself into its place")
+            if relative.count("/") >= _DEPTH_MAX:
+                raise DiskError(f"{path}: more than {_DEPTH_MAX} levels of directories: name the one of a Kafka server")
+            return None, names(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise DiskError(f"{path}: neither a file nor a directory: put the file itself into its place")
+    return status.st_size, []
 
 
-def _check_target(target: Path, files: dict[str, int | None]) -> None:
-    """Refuse a target with anything that is not part of this copy."""
-    if len(files) > FILES_MAX:
-        raise DiskError(f"not copied: more than {FILES_MAX} files: name the directory of one Kafka server")
-    if marked := next((name for name in files if name.endswith(PARTIAL)), None):
-        raise DiskError(f"not copied: {marked} is named like a part of a copy: finish that copy, or remove the file")
-    for name, size in _tree(target, target):
-        whole = name.removesuffix(PARTIAL)
-        if whole not in files or (files[whole] is None) != (size is None):
-            raise DiskError(
-                f"{target / name}: not copied, because this is no part of the copy: name an empty directory"
-            )
+def _check_target(target: Path, tree: _Tree) -> None:
+    """Refuse a target with anything that is not part of this copy. What is left out now may be there from before."""
+    with system(target):
+        pending = [target / name for name in names(target) if name not in _LEFT_OUT]
+    while pending:
+        path = pending.pop()
+        with system(path):
+            kind = path.lstat().st_mode
+            inside = [path / name for name in names(path)] if stat.S_ISDIR(kind) else []
+        whole = str(path.relative_to(target)).removesuffix(PARTIAL)
+        if not stat.S_ISDIR(kind) and not stat.S_ISREG(kind):
+            raise DiskError(f"{path}: neither a file nor a directory: name an empty directory")
+        known = whole in tree.left_out or (
+            whole in tree.entries and (tree.entries[whole] is None) == stat.S_ISDIR(kind)
+        )
+        if not known:
+            raise DiskError(f"{path}: not copied, because this is no part of the copy: name an empty directory")
+        pending += inside if whole not in tree.left_out else []
 
 
 def _check_room(target: Path, sizes: dict[str, int]) -> None:
-    """Refuse a target whose volume is too small."""
+    """Refuse a target whose volume is too small for what a log needs."""
     missing = sum(size for name, size in sizes.items() if not (target / name).exists())
-    with system(target):
-        free = shutil.disk_usage(target).free
+    free = _free_bytes(target)
     if missing and missing + _SPARE_BYTES > free:
         raise DiskError(
             f"{target}: not copied, because {missing + _SPARE_BYTES} bytes are needed and {free} are free: use a larger"
@@ -128,14 +202,44 @@ def _check_room(target: Path, sizes: dict[str, int]) -> None:
         )
 
 
-def _copy_entry(source: Path, target: Path, name: str, size: int | None) -> tuple[CopiedFile, bool] | None:
-    """Copy one file, or make one directory; returns the file, and whether it was written now."""
-    if size is None:
+def _free_bytes(target: Path) -> int:
+    with system(target):
+        return shutil.disk_usage(target).free
+
+
+def _copied(
+    source: Path, target: Path, tree: _Tree, needed: frozenset[str]
+) -> tuple[list[tuple[CopiedFile, bool]], dict[str, str]]:
+    """Copy what a log needs, then everything else as far as it can be; returns each file, and what was left out."""
+    found, left_out = list[tuple[CopiedFile, bool]](), dict(tree.left_out)
+    for name in (name for name, size in tree.entries.items() if size is None):
         with system(target / name):
             (target / name).mkdir(exist_ok=True)
-        return None
-    sha256, written = place(source / name, target / name)
-    return CopiedFile(path=name, size_bytes=size, sha256=sha256), written
+    files = [(name, size) for name, size in tree.entries.items() if size is not None]
+    for name, size in sorted(files, key=lambda each: each[0] not in needed):
+        if name not in needed and not (target / name).exists() and size + _SPARE_BYTES > _free_bytes(target):
+            left_out[name] = f"there is no room for its {size} bytes"
+            continue
+        try:
+            sha256, written = place(source / name, target / name)
+        except DiskError:
+            if name in needed or not (why := _why_unreadable(source / name)):
+                raise
+            left_out[name] = why
+            with system(target / name):
+                (target / f"{name}{PARTIAL}").unlink(missing_ok=True)
+            continue
+        found.append((CopiedFile(path=name, size_bytes=size, sha256=sha256), written))
+    return found, left_out
+
+
+def _why_unreadable(path: Path) -> str:
+    """Why a file cannot be read; empty if it can: then something else has failed."""
+    try:
+        digest(path, None)
+    except DiskError as error:
+        return str(error)
+    return ""
 
 
 def place(source: Path, target: Path, limit_bytes: int | None = None) -> tuple[str, bool]:

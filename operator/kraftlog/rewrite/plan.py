@@ -10,13 +10,23 @@ from kraftlog.disk.control import voters_value
 from kraftlog.disk.errors import DiskError
 from kraftlog.disk.form import FormError, from_json
 from kraftlog.disk.identity import is_uuid
-from kraftlog.disk.model import DiskLook, Endpoint, Voter
+from kraftlog.disk.model import BEHIND_MAX, DiskLook, Endpoint, Voter
 from kraftlog.values import MalformedError
 
 PLAN_SCHEMA: Final = 1
 EPOCH_GAP: Final = 1000
 """Old disks may return while the survivor is down, and elect leaders among themselves. With this distance their epochs
 stay below the survivor's, so they give way when it returns. A distance of 1 lets both logs go on in the same epochs."""
+EPOCH_LATER_MAX: Final = EPOCH_GAP // 2
+"""So many epochs above the plan's the disk's `quorum-state` may be: its controller may have asked for votes after the
+plan was fixed, in a pod that came late.
+
+It is safe, because the log decides. If the survivor had led in such an epoch, its log would have the record with which
+every leader begins, and would not end where the plan says. It may have voted for another controller. That one could
+commit records with this vote only if the survivor fetched them, and then its log would end elsewhere as well. If it led
+with other voters, which the plan has given up, it is like any other old leader: its epoch stays at least half of
+`EPOCH_GAP` below the one that is written, so it gives way. When Kafka starts, it takes the higher one of the epochs of
+`quorum-state` and of the last batch, and a vote in a lower epoch does not count (`QuorumState.initialize`)."""
 EPOCH_MAX: Final = 2**31 - 1
 KRAFT_VERSION_MAX: Final = 1
 VOTERS_MAX: Final = 100
@@ -47,8 +57,9 @@ class RewritePlan:
 
     `last_epoch`, `end_offset`, `checkpoint` and `voters` are those of its look; `voters` is empty if it has no set, and
     None stands for those of the disk, whichever they are: its end says already which log it is.
-    `leader_epoch` is the highest that any disk has seen, at least that of this disk's `quorum-state`. `cut_damage`:
-    everything behind damage in the last segment may be cut, valid batches too.
+    `leader_epoch` is the highest that any disk has seen, that of this disk's `quorum-state` included; a later one there
+    is accepted up to `EPOCH_LATER_MAX`. `cut_damage`: everything behind damage in the last segment may be cut, valid
+    batches too.
     """
 
     schema: int
@@ -206,8 +217,9 @@ def differences(look: DiskLook, plan: RewritePlan) -> list[str]:
         ("last voter set", has_voters, has_voters if plan.voters is None else listed(plan.voters)),
     )
     found = [f"its {name} is {has}, not {wants}" for name, has, wants in pairs if has != wants]
-    if look.quorum_state and look.quorum_state.leader_epoch > plan.leader_epoch:
-        found.append(f"its quorum-state has leader epoch {look.quorum_state.leader_epoch}, above {plan.leader_epoch}")
+    highest = plan.leader_epoch + EPOCH_LATER_MAX
+    if look.quorum_state and look.quorum_state.leader_epoch > highest:
+        found.append(f"its quorum-state has leader epoch {look.quorum_state.leader_epoch}, above {highest}")
     return found
 
 
@@ -234,9 +246,10 @@ def refuse_look(look: DiskLook, plan: RewritePlan, where: str) -> None:
     in_last = (damage.segment_base, damage.offset) == (last.base_offset, last.end_offset)
     if not (in_last and plan.cut_damage):
         way = "approve the loss with cut_damage, or use another disk" if in_last else "use another disk"
+        least = "at least " if damage.batches_behind >= BEHIND_MAX else ""
         raise DiskError(
-            f"{where}: not rewritten: the log is damaged at offset {damage.offset} ({damage.reason}), and"
-            f" {damage.batches_behind} valid batches up to offset {damage.last_offset_behind} are behind it: {way}"
+            f"{where}: not rewritten: the log is damaged at offset {damage.offset} ({damage.reason}), and {least}"
+            f"{damage.batches_behind} valid batches up to offset {damage.last_offset_behind} are behind it: {way}"
         )
 
 

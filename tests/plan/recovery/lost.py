@@ -154,7 +154,13 @@ def inspected(observed: Observed, *logs: LogRead, **others: WorkReport) -> Obser
 def seeded(observed: Observed, seed: Seed, found: LogRead) -> Observed:
     """The same, after a seed was read."""
     at = Source(claim=seed.claim, path=seed.path)
-    return replace(observed, workers=(*observed.workers, worker(InspectDisk(source=at), read(found))))
+    done = worker(InspectDisk(source=at), read(found))
+    return replace(mountable(observed, seed), workers=(*observed.workers, done))
+
+
+def mountable(observed: Observed, *seeds: Seed) -> Observed:
+    """The same, when the claims of these seeds list the quorum."""
+    return replace(observed, seeds=(*observed.seeds, *((seed.claim, "") for seed in seeds)))
 
 
 def situation_of(wanted: Desired, observed: Observed) -> Situation:

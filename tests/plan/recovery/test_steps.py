@@ -28,6 +28,7 @@ from tests.plan.recovery.lost import (
     inspected,
     journal,
     log,
+    mountable,
     open_record,
     plan_hash,
     read,
@@ -127,10 +128,18 @@ def test_nothing_is_read_unless_a_person_requests_it() -> None:
 
 def test_each_disk_is_read_once() -> None:
     """There is one inspector for each claim that exists, on the Kubernetes node that has the volume already."""
-    created = every(planned(without_leader(), asked(seeds=(SEED,))), CreateInspector)
+    created = every(planned(mountable(without_leader(), SEED), asked(seeds=(SEED,))), CreateInspector)
     assert [each.work.source.claim for each in created] == ["alpha-3000-g1", "broker-0"]
     assert [each.kube_node for each in created] == ["worker-3000", ""]
     assert not every(planned(inspected(without_leader(), log()), asked()), CreateInspector)
+
+
+def test_a_seed_that_may_not_be_mounted_is_not_read() -> None:
+    """Without the word of its claim no pod is made for it, and one that was made before is removed."""
+    look = replace(seeded(without_leader(), SEED, log(7)), seeds=((SEED.claim, "its claim does not list the quorum"),))
+    said = planned(look, asked(seeds=(SEED,)))
+    assert [each.work.source.claim for each in every(said, CreateInspector)] == ["alpha-3000-g1"]
+    assert [each.worker.name for each in every(said, DeleteWorker)] == [look.workers[0].name]
 
 
 def test_a_disk_that_could_not_be_read_is_read_again() -> None:

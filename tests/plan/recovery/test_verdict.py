@@ -7,6 +7,7 @@ from tests.model.values import OTHER_CLUSTER, claim, directory, key, node, runni
 from tests.plan.recovery.lost import (
     END,
     asked,
+    copy,
     failed,
     inspected,
     log,
@@ -19,8 +20,9 @@ from tests.plan.recovery.lost import (
 )
 
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.disk_work import copy_name
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
@@ -99,6 +101,17 @@ def test_a_listed_seed_is_waited_for() -> None:
     assert found.kind is VerdictKind.READING
     assert "spec.recovery.seeds" in found.message
     assert proposal(situation_of(asked(seeds=(SEED,)), look)) is None
+
+
+def test_a_seed_whose_claim_does_not_allow_it_is_unknown() -> None:
+    """A report of it does not count, and the reason is shown with its disk."""
+    look = seeded(inspected(without_leader(), log()), SEED, log(7, directory_id=directory(7)))
+    for seeds, words in (((), "was not looked up"), (((SEED.claim, "annotate it"),), "annotate it")):
+        found = judged(replace(look, seeds=seeds), asked(seeds=(SEED,)))
+        assert found.kind is VerdictKind.READING
+        (row,) = (each.found for each in found.surveys if each.source.is_seed)
+        assert isinstance(row, Unknown)
+        assert words in row.reason
 
 
 def test_a_person_gives_an_unreachable_disk_up() -> None:
@@ -251,3 +264,17 @@ def test_the_hash_stays_while_a_controller_asks_for_votes() -> None:
     """The epoch that a lone controller reaches by asking for votes is no fact of the plan."""
     one, other = (inspected(without_leader(), log(leader_epoch=epoch)) for epoch in (9, 4000))
     assert plan_hash(asked(), one) == plan_hash(asked(), other)
+
+
+def test_a_plan_that_was_taken_back_gets_another_hash() -> None:
+    """Its copies are of the time before the controllers ran again: the next copies must have other names."""
+    look = inspected(without_leader(), log())
+    first = plan_hash(asked(), look)
+    left = copy(copy_name("alpha-3000-g1", first), epoch=1)
+    second = plan_hash(asked(), replace(look, copies=(left,)))
+    assert second != first
+    again = copy(copy_name("alpha-3000-g1", second), epoch=1)
+    assert plan_hash(asked(), replace(look, copies=(left, again))) not in (first, second)
+    record = replace(running(), recovery_epoch=1)
+    ended = inspected(without_leader(record), log())
+    assert plan_hash(asked(), replace(ended, copies=(left,))) == plan_hash(asked(), ended)

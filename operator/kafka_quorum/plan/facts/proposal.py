@@ -6,6 +6,7 @@ from kafka_quorum.model.journal import SCHEMA, Candidate, Journal, RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import digest, without_defaults
 from kafka_quorum.model.proposal import LossVerdict, Proposal
+from kafka_quorum.model.recovery import taken_back
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.verdict import verdict
 
@@ -66,10 +67,12 @@ def _becomes(situation: Situation, best: Candidate) -> NodeID:
 def _hash(situation: Situation, found: LossVerdict, kept: tuple[Candidate, ...], node_id: NodeID) -> str:
     """A hash over every fact that the plan relies on. The words of messages are none of them.
 
-    The epochs that controllers reach by asking for votes are left out: they grow until the controllers stop.
+    The epochs that controllers reach by asking for votes are left out: they grow until the controllers stop. Copies of
+    a recovery that was taken back are one of the facts. Its controllers ran again, and changed their disks, so a second
+    recovery makes copies under other names, which have the hash in them.
     """
     record, known = situation.record, found.watermark
-    best = found.best
+    best, earlier = found.best, [each.name for each in taken_back(situation.record, situation.observed.copies)]
     return digest(
         {
             "cluster": record.cluster_id,
@@ -83,6 +86,7 @@ def _hash(situation: Situation, found: LossVerdict, kept: tuple[Candidate, ...],
             "voters": sorted(map(str, found.voters)),
             "lost": sorted(map(str, found.lost)),
             "without": list(situation.desired.recovery.without),
+            **({"earlier": sorted(earlier)} if earlier else {}),
         }
     )
 

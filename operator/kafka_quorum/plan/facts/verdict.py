@@ -55,6 +55,8 @@ def _going(situation: Situation) -> Iterator[Survey]:
 
 def _found(situation: Situation, source: Source) -> Knowable[Found]:
     """A report counts only if it is of this disk: the cluster, and for a controller also its node and directory id."""
+    if source.is_seed and (why := _why_not_mounted(situation, source)):
+        return Unknown(reason=why)
     worker = situation.worker(InspectDisk(source=source))
     if worker is None or worker.deleting:
         return _NEVER
@@ -63,12 +65,21 @@ def _found(situation: Situation, source: Source) -> Knowable[Found]:
     found = worker.report.found
     if isinstance(found, Unknown) or isinstance(found.value, EmptyDisk):
         return found
-    log = found.value
-    if why := _why_foreign(situation, source, log):
-        return Unknown(reason=why)
-    if log.damaged_at is not None:
-        return Unknown(reason=f"its log is damaged at offset {log.damaged_at}, with whole batches behind that")
-    return found
+    why = _why_unusable(situation, source, found.value)
+    return Unknown(reason=why) if why else found
+
+
+def _why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log cannot be used, in words; empty if it can."""
+    if log.damaged_at is None:
+        return _why_foreign(situation, source, log)
+    damaged = f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
+    return _why_foreign(situation, source, log) or damaged
+
+
+def _why_not_mounted(situation: Situation, source: Source) -> str:
+    """Why the claim of a seed is not mounted; empty if it may be."""
+    return dict(situation.observed.seeds).get(source.claim, "its claim was not looked up yet")
 
 
 def _why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
@@ -335,7 +346,9 @@ def _missing(newest: LogRead, known: Watermark) -> tuple[str, int]:
 
 
 def places(situation: Situation) -> Iterator[tuple[Source, str]]:
-    """Every disk that can be read, with the Kubernetes node on which a pod mounts it already; empty for any."""
+    """Every disk that may be read, with the Kubernetes node on which a pod mounts it already; empty for any."""
     for source in sources(situation):
+        if source.is_seed and _why_not_mounted(situation, source):
+            continue
         node = None if source.node_id is None else situation.record.node(source.node_id)
         yield source, "" if node is None else node_of(situation.observed, node)

@@ -90,7 +90,7 @@ class DiskPods:
         target = self._volumes.by_claim[sandbox.claim_uids[1]].disk
         if disk.content is not Content.FORMATTED:
             raise RefusedError(f"the disk is {disk.content.value}")
-        if target.meta is not None and target.log != disk.log[: len(target.log)]:
+        if target.meta is not None and (target.epoch, target.log) != (disk.epoch, disk.log[: len(target.log)]):
             raise RefusedError("the target has other data")
         target.meta, target.voters, target.static, target.epoch = disk.meta, disk.voters, disk.static, disk.epoch
         target.files, target.recovery = True, disk.recovery
@@ -114,7 +114,7 @@ class DiskPods:
         if not done or done[0].epoch != epoch:
             if (disk.end, disk.last_epoch) != (plan["end_offset"], plan["last_epoch"]):
                 raise RefusedError("not rewritten, because its log does not end where the plan says")
-            if disk.epoch > plan["leader_epoch"]:
+            if disk.epoch > plan["leader_epoch"] + GAP // 2:
                 raise RefusedError("not rewritten, because it has seen a later epoch")
             for voters in _chain(disk.voter_set, key):
                 image = replace(disk.image, voters=voters)

@@ -1,15 +1,17 @@
-"""Scenarios of a lost majority whose survivor lags behind: what comes back has more records, and must count."""
+"""Scenarios of a lost majority in which something comes back, stays away for good, or is lost in the middle."""
 
 from typing import Final
 
-from tests.simulation.model.place import NAMESPACE
+from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.faults import FINAL_LOSSES, Loss
 from tests.simulation.runs.scenarios.recovery_scenarios import (
     approves,
     asks,
     is_proposed,
+    is_recovered,
+    joined,
     loses,
     recovery_of,
     says,
@@ -18,13 +20,14 @@ from tests.simulation.runs.scenarios.recovery_scenarios import (
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
+    applies,
     is_ready,
     spec_of,
     turn,
 )
 
 from kafka_quorum.model.ids import NodeID
-from kit.kube.protocol import PODS
+from kit.kube.protocol import CLAIMS, PODS
 
 _STEPS: Final = 900
 _LAG_STEPS: Final = 30
@@ -81,7 +84,40 @@ def _cannot_stop(world: World) -> bool:
     return recovery_of(world).get("stage") == "Stop" and "terminate" in str(recovery_of(world).get("message"))
 
 
-RETURNS: Final = tuple(
+def _machines_off(world: World, _: Checker) -> None:
+    """The machines of two controllers lose their power, and never get it back."""
+    for pod in world.kube.all(PODS):
+        if pod["metadata"]["labels"].get("kafkaquorum.io/node-id") in ("3001", "3002"):
+            world.switch_off(pod["spec"]["nodeName"])
+
+
+def _newcomer_has_no_record(world: World) -> bool:
+    """Once the new disk of 3001 is formatted, before it has fetched anything."""
+    disks = (volume for volume in world.volumes.by_claim.values() if "3001-g2" in volume.claim)
+    return any(volume.disk.meta is not None and volume.disk.end == 0 for volume in disks)
+
+
+def _has_no_leader(world: World) -> bool:
+    return not is_ready(world) and not any(one.leads for one in world.kraft.processes)
+
+
+def _loses_the_survivor(world: World, _: Checker) -> None:
+    """The claim of the disk that the quorum is to continue with is deleted, and not its copy."""
+    world.kube.remove(CLAIMS, NAMESPACE, f"{NAME}-3000-g1")
+
+
+def _asks_for_the_copy(world: World, checker: Checker) -> None:
+    """A person lists the copy that the recovery made as a seed."""
+    (copy,) = (claim for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"])
+    seed = {"claimName": copy["metadata"]["name"], "path": "kraft"}
+    applies({"recovery": {"inspect": True, "plan": "", "seeds": [seed]}})(world, checker)
+
+
+def _second_ended(world: World) -> bool:
+    return is_recovered(world) and recovery_of(world).get("epoch") == 2
+
+
+_LAGGING: Final = tuple(
     Scenario(
         name=f"lagging-survivor-{stage.lower()}",
         spec=spec_of("InitialControllers", 3),
@@ -98,4 +134,49 @@ RETURNS: Final = tuple(
         bound=_STEPS,
     )
     for stage in ("Stop", "Copy")
+)
+
+RETURNS: Final = (
+    *_LAGGING,
+    Scenario(
+        name="machines-off-for-good",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("loses two machines", is_ready, _machines_off),
+            turn("gives them up", lambda world: not is_ready(world), asks(without=[3001, 3002])),
+            turn("approves", is_proposed, approves),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
+        bound=_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="newcomer-without-records",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, 3001)),
+            turn("loses another one", _newcomer_has_no_record, loses(Loss.CLAIM_DELETED, 3002)),
+            turn("has them read", _has_no_leader, asks(without=[3001])),
+            turn("approves", is_proposed, approves),
+        ),
+        until=is_recovered,
+        bound=_STEPS,
+    ),
+    Scenario(
+        name="survivor-is-lost",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
+            turn("loses the survivor", says("stage", "Rewrite"), _loses_the_survivor),
+            turn("lists the copy", says("stage", "Inspecting"), _asks_for_the_copy),
+            turn("approves again", is_proposed, approves),
+        ),
+        until=_second_ended,
+        bound=_STEPS,
+    ),
 )

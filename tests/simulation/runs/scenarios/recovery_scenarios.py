@@ -22,7 +22,7 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.names import KEPT
+from kafka_quorum.model.names import KEPT, USED_BY, reader
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 _THREE: Final = spec_of("InitialControllers", 3)
@@ -70,6 +70,28 @@ def _approves_another(world: World, checker: Checker) -> None:
     applies({"recovery": {"plan": "0123456789", "acceptLoss": True}})(world, checker)
 
 
+def _is_being_copied(world: World) -> bool:
+    """Once a copy has a part of a disk."""
+    return any("-copy-" in volume.claim and volume.disk.log for volume in world.volumes.by_claim.values())
+
+
+def _is_proposed_while_one_runs(world: World) -> bool:
+    """Once a plan is there, and a controller runs that could ask for votes."""
+    return is_proposed(world) and bool(world.kraft.processes)
+
+
+def _takes_back(world: World, checker: Checker) -> None:
+    """A person empties the approval."""
+    applies({"recovery": {"plan": ""}})(world, checker)
+
+
+def _has_asked_for_votes(world: World, checker: Checker) -> None:
+    """A lone controller has asked for votes again and again, and a person approves what the status shows now."""
+    for process in world.kraft.processes:
+        process.disk.epoch += 3
+    approves(world, checker)
+
+
 def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
     """All disks are lost at once; a copy of the leader's log is left in another claim, as a broker has one."""
     _keeps_a_copy(world, _SEED)
@@ -79,7 +101,7 @@ def _all_lost_but_a_copy(world: World, checker: Checker) -> None:
 def _keeps_a_copy(world: World, name: str) -> Disk:
     """A copy of the leader's log, in a claim that is not ours."""
     leader = next(one for one in world.kraft.processes if one.leads)
-    metadata = {"name": name, "labels": {}, "annotations": {KEPT: "true"}}
+    metadata = {"name": name, "labels": {}, "annotations": {KEPT: "true", USED_BY: reader(NAME)}}
     claim = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": {}})
     world.volumes.restore(claim, leader.disk, leader.node)
     return world.volumes.by_claim[claim["metadata"]["uid"]].disk
@@ -109,7 +131,7 @@ def _three_lost_and_one_off(world: World, checker: Checker) -> None:
 def _has_both_copies(world: World) -> str:
     """Both surviving disks have a copy, which nobody has released; three controllers run on new disks."""
     copies = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"]]
-    return _joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
+    return joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
 
 
 def untouched(world: World) -> str:
@@ -123,7 +145,8 @@ def is_proposed(world: World) -> bool:
     return recovery_of(world).get("stage") == "Proposed" and "plan" in recovery_of(world)
 
 
-def _is_recovered(world: World) -> bool:
+def is_recovered(world: World) -> bool:
+    """Once the recovery has ended, and the quorum is Ready."""
     return is_ready(world) and recovery_of(world).get("stage") == "Recovered"
 
 
@@ -135,46 +158,13 @@ def _releases(world: World, _: Checker) -> None:
     world.kube.patch(QUORUMS, NAMESPACE, NAME, body)
 
 
-def _machines_off(world: World, _: Checker) -> None:
-    """The machines of two controllers lose their power, and never get it back."""
-    for pod in world.kube.all(PODS):
-        if pod["metadata"]["labels"].get("kafkaquorum.io/node-id") in ("3001", "3002"):
-            world.switch_off(pod["spec"]["nodeName"])
-
-
-def _newcomer_has_no_record(world: World) -> bool:
-    """Once the new disk of 3001 is formatted, before it has fetched anything."""
-    disks = (volume for volume in world.volumes.by_claim.values() if "3001-g2" in volume.claim)
-    return any(volume.disk.meta is not None and volume.disk.end == 0 for volume in disks)
-
-
-def _has_no_leader(world: World) -> bool:
-    return not is_ready(world) and not any(one.leads for one in world.kraft.processes)
-
-
-def _loses_the_survivor(world: World, _: Checker) -> None:
-    """The claim of the disk that the quorum is to continue with is deleted, and not its copy."""
-    world.kube.remove(CLAIMS, NAMESPACE, f"{NAME}-3000-g1")
-
-
-def _asks_for_the_copy(world: World, checker: Checker) -> None:
-    """A person lists the copy that the recovery made as a seed."""
-    (copy,) = (claim for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"])
-    seed = {"claimName": copy["metadata"]["name"], "path": "kraft"}
-    applies({"recovery": {"inspect": True, "plan": "", "seeds": [seed]}})(world, checker)
-
-
-def _second_ended(world: World) -> bool:
-    return _is_recovered(world) and recovery_of(world).get("epoch") == 2
-
-
 def _is_released(world: World) -> bool:
     """Once no claim of before is left."""
     names = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS)]
     return is_ready(world) and not any("-copy-" in name for name in names)
 
 
-def _joined(count: int, survivor: int) -> Callable[[World], str]:
+def joined(count: int, survivor: int) -> Callable[[World], str]:
     """Every voter runs on a disk of this recovery, and none but the survivor on its first one."""
 
     def holds(world: World) -> str:
@@ -206,8 +196,8 @@ RECOVERIES: Final = (
             turn("has them read", lambda world: not is_ready(world), asks()),
             turn("approves", is_proposed, approves),
         ),
-        until=_is_recovered,
-        holds=_joined(3, 3000),
+        until=is_recovered,
+        holds=joined(3, 3000),
         bound=_LATE_STEPS,
         exhaustive=True,
         long=True,
@@ -233,10 +223,10 @@ RECOVERIES: Final = (
             turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
             turn("has them read", lambda world: not is_ready(world), asks()),
             turn("approves", is_proposed, approves),
-            turn("releases", _is_recovered, _releases),
+            turn("releases", is_recovered, _releases),
         ),
         until=_is_released,
-        holds=_joined(3, 3000),
+        holds=joined(3, 3000),
         bound=_LATE_STEPS,
         exhaustive=True,
         long=True,
@@ -250,7 +240,7 @@ RECOVERIES: Final = (
             turn("has them read", lambda world: not is_ready(world), asks()),
             turn("approves", is_proposed, approves),
         ),
-        until=_is_recovered,
+        until=is_recovered,
         holds=_has_both_copies,
         bound=_LATE_STEPS,
         exhaustive=True,
@@ -265,8 +255,8 @@ RECOVERIES: Final = (
             turn("has them read", lambda world: not is_ready(world), asks()),
             turn("approves", is_proposed, approves),
         ),
-        until=_is_recovered,
-        holds=_joined(3, 3000),
+        until=is_recovered,
+        holds=joined(3, 3000),
         bound=_LATE_STEPS,
     ),
     Scenario(
@@ -291,8 +281,8 @@ RECOVERIES: Final = (
             turn("names the copy", lambda world: not is_ready(world), asks(seeds=[{"claimName": _SEED}])),
             turn("approves", is_proposed, approves),
         ),
-        until=_is_recovered,
-        holds=_joined(3, 0),
+        until=is_recovered,
+        holds=joined(3, 0),
         bound=_LATE_STEPS,
         exhaustive=True,
         long=True,
@@ -310,8 +300,8 @@ RECOVERIES: Final = (
             ),
             turn("approves", _says_what_would_be_lost, approves),
         ),
-        until=_is_recovered,
-        holds=_joined(3, 0),
+        until=is_recovered,
+        holds=joined(3, 0),
         bound=_LATE_STEPS,
     ),
     Scenario(
@@ -323,53 +313,12 @@ RECOVERIES: Final = (
             turn("is told", says("verdict", "BetterDiskMayReturn"), does_nothing),
             turn("approves", is_proposed, approves),
         ),
-        until=_is_recovered,
+        until=is_recovered,
         holds=_has_both_copies,
         bound=_LATE_STEPS,
         exhaustive=True,
         long=True,
         spares=FINAL_LOSSES,
-    ),
-    Scenario(
-        name="machines-off-for-good",
-        spec=_THREE,
-        turns=(
-            turn("loses two machines", is_ready, _machines_off),
-            turn("gives them up", lambda world: not is_ready(world), asks(without=[3001, 3002])),
-            turn("approves", is_proposed, approves),
-        ),
-        until=_is_recovered,
-        holds=_joined(3, 3000),
-        bound=2 * _LATE_STEPS,
-        exhaustive=True,
-        long=True,
-        spares=FINAL_LOSSES,
-    ),
-    Scenario(
-        name="newcomer-without-records",
-        spec=_THREE,
-        turns=(
-            turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, 3001)),
-            turn("loses another one", _newcomer_has_no_record, loses(Loss.CLAIM_DELETED, 3002)),
-            turn("has them read", _has_no_leader, asks(without=[3001])),
-            turn("approves", is_proposed, approves),
-        ),
-        until=_is_recovered,
-        bound=2 * _LATE_STEPS,
-    ),
-    Scenario(
-        name="survivor-is-lost",
-        spec=_THREE,
-        turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
-            turn("loses the survivor", says("stage", "Rewrite"), _loses_the_survivor),
-            turn("lists the copy", says("stage", "Inspecting"), _asks_for_the_copy),
-            turn("approves again", is_proposed, approves),
-        ),
-        until=_second_ended,
-        bound=2 * _LATE_STEPS,
     ),
     Scenario(
         name="another-plan-is-approved",
@@ -382,6 +331,20 @@ RECOVERIES: Final = (
         ),
         until=is_proposed,
         holds=untouched,
+        bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="approved-again",
+        spec=_THREE,
+        turns=(
+            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+            turn("has them read", lambda world: not is_ready(world), asks()),
+            turn("approves", is_proposed, approves),
+            turn("takes it back", _is_being_copied, _takes_back),
+            turn("approves again", _is_proposed_while_one_runs, _has_asked_for_votes),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
         bound=_LATE_STEPS,
     ),
     Scenario(
