@@ -440,3 +440,19 @@ def test_no_link_is_written_through(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="a link is not followed"):
         seed(broker, link, seeding)
     assert disks.files(home) == before
+
+
+def test_no_seed_is_written_through_a_link(tmp_path: Path) -> None:
+    """A link in place of the log directory of the target is refused, wherever it leads."""
+    broker, target, other = disks.make(tmp_path / "broker"), tmp_path / "target", tmp_path / "other"
+    target.mkdir()
+    disks.meta(target)
+    other.mkdir()
+    seeding = seed_plan_of(look(broker), 1, disks.IDS[1], survivor(broker))
+    for leads_to in (other, tmp_path / "nothing"):
+        (target / disks.LOG).symlink_to(leads_to)
+        with pytest.raises(DiskError):
+            seed(broker, target, seeding)
+        (target / disks.LOG).unlink()
+    assert list(other.iterdir()) == []
+    assert not (tmp_path / "nothing").exists()
