@@ -18,11 +18,13 @@ from tests.model.values import (
     running,
     runtime,
 )
+from tests.plan.recovery.test_steps import seeded_record
 
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_nodes
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources import pods, scripts
 
@@ -254,6 +256,18 @@ def test_formatter_avoids_siblings() -> None:
         {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["worker-1", "worker-2"]}
     ]
     assert "requiredDuringSchedulingIgnoredDuringExecution" not in made
+
+
+def test_a_disk_for_a_seed_is_made_where_the_seed_is() -> None:
+    """The formatter names the seed's claim, read-only and without a mount, so that one node can mount both later."""
+    record, _ = seeded_record(RecoveryStage.FORMAT)
+    for node_id, claims in ((3000, ["alpha-3000-g2", "broker-0"]), (3001, ["alpha-3001-g2"])):
+        spec = formatter(record, node_id)["spec"]
+        found = [each["persistentVolumeClaim"] for each in spec["volumes"] if "persistentVolumeClaim" in each]
+        assert [each["claimName"] for each in found] == claims
+        assert all(each.get("readOnly") for each in found[1:])
+        mounted = {mount["name"] for each in spec["containers"] for mount in each["volumeMounts"]}
+        assert "seed" not in mounted
 
 
 # The Kafka pod

@@ -37,7 +37,8 @@ def formatter(
 ) -> Json:
     """A pod that formats the node's claim, reports, and ends. It avoids nodes that hold sibling claims.
 
-    The scheduler ignores finished pods. Without this, it could bind two claims to one Kubernetes node.
+    The scheduler ignores finished pods. Without this, it could bind two claims to one Kubernetes node. A disk for the log
+    of a seed is made where the seed is: a later pod needs both, and a volume may be on one Kubernetes node only.
     """
     container = _container(record, node, revision, pull_policy)
     adopts = node.mode is FormatMode.ADOPTED
@@ -55,8 +56,18 @@ def formatter(
     spec |= {"restartPolicy": "Never", "containers": [container]}
     if avoid_nodes:
         avoid(spec, avoid_nodes)
+    if seed := _seed_of(record, node):
+        spec["volumes"].append({"name": "seed", "persistentVolumeClaim": {"claimName": seed, "readOnly": True}})
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.FORMATTER)
     return _pod(metadata | {"name": names.formatter_name(desired.member(node.node_id), node.generation)}, spec)
+
+
+def _seed_of(record: IdentityRecord, node: NodeIdentity) -> str:
+    """The claim whose log this controller's new disk gets; empty for none. No container of the formatter mounts it."""
+    journal = record.recovery
+    if journal is None or journal.node_id != node.node_id or not journal.survivor.source.is_seed:
+        return ""
+    return journal.survivor.source.claim
 
 
 def kafka(

@@ -175,30 +175,34 @@ class World:
     def _bind(self, pod: Json) -> str:
         """Give a pod its node, and its claims theirs; else write why not."""
         namespace = pod["metadata"]["namespace"]
-        node = ""
+        places = self._local_nodes(pod)
+        if len(places) > 1:
+            return f"its volumes are on {' and '.join(places)}, so no node can mount all of them"
+        node = places[0] if places else ""
         for name in claims_of(pod):
             claim = self.kube.view(CLAIMS, namespace, name)
-            if claim is None:
-                return f'persistentvolumeclaim "{name}" not found'
-            if "deletionTimestamp" in claim["metadata"]:
-                return f'persistentvolumeclaim "{name}" is being deleted'
-            if claim["status"]["phase"] == "Lost":
-                return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+            problem = _why_not_mounted(name, claim)
+            if claim is None or problem:
+                return problem
             volume = self.volumes.by_claim.get(claim["metadata"]["uid"])
             if volume is None:
                 node = node or self._choose(pod)
                 if not node:
                     return "no node is ready, and takes pods"
                 self.volumes.bind(claim, node)
-            elif volume.local:
-                node = volume.node
-            else:
-                node = volume.node = self._choose(pod) or volume.node
+            elif not volume.local:
+                node = volume.node = node or self._choose(pod) or volume.node
         node = node or self._choose(pod)
         if self.full or not self.machines.takes_pods(node):
             return f"node {node or 'of any name'} is not ready, cordoned or full, or there is none that has the volume"
         self.kube.assign(namespace, pod["metadata"]["name"], node)
         return ""
+
+    def _local_nodes(self, pod: Json) -> list[str]:
+        """The nodes of the pod's volumes that cannot move."""
+        claims = (self.kube.view(CLAIMS, pod["metadata"]["namespace"], name) for name in claims_of(pod))
+        bound = (self.volumes.by_claim.get(claim["metadata"]["uid"]) for claim in claims if claim is not None)
+        return sorted({volume.node for volume in bound if volume is not None and volume.local})
 
     def _choose(self, pod: Json) -> str:
         """The node with the fewest unfinished pods; nodes that the pod avoids by preference come last."""
@@ -275,6 +279,16 @@ class World:
             own = quorum in (labels.get("kafkaquorum.io/quorum"), labels.get(LABEL_POOL))
             if own and pod["metadata"]["namespace"] == namespace and wanted.items() <= labels.items():
                 yield pod
+
+
+def _why_not_mounted(name: str, claim: Json | None) -> str:
+    """Why no pod can use a claim; empty if one can."""
+    if claim is None:
+        return f'persistentvolumeclaim "{name}" not found'
+    if "deletionTimestamp" in claim["metadata"]:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    lost = claim["status"]["phase"] == "Lost"
+    return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume' if lost else ""
 
 
 def _avoided(pod: Json) -> Iterator[str]:
