@@ -37,8 +37,8 @@ def formatter(
 ) -> Json:
     """A pod that formats the node's claim, reports, and ends. It avoids nodes that hold sibling claims.
 
-    The scheduler ignores finished pods. Without this, it could bind two claims to one Kubernetes node. A disk for the log
-    of a seed is made where the seed is: a later pod needs both, and a volume may be on one Kubernetes node only.
+    The scheduler ignores finished pods. Without this, it could bind two claims to one Kubernetes node. A disk for the
+    log of a seed is made where the seed is: a later pod needs both, and a volume may be on one Kubernetes node only.
     """
     container = _container(record, node, revision, pull_policy)
     adopts = node.mode is FormatMode.ADOPTED
