@@ -17,7 +17,7 @@ from scenarios.expectations import assert_nothing_lost
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 ALL = {3000, 3001, 3002}
-_STAGE_TIMEOUT_S = 150.0
+_STAGE_TIMEOUT_S = 180.0
 _PATH = "log"
 """The directory of a broker's logs on its volume."""
 

@@ -137,7 +137,7 @@ class Worker:
 
     `finished_at_s` is when it ended, in seconds since the epoch by the clock of its Kubernetes node; 0 if it has not.
     `created_at_s` is the same by the API server's clock. `node_name` is empty before it is scheduled; `bound_to` is the
-    only Kubernetes node on which it may run, empty for any.
+    only Kubernetes node on which it may run, empty for any. `unschedulable`: no Kubernetes node can run it now.
     """
 
     name: str
@@ -152,6 +152,7 @@ class Worker:
     running: bool = False
     created_at_s: float = 0.0
     bound_to: str = ""
+    unschedulable: bool = False
 
     @property
     def only_reads(self) -> bool:

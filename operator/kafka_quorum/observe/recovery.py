@@ -94,6 +94,7 @@ def worker_from(item: Json) -> Worker:
         running=isinstance(state, Running),
         created_at_s=seconds_of(str(metadata.get("creationTimestamp") or "")),
         bound_to=_bound_to(item.get("spec") or {}),
+        unschedulable=bool(unschedulable(status)),
     )
 
 

@@ -41,7 +41,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, Source
-from kafka_quorum.plan.facts.reach import READS_WITHIN_S
+from kafka_quorum.plan.facts.reach import PLACED_WITHIN_S, READS_WITHIN_S
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.facts.verdict import verdict as verdict_of
 from kafka_quorum.plan.guards.rule14_recovery import may_retire_others
@@ -75,7 +75,7 @@ def one_lost(**changes: Any) -> Observed:  # noqa: ANN401 - as above
 
 
 @pytest.mark.parametrize(
-    "state", [{}, {"running": True, "created_at_s": NOW_S - 3600.0}, {"deleting": True}, {"why": "its image is pulled"}]
+    "state", [{}, {"running": True, "created_at_s": NOW_S - 3600.0}, {"deleting": True}, {"unschedulable": True}]
 )
 def test_a_disk_that_may_still_be_read_is_not_given_up(state: dict[str, Any]) -> None:
     """`without` does not give up a disk whose pod reads it, has just been made, or is made again."""
@@ -92,9 +92,10 @@ def test_a_disk_without_a_pod_is_not_given_up() -> None:
 def test_a_disk_out_of_reach_is_given_up() -> None:
     """`without` counts if the pod has ended without a log, does not start for long, or its machine is down."""
     late = one_lost(created_at_s=NOW_S - READS_WITHIN_S - 1.0)
+    placeless = one_lost(created_at_s=NOW_S - PLACED_WITHIN_S - 1.0, unschedulable=True)
     off = replace(one_lost(bound_to="worker-3001"), kube_nodes=kube_nodes(["worker-3001"], ready=False))
     ended = one_lost(finished=True)
-    for look in (late, off, ended):
+    for look in (late, placeless, off, ended):
         assert judged(look, WITHOUT).kind is VerdictKind.NO_LOSS
         assert judged(look).kind is VerdictKind.MAJORITY_MAY_RETURN
 

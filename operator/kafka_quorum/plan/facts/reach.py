@@ -14,6 +14,8 @@ from kafka_quorum.model.surveyed import LogRead, Source
 
 READS_WITHIN_S: Final = 120.0
 """How long a pod that reads a disk may take to start. An image is pulled in this time, and a volume attached."""
+PLACED_WITHIN_S: Final = 15.0
+"""How long no Kubernetes node may be able to run it: the only one that has the disk is off, or takes no pods."""
 
 
 def source_of(situation: Situation, node: NodeIdentity) -> Source | None:
@@ -33,7 +35,8 @@ def is_out_of_reach(situation: Situation, worker: Worker | None) -> bool:
         return False
     if worker.finished or is_down(situation.observed, worker.place):
         return True
-    return not worker.running and situation.now_s - worker.created_at_s > READS_WITHIN_S
+    limit_s = PLACED_WITHIN_S if worker.unschedulable else READS_WITHIN_S
+    return not worker.running and situation.now_s - worker.created_at_s > limit_s
 
 
 def may_still_be_read(situation: Situation, node: NodeIdentity) -> bool:
