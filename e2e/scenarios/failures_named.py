@@ -198,7 +198,7 @@ FAILURES: Final = (
             says=("is not ready",),
             todo="a lost node",
             reasons=("LostNode",),
-            shows=("is not ready",),
+            shows=("is down",),
             rule=2,
             unblocks="bring the node back",
         ),

@@ -72,6 +72,7 @@ from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.recovery import retired, rewritten
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.model.surveyed import LogEnd, Source
+from kafka_quorum.plan.guards.rule14_recovery import may_retire_others
 from kafka_quorum.plan.recovery.steps import rewrite_of
 
 SEED = Seed(claim="broker-0", path="kraft")
@@ -304,12 +305,13 @@ def test_disks_are_given_up_after_the_copies() -> None:
 @pytest.mark.parametrize(
     "changed", [{"end": LogEnd(epoch=7, offset=501)}, {"checkpoint": None}, {"directory_id": directory(3000, 2)}]
 )
-def test_a_log_that_has_changed_stops_the_recovery(changed: dict[str, Any]) -> None:
-    """If a copied log is not the one of the plan, nothing is given up, and a person must look again."""
+def test_a_log_that_has_changed_leads_back(changed: dict[str, Any]) -> None:
+    """If a copied log is not the one of the plan, nothing is given up: a person reads the new plan."""
     record = open_record(COPY)
-    said = planned(copied(stopped(record), log(**changed)), approved(record))
-    assert not every(said, WriteRecord)
-    assert "read status.recovery again" in wait(said, "RecoveryStuck").message
+    look = copied(stopped(record), log(**changed))
+    back = written(planned(look, approved(record)), RecordChange.RECOVERY_ABANDONED)
+    assert (back.recovery, back.nodes) == (None, running().nodes)
+    assert not may_retire_others(situation_of(approved(record), look)).allowed
 
 
 def test_a_copy_that_failed_is_made_again() -> None:
@@ -481,10 +483,9 @@ def test_a_seed_is_read_again_before_disks_are_given_up() -> None:
         replace(found, directory_id=directory(8)),
         replace(found, checkpoint=LogEnd(epoch=1, offset=2)),
     ):
-        said = planned(seeded(gone(record), SEED, other), wanted)
-        assert not every(said, WriteRecord)
-        assert not verdict(said, "14-retire-others").allowed
-        assert "Empty spec.recovery.plan" in verdict(said, "14-retire-others").reason
+        look = seeded(gone(record), SEED, other)
+        written(planned(look, wanted), RecordChange.RECOVERY_ABANDONED)
+        assert not may_retire_others(situation_of(wanted, look)).allowed
 
 
 def test_the_disk_for_a_seed_is_formatted_first() -> None:

@@ -38,7 +38,7 @@ from kafka_quorum.model.recovery import (
 )
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
-from kafka_quorum.plan.facts.reach import given_up, returned
+from kafka_quorum.plan.facts.reach import given_up
 from kafka_quorum.plan.guards.rule14_recovery import (
     changes,
     copies_of,
@@ -82,7 +82,7 @@ def _why_abandoned(situation: Situation, journal: Journal) -> str | None:
         return f"controller {situation.observed.quorum.value.answer.leader_id} leads again"
     if situation.desired.recovery.plan != journal.plan:
         return f"spec.recovery.plan is not {journal.plan} any more"
-    return next(returned(situation, journal), None) or next(_lost(situation, journal), None)
+    return next(changes(situation, journal), None) or next(_lost(situation, journal), None)
 
 
 def _lost(situation: Situation, journal: Journal) -> Iterator[str]:
@@ -166,8 +166,6 @@ def _copy(situation: Situation, journal: Journal) -> Part:
             permit=verdict,
         )
         return Part(exclusive=write, verdicts=(verdict,))
-    if next(changes(situation, journal), None) is not None:
-        return _refused(journal, verdict)
     return merged((_copied(situation), _refused(journal, verdict)))
 
 
