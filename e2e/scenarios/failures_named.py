@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness.named import HELD, Named
-from harness.plugin import CRIT, WARN
+from harness.plugin import CRIT, UNKNOWN, WARN
 from harness.quorum import Quorum
 from harness.shell import Json
 from scenarios import failures
@@ -315,12 +315,14 @@ REFUSED_CERTIFICATE: Final = Named(
 )
 TAKEN_ID: Final = Named(
     check="pools",
-    says=("pool brokers", "NodeIDTaken", "3000"),
-    todo="choose another firstNodeID",
-    table="poolWaits",
-    reasons=("NodeIDTaken",),
+    level="WARN",
+    says=("pool brokers", "InvalidSpec", "3000"),
+    todo="correct them",
+    codes=(UNKNOWN,),
+    table="poolConditions",
+    reasons=("InvalidSpec",),
     shows=("3000",),
-    unblocks="choose another firstNodeID",
+    unblocks="correct them",
 )
 BLIND: Final = Named(
     check="operator",
