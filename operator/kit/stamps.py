@@ -8,6 +8,11 @@ def second(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def second_of(seconds: float) -> str:
+    """Seconds since the epoch in the same form."""
+    return second(datetime.fromtimestamp(seconds, UTC))
+
+
 def microsecond(at: datetime) -> str:
     """A time with a time zone as `metav1.MicroTime`: `2026-01-01T00:00:00.000000Z`."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from kafka_brokers.model import names
@@ -17,7 +16,7 @@ from kafka_quorum.model.names import keystore_file
 from kafka_quorum.model.pools import lowest_free, uncovered
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Security
-from kit.stamps import second
+from kit.stamps import second_of
 
 CHANGED: Final = 2
 """Kafka's number for a setting that was changed for one broker while it ran."""
@@ -257,8 +256,7 @@ def why_controllers_first(observed: Observed, now_s: float) -> str:
     turn = controllers_turn(observed, now_s)
     if turn is None:
         return ""
-    ends = second(datetime.fromtimestamp(turn.ends_s, tz=UTC))
-    return f"the controllers restart first, because the certificate of one ends at {ends}"
+    return f"the controllers restart first, because the certificate of one ends at {second_of(turn.ends_s)}"
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:

@@ -7,7 +7,6 @@ stop waits for is named, without limit.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from kafka_brokers.model.actions import EvictPod, GiveToken, NextPod, RecordChange, TakeToken, WriteRecord
 from kafka_brokers.model.contracted import certificate_of
@@ -37,7 +36,7 @@ from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
-from kit.stamps import second
+from kit.stamps import second_of
 
 
 def returning(situation: Situation) -> Part:
@@ -133,7 +132,7 @@ def given_back(situation: Situation) -> Part:
 
 def _keeps_token(away: list[BrokerIdentity], turn: Turn) -> Wait:
     """What the controllers wait for, and what happens if it does not come."""
-    ends, last = (second(datetime.fromtimestamp(each, tz=UTC)) for each in (turn.ends_s, turn.last_s))
+    ends, last = second_of(turn.ends_s), second_of(turn.last_s)
     ids = _ids(one.node_id for one in away)
     text = (
         f"Waiting to give the disruption token to the controllers: brokers {ids} were stopped, and are not back. The "

@@ -56,12 +56,17 @@ class Turn:
     ends_s: int
     last_s: int
 
-    def holds(self, now_s: float) -> bool:
-        """Whether it holds: as long after the end as it may last before, because connections outlive a certificate.
+    @property
+    def over_s(self) -> int:
+        """When it ends by itself: a margin after the certificate, because connections outlive one.
 
-        Later it does not, so that a contract which nobody brings up to date holds no pool for ever.
+        A contract that nobody brings up to date holds no pool for ever.
         """
-        return now_s < self.ends_s + 2 * (self.ends_s - self.last_s)
+        return self.ends_s + 2 * (self.ends_s - self.last_s)
+
+    def holds(self, now_s: float) -> bool:
+        """Whether it has not ended by itself."""
+        return now_s < self.over_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ Only quorums with TLS have this. A certificate that the operator renews is no re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from kafka_quorum.model.bundles import bundle_of, has_authority
@@ -21,7 +21,7 @@ from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 from kit.kube.protocol import Json
 from kit.pki.certificate import Certificate
-from kit.stamps import second
+from kit.stamps import second_of
 from kit.text import NAME_MAX_CHARS, clean
 
 TYPE: Final = "CertificatesValid"
@@ -58,17 +58,17 @@ def certificates(done: Pass, old: Json) -> Json:
         return {"certificates": old["certificates"]} if "certificates" in old else {}
     ends = tuple(_all_ends(done, record, material))
     end_s, what = min((end_s, what) for what, end_s in ends)
-    shown: Json = {"validUntil": _day(end_s), "endsFirst": what}
+    shown: Json = {"validUntil": second_of(end_s), "endsFirst": what}
     authority = None if _changing(record) else _authority(done, record, tuple(material.known_leafs()))
     if authority is not None:
-        shown["authorityValidUntil"] = _day(authority[1])
+        shown["authorityValidUntil"] = second_of(authority[1])
     return {"certificates": shown}
 
 
 def _ended(done: Pass, record: IdentityRecord, material: Material) -> Finding | None:
     """What has ended, as a Secret, a running process or a listener shows."""
     over = _ends(done, record, material, done.now_s)
-    ended = [f"the certificate of {what} ended {_day(end_s)}" for what, end_s in over]
+    ended = [f"the certificate of {what} ended {second_of(end_s)}" for what, end_s in over]
     ended += [
         f"listener {shown.listener} of controller {shown.node_id}: {shown.handshake.why}"
         for shown in material.shown
@@ -126,12 +126,12 @@ def _valid(done: Pass, record: IdentityRecord, material: Material) -> Finding:
     if silent:
         return _finding(Truth.UNKNOWN, "NoHandshake", f"{silent} has not shown its certificate to the operator yet")
     until_s = min(end_s for _, end_s in _all_ends(done, record, material))
-    return _finding(Truth.TRUE, "Valid", f"every certificate is valid until {_day(until_s)} at least")
+    return _finding(Truth.TRUE, "Valid", f"every certificate is valid until {second_of(until_s)} at least")
 
 
 def _ends_soon(ends: Sequence[tuple[str, float]], why: str) -> Finding:
     what, end_s = min(ends, key=lambda each: each[1])
-    return _finding(Truth.FALSE, "EndsSoon", f"the certificate of {what} ends {_day(end_s)}, and {why}")
+    return _finding(Truth.FALSE, "EndsSoon", f"the certificate of {what} ends {second_of(end_s)}, and {why}")
 
 
 def _why_not_in_time(done: Pass, record: IdentityRecord, material: Material) -> str:
@@ -264,10 +264,6 @@ def _changing(record: IdentityRecord) -> bool:
 
 def _end(authority: Certificate) -> datetime:
     return authority.not_after
-
-
-def _day(end_s: float) -> str:
-    return second(datetime.fromtimestamp(end_s, UTC))
 
 
 def _finding(truth: Truth, reason: str, message: str) -> Finding:

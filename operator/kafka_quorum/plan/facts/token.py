@@ -1,6 +1,5 @@
 """The disruption token: one stop of a running server at a time, over a quorum and all its pools of brokers."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from kafka_quorum.model import permit as permits
@@ -14,7 +13,7 @@ from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.permit import Permit
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
-from kit.stamps import second
+from kit.stamps import second_of
 
 WAITS_FOR_TOKEN: Final = "DisruptionElsewhere"  # noqa: S105 - the reason of a wait
 """Reason of a wait: a pool of brokers stops servers now, and the quorum's turn is next."""
@@ -66,9 +65,8 @@ def urgent(situation: Situation) -> frozenset[NodeID]:
     turn = stored_turn(situation)
     if turn is None:
         return frozenset()
-    soon_s = turn.ends_s + 2 * (turn.ends_s - turn.last_s)
     ends = client_ends(situation.observed, situation.record)
-    return frozenset(node_id for node_id, end_s in ends if 0 < end_s <= soon_s)
+    return frozenset(node_id for node_id, end_s in ends if 0 < end_s <= turn.over_s)
 
 
 def _turn(situation: Situation) -> str:
@@ -76,7 +74,7 @@ def _turn(situation: Situation) -> str:
     turn = stored_turn(situation)
     if turn is None:
         return ""
-    ends, last = (second(datetime.fromtimestamp(each, tz=UTC)) for each in (turn.ends_s, turn.last_s))
+    ends, last = second_of(turn.ends_s), second_of(turn.last_s)
     return (
         f"A certificate of a controller ends at {ends}, so pools begin no stop of a broker now. They give the token "
         f"back when the brokers that they stopped are back, at {last} at the latest. "

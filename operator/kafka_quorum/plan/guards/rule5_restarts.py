@@ -1,7 +1,6 @@
 """Rule 5: one controller restarts at a time, the active one last."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Final
 
 from kafka_quorum.api.features import METADATA, supported_by
@@ -30,7 +29,7 @@ from kafka_quorum.plan.facts.token import holds_token, needs_token, why_no_token
 from kafka_quorum.plan.facts.trusting import has_ended
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
-from kit.stamps import second
+from kit.stamps import second_of
 
 RUNS_FOR_S: Final = 20.0
 """How long a container must have been seen to run. Then it shows, without a leader, that its revision can start.
@@ -152,7 +151,7 @@ def _cost_of_hold(situation: Situation, node: NodeIdentity) -> str:
     stays = "Until then it stays at its earlier revision, and the active controller waits for it"
     if not ends or not min(ends):
         return stays
-    end = second(datetime.fromtimestamp(min(ends), UTC))
+    end = second_of(min(ends))
     return f"{stays}. From {end} on, when its certificate ends, no other controller accepts it"
 
 

@@ -1,7 +1,6 @@
 """What the leafs of every issuer have in common: the files beside them, users of brokers, and how a wait is shown."""
 
 from collections.abc import Callable, Container, Iterator
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from kafka_quorum.model.bundles import has_authority, together
@@ -14,7 +13,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.trusting import trusting_runtimes
 from kafka_quorum.plan.part import Part
-from kit.stamps import second
+from kit.stamps import second_of
 
 CERTIFICATES: Final = "Certificates"
 HELD: Final = "CertificatesHeld"
@@ -70,7 +69,7 @@ def wanted_generation(
 
 
 def _pause(situation: Situation, holder: Holder, why: str, until_s: float) -> Wait:
-    until = second(datetime.fromtimestamp(min(until_s, situation.now_s + _A_DAY_S), tz=UTC))
+    until = second_of(min(until_s, situation.now_s + _A_DAY_S))
     text = "all certificates were made again shortly before, and follow together"
     message = f"Waiting until {until} to renew the certificate of {holder} ({why}): {text}"
     return Wait(severity=Severity.PROGRESS, reason=PAUSES, message=message)
