@@ -5,6 +5,7 @@ A plan is approved by its hash, which covers every fact that it relies on. So an
 no effect. Nothing is approved here that the operator has not shown.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -61,66 +62,48 @@ def recovery_page(quorum: Quorum, now: datetime, *, changed: bool, message: str)
     return Page(command="recover", sections=(Facts(facts=tuple(facts)), *_tables(quorum)))
 
 
+_Read: TypeAlias = Callable[[object, str], Cell]
+_DISKS: Final[tuple[tuple[_Read, Column], ...]] = (
+    (reading.text, Column(key="claimName", label="CLAIM")),
+    (reading.number, Column(key="nodeID", label="ID")),
+    (reading.text, Column(key="state", label="STATE")),
+    (reading.number, Column(key="lastEpoch", label="LAST EPOCH")),
+    (reading.number, Column(key="endOffset", label="END")),
+    (reading.number, Column(key="checkpointOffset", label="CHECKPOINT")),
+    (reading.number, Column(key="tornBytes", label="TORN BYTES")),
+    (reading.flag, Column(key="best", label="BEST")),
+    (reading.text, Column(key="reason", label="", below=True)),
+)
+_LOST: Final[tuple[tuple[_Read, Column], ...]] = (
+    (reading.text, Column(key="claimName", label="CLAIM")),
+    (reading.number, Column(key="nodeID", label="ID")),
+    (reading.text, Column(key="state", label="STATE")),
+    (reading.number, Column(key="records", label="RECORDS")),
+    (reading.number, Column(key="firstOffset", label="FIRST")),
+    (reading.number, Column(key="lastOffset", label="LAST")),
+    (reading.number, Column(key="committedAtLeast", label="COMMITTED")),
+    (reading.text, Column(key="message", label="", below=True)),
+)
+
+
 def _tables(quorum: Quorum) -> tuple[Section, ...]:
     shown = reading.at(quorum.item, "status", "recovery")
     steps = enumerate(reading.listed(shown, "steps"), start=1)
-    disks: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            reading.text(row, "claimName"),
-            reading.number(row, "nodeID"),
-            reading.text(row, "state"),
-            reading.number(row, "lastEpoch"),
-            reading.number(row, "endOffset"),
-            reading.number(row, "checkpointOffset"),
-            reading.number(row, "tornBytes"),
-            reading.flag(row, "best"),
-            reading.text(row, "reason"),
-        )
-        for row in quorum.rows("recovery", "disks")
-    )
-    of_disks = (
-        Column(key="claimName", label="CLAIM"),
-        Column(key="nodeID", label="ID"),
-        Column(key="state", label="STATE"),
-        Column(key="lastEpoch", label="LAST EPOCH"),
-        Column(key="endOffset", label="END"),
-        Column(key="checkpointOffset", label="CHECKPOINT"),
-        Column(key="tornBytes", label="TORN BYTES"),
-        Column(key="best", label="BEST"),
-        Column(key="reason", label="", below=True),
-    )
-    lost: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            reading.text(row, "claimName"),
-            reading.number(row, "nodeID"),
-            reading.text(row, "state"),
-            reading.number(row, "records"),
-            reading.number(row, "firstOffset"),
-            reading.number(row, "lastOffset"),
-            reading.number(row, "committedAtLeast"),
-            reading.text(row, "message"),
-        )
-        for row in quorum.rows("recovery", "wouldBeLost")
-    )
-    of_lost = (
-        Column(key="claimName", label="CLAIM"),
-        Column(key="nodeID", label="ID"),
-        Column(key="state", label="STATE"),
-        Column(key="records", label="RECORDS"),
-        Column(key="firstOffset", label="FIRST"),
-        Column(key="lastOffset", label="LAST"),
-        Column(key="committedAtLeast", label="COMMITTED"),
-        Column(key="message", label="", below=True),
-    )
+    copies: tuple[tuple[Cell, ...], ...] = tuple((each,) for each in reading.listed(shown, "copies"))
     of_steps = (Column(key="step", label="STEP"), Column(key="does", label="", below=True))
     of_copies = (Column(key="claimName", label="CLAIM"),)
-    copies: tuple[tuple[Cell, ...], ...] = tuple((each,) for each in reading.listed(shown, "copies"))
     return (
-        Table(key="disks", title="Disks", columns=of_disks, rows=disks),
-        Table(key="wouldBeLost", title="Would be lost", columns=of_lost, rows=lost),
+        _table(quorum, "disks", "Disks", _DISKS),
+        _table(quorum, "wouldBeLost", "Would be lost", _LOST),
         Table(key="steps", title="Steps of the plan", columns=of_steps, rows=tuple(steps)),
         Table(key="copies", title="Kept copies and old disks", columns=of_copies, rows=copies),
     )
+
+
+def _table(quorum: Quorum, key: str, title: str, fields: tuple[tuple[_Read, Column], ...]) -> Table:
+    """The rows of a list in the status, whose fields have the names of the columns."""
+    rows = tuple(tuple(read(row, column.key) for read, column in fields) for row in quorum.rows("recovery", key))
+    return Table(key=key, title=title, columns=tuple(column for _, column in fields), rows=rows)
 
 
 def deciding(quorum: Quorum, decision: Decision, now: datetime) -> Json | Refused | None:
