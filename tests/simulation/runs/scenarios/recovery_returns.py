@@ -7,6 +7,7 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import FINAL_LOSSES, Loss
 from tests.simulation.runs.scenarios.recovery_scenarios import (
+    TWO_LOST_AND_APPROVED,
     approves,
     asks,
     is_proposed,
@@ -169,9 +170,7 @@ RETURNS: Final = (
         name="survivor-is-lost",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
+            *TWO_LOST_AND_APPROVED,
             turn("loses the survivor", says("stage", "Rewrite"), _loses_the_survivor),
             turn("lists the copy", says("stage", "Inspecting"), _asks_for_the_copy),
             turn("approves again", is_proposed, approves),

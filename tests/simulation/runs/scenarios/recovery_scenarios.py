@@ -187,15 +187,17 @@ def joined(count: int, survivor: int) -> Callable[[World], str]:
     return holds
 
 
+_TWO_LOST_AND_READ: Final = (
+    turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
+    turn("has them read", lambda world: not is_ready(world), asks()),
+)
+TWO_LOST_AND_APPROVED: Final = (*_TWO_LOST_AND_READ, turn("approves", is_proposed, approves))
+
 RECOVERIES: Final = (
     Scenario(
         name="majority-lost-3",
         spec=_THREE,
-        turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
-        ),
+        turns=TWO_LOST_AND_APPROVED,
         until=is_recovered,
         holds=joined(3, 3000),
         bound=_LATE_STEPS,
@@ -206,10 +208,7 @@ RECOVERIES: Final = (
     Scenario(
         name="majority-lost-read",
         spec=_THREE,
-        turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-        ),
+        turns=_TWO_LOST_AND_READ,
         until=is_proposed,
         bound=_LATE_STEPS,
         exhaustive=True,
@@ -220,9 +219,7 @@ RECOVERIES: Final = (
         name="majority-lost-released",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
+            *TWO_LOST_AND_APPROVED,
             turn("releases", is_recovered, _releases),
         ),
         until=_is_released,
@@ -250,11 +247,7 @@ RECOVERIES: Final = (
     Scenario(
         name="majority-lost-after-changes",
         spec=spec_of("Standalone", 3),
-        turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
-        ),
+        turns=TWO_LOST_AND_APPROVED,
         until=is_recovered,
         holds=joined(3, 3000),
         bound=_LATE_STEPS,
@@ -324,8 +317,7 @@ RECOVERIES: Final = (
         name="another-plan-is-approved",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
+            *_TWO_LOST_AND_READ,
             turn("approves another plan", is_proposed, _approves_another),
             turn("waits", lambda world: world.clock.elapsed_s > 2 * 60.0, does_nothing),
         ),
@@ -337,9 +329,7 @@ RECOVERIES: Final = (
         name="approved-again",
         spec=_THREE,
         turns=(
-            turn("loses two disks", is_ready, loses(Loss.CLAIM_DELETED, 3001, 3002)),
-            turn("has them read", lambda world: not is_ready(world), asks()),
-            turn("approves", is_proposed, approves),
+            *TWO_LOST_AND_APPROVED,
             turn("takes it back", _is_being_copied, _takes_back),
             turn("approves again", _is_proposed_while_one_runs, _has_asked_for_votes),
         ),
