@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.journal import Candidate
-from kafka_quorum.model.known import Knowable
+from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.names import digest, without_defaults
 from kafka_quorum.model.quorum import Listener
-from kafka_quorum.model.surveyed import Beyond, EpochStart, Found, LogEnd, Source
+from kafka_quorum.model.surveyed import Beyond, EpochStart, Found, LogEnd, LogRead, Source
 
 REPORT: Final = 1
 """The number in the reports of disk pods; a higher one is of a later version."""
@@ -130,6 +130,12 @@ class WorkReport:
     message: str = ""
     beyond: Beyond | None = None
 
+    @property
+    def log(self) -> LogRead | None:
+        """The log that was found; None if it is unknown, or if there is none."""
+        found = self.found.value if isinstance(self.found, Known) else None
+        return found if isinstance(found, LogRead) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
@@ -163,6 +169,11 @@ class Worker:
     def place(self) -> str:
         """The Kubernetes node that it is on, or has to wait for; empty for any."""
         return self.node_name or self.bound_to
+
+
+def report_of(worker: Worker | None) -> WorkReport | None:
+    """What a pod reported; None if it does not exist, has not ended, or is being deleted: its work is done anew."""
+    return None if worker is None or worker.deleting else worker.report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

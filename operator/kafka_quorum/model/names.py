@@ -30,6 +30,9 @@ OF_QUORUM: Final = f"{GROUP}/of-quorum"
 POOL_PORT: Final = 9091
 """The port of the listener that every broker of a pool has for the others and for the operator."""
 
+LOG_NAME: Final = "kraft"
+"""The directory of a controller's log on its volume, and on a copy of it."""
+
 CLUSTER_ID: Final = f"{GROUP}/cluster-id"
 DIRECTORY_ID: Final = f"{GROUP}/directory-id"
 CLAIM_UID: Final = f"{GROUP}/claim-uid"

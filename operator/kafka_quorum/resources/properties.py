@@ -6,12 +6,12 @@ from typing import Final
 
 from kafka_quorum.model.desired import ControllerListener, Runtime
 from kafka_quorum.model.ids import Member, NodeID
-from kafka_quorum.model.names import host_name
+from kafka_quorum.model.names import LOG_NAME, host_name
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources import tls, zookeeper
 
 DATA_PATH: Final = "/var/lib/kafka/data"
-LOG_DIR: Final = f"{DATA_PATH}/kraft"
+LOG_DIR: Final = f"{DATA_PATH}/{LOG_NAME}"
 """A directory within the volume, because file systems put a `lost+found` beside it."""
 CONFIG_PATH: Final = "/etc/kafka-quorum"
 

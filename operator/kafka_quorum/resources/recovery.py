@@ -45,7 +45,6 @@ CHOSEN_SCHEMA: Final = 1
 _COPY_PATH: Final = "/copy"
 _SEED_PATH: Final = "/seed"
 _COPY_MORE_BYTES: Final = 64 << 20
-_LOG_NAME: Final = LOG_DIR.rsplit("/", 1)[1]
 _RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
 
 
@@ -160,7 +159,7 @@ def request(work: DiskWork) -> Json:
             place = {"volume": DATA_PATH, "directory": _directory(source, DATA_PATH)}
             return {"kind": "compare", **place, "chosen": chosen}
         case CopyDisk(source=source):
-            target = {"volume": _COPY_PATH, "directory": f"{_COPY_PATH}/{_LOG_NAME}"}
+            target = {"volume": _COPY_PATH, "directory": f"{_COPY_PATH}/{names.LOG_NAME}"}
             return {"kind": "copy", "volume": DATA_PATH, "directory": _directory(source, DATA_PATH), "target": target}
         case RewriteDisk(seed=seed):
             plan = _plan(work)
@@ -176,7 +175,7 @@ def request(work: DiskWork) -> Json:
 def _directory(source: Source, mount: str) -> str:
     """The directory with `meta.properties`: a controller's is always the same, a person names that of a seed."""
     if not source.is_seed:
-        return f"{mount}/{_LOG_NAME}"
+        return f"{mount}/{names.LOG_NAME}"
     return f"{mount}/{source.path}" if source.path else mount
 
 

@@ -69,7 +69,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "what-was-read-again-counts-for-nothing",
         "committed records",
         ("lagging-survivor-copy",),
-        ("returned", "isinstance(found, LogRead) and found.end.offset > 0", "False"),
+        ("returned", "log is not None and log.end.offset > 0", "False"),
     ),
     mutant(
         "pods-on-dead-machines-are-waited-for",

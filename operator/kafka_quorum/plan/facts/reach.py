@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_quorum.model.disk import Claimed
-from kafka_quorum.model.disk_work import InspectDisk, Worker
+from kafka_quorum.model.disk_work import InspectDisk, Worker, report_of
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.journal import Journal
-from kafka_quorum.model.known import Known
-from kafka_quorum.model.nodes import is_down
+from kafka_quorum.model.nodes import is_down, node_of, revision_of
+from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import LogRead, Source
+from kafka_quorum.model.surveyed import Source
 
 READS_WITHIN_S: Final = 120.0
 """How long a pod that reads a disk may take to start. An image is pulled in this time, and a volume attached."""
@@ -24,6 +24,19 @@ def source_of(situation: Situation, node: NodeIdentity) -> Source | None:
     if not isinstance(disk, Claimed) or not node.formatted:
         return None
     return Source(claim=disk.claim.name, claim_uid=disk.claim.uid, node_id=node.node_id)
+
+
+def place_of(situation: Situation, source: Source) -> str:
+    """The Kubernetes node on which a controller's disk is in use, or must be; empty for any, and for a seed."""
+    node = None if source.node_id is None else situation.record.node(source.node_id)
+    return "" if node is None else node_of(situation.observed, node)
+
+
+def revision_for(situation: Situation, source: Source) -> Revision | None:
+    """What says how a pod that reads a disk is scheduled and confined: that of its controller, or the applied one."""
+    record, observed = situation.record, situation.observed
+    node = None if source.node_id is None else record.node(source.node_id)
+    return observed.revision(record.applied_revision) if node is None else revision_of(observed, record, node)
 
 
 def is_out_of_reach(situation: Situation, worker: Worker | None) -> bool:
@@ -66,10 +79,10 @@ def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDi
 def returned(situation: Situation, journal: Journal) -> Iterator[str]:
     """The disks that the plan gives up, and that were read after all."""
     for work, worker in given_up(situation, journal):
-        report = None if worker is None or worker.deleting else worker.report
-        found = report.found.value if report is not None and isinstance(report.found, Known) else None
-        if isinstance(found, LogRead) and found.end.offset > 0:  # one that never fetched has nothing
-            yield f"{work.source} can be read again, and its log ends at {found.end}"
+        report = report_of(worker)
+        log = None if report is None else report.log
+        if log is not None and log.end.offset > 0:  # one that never fetched has nothing
+            yield f"{work.source} can be read again, and its log ends at {log.end}"
 
 
 def unread(situation: Situation, journal: Journal) -> Iterator[str]:

@@ -10,23 +10,23 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from kafka_quorum.model.disk import Deleting, is_blank, is_gone
-from kafka_quorum.model.disk_work import InspectDisk
+from kafka_quorum.model.disk_work import InspectDisk, report_of
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.journal import Candidate
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.names import RETIRED
-from kafka_quorum.model.nodes import node_of
+from kafka_quorum.model.names import LOG_NAME, RETIRED
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.plan.facts.reach import may_still_be_read, source_of
+from kafka_quorum.plan.facts.reach import may_still_be_read, place_of, source_of
 from kafka_quorum.plan.facts.tails import tails, unknown_of
 
 _KRAFT_VERSION: Final = 1
 """The only level at which the voter set is in the log, in the form that is rewritten."""
 LEADER_EPOCH_MAX: Final = 2**31 - 1 - 2 * 1000
 """The highest leader epoch of a disk with which the new voter set can be written, 1000 epochs later."""
+_SEED_IT: Final = f"list it in spec.recovery.seeds, with path {LOG_NAME}, to have it read"
 _NEVER: Final = Unknown(reason="it was not read yet")
 
 
@@ -97,12 +97,9 @@ def _why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
 def _damaged(situation: Situation) -> Iterator[tuple[Source, LogRead]]:
     """The logs that cannot be used because they are damaged."""
     for source in sources(situation):
-        worker = situation.worker(InspectDisk(source=source))
-        report = None if worker is None or worker.deleting else worker.report
-        if report is None or not isinstance(report.found, Known) or not isinstance(report.found.value, LogRead):
-            continue
-        log = report.found.value
-        if log.damaged_at is not None and not _why_foreign(situation, source, log):
+        report = report_of(situation.worker(InspectDisk(source=source)))
+        log = None if report is None else report.log
+        if log is not None and log.damaged_at is not None and not _why_foreign(situation, source, log):
             yield source, log
 
 
@@ -296,16 +293,14 @@ def _retired_disks(situation: Situation, voters: Collection[ReplicaKey]) -> str:
         if claim.phase == RETIRED and claim.directory_id is not None and claim.name not in seeds
         if not directories or claim.directory_id in directories
     ]
-    ask = "list it in spec.recovery.seeds, with path kraft, to have it read"
-    return f". Claim {old[0]} holds a retired disk of a voter, which may have more records: {ask}" if old else ""
+    return f". Claim {old[0]} holds a retired disk of a voter, which may have more records: {_SEED_IT}" if old else ""
 
 
 def _copies(situation: Situation) -> str:
     """Names the claims with copies that earlier recoveries made."""
     seeds = {seed.claim for seed in situation.desired.recovery.seeds}
     names = [copy.name for copy in situation.observed.copies if copy.name not in seeds and not copy.deleting]
-    ask = "list it in spec.recovery.seeds, with path kraft, to have it read"
-    return f". Claim {names[0]} holds a copy that a recovery made: {ask}" if names else ""
+    return f". Claim {names[0]} holds a copy that a recovery made: {_SEED_IT}" if names else ""
 
 
 def _loss(facts: LossVerdict, newest: LogRead, first: str) -> tuple[VerdictKind, str, int]:
@@ -350,5 +345,4 @@ def places(situation: Situation) -> Iterator[tuple[Source, str]]:
     for source in sources(situation):
         if source.is_seed and _why_not_mounted(situation, source):
             continue
-        node = None if source.node_id is None else situation.record.node(source.node_id)
-        yield source, "" if node is None else node_of(situation.observed, node)
+        yield source, place_of(situation, source)

@@ -8,7 +8,7 @@ not come: an unknown disk is neither lost nor worse.
 from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed, is_gone
-from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name
+from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, report_of
 from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
@@ -182,11 +182,8 @@ def _read_again(situation: Situation, journal: Journal) -> Iterator[tuple[Candid
 
 def rewritten_log(situation: Situation, work: RewriteDisk) -> LogRead | None:
     """The survivor's log as it was read after the rewrite; None before that."""
-    worker = situation.worker(work)
-    report = None if worker is None or worker.deleting else worker.report
-    if report is None or not report.done or isinstance(report.found, Unknown):
-        return None
-    return report.found.value if isinstance(report.found.value, LogRead) else None
+    report = report_of(situation.worker(work))
+    return None if report is None or not report.done else report.log
 
 
 def changes(situation: Situation, journal: Journal) -> Iterator[str]:
@@ -214,14 +211,14 @@ def highest_epoch(situation: Situation, journal: Journal) -> int:
 def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
     """The surviving disks without a verified copy, or the seed that was not read again, and why."""
     for each, _, worker in seeds_of(situation, journal):
-        report = None if worker is None or worker.deleting else worker.report
+        report = report_of(worker)
         if report is None:
             yield f"{each.source} is read again{because(worker)}"
         elif isinstance(report.found, Unknown):
             yield f"{each.source} cannot be read ({report.found.reason})"
     present = {copy.name for copy in situation.observed.copies if copy.bound and not copy.deleting}
     for each, work, worker in copies_of(situation, journal):
-        report = None if worker is None or worker.deleting else worker.report
+        report = report_of(worker)
         if report is None:
             yield f"{each.source} is being copied to claim {work.copy}{because(worker)}"
         elif work.copy not in present:

@@ -2,10 +2,11 @@
 
 from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.disk import is_gone
+from kafka_quorum.model.disk_work import copy_name
 from kafka_quorum.model.journal import Journal, RecoveryStage
+from kafka_quorum.model.names import LOG_NAME
 from kafka_quorum.model.recovery import REVERSIBLE, formatted_again, recovered
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.guards.rule14_recovery import copies_of
 from kafka_quorum.plan.part import Part
 
 
@@ -28,8 +29,8 @@ def survivor_gone(situation: Situation, journal: Journal) -> Part | None:
             message=f"{lost}: another one is formatted for the log of {survivor}",
         )
         return Part(exclusive=write)
-    copies = (work.copy for each, work, _ in copies_of(situation, journal) if each == journal.survivor)
-    seed, path = (survivor.claim, survivor.path) if survivor.is_seed else (next(copies, ""), "kraft")
+    copied = (copy_name(survivor.claim, journal.plan), LOG_NAME)
+    seed, path = (survivor.claim, survivor.path) if survivor.is_seed else copied
     since = " What it committed since it started is not there." if journal.stage is RecoveryStage.START else ""
     where = f"claim {seed}, path {path}" if path else f"claim {seed}"
     way_out = f"List {where} in spec.recovery.seeds, and read status.recovery.{since}"

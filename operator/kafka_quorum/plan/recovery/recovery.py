@@ -12,16 +12,15 @@ from kafka_quorum.model.actions import (
     RecordChange,
 )
 from kafka_quorum.model.disk_work import CompareDisk, DiskCopy, InspectDisk, Worker, work_name
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import revision_of
-from kafka_quorum.model.observed import Claim, Revision
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.recovery import begun
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import LogRead, Source
 from kafka_quorum.plan.facts.proposal import journal_of, judged_loss, proposal
+from kafka_quorum.plan.facts.reach import revision_for
 from kafka_quorum.plan.facts.verdict import places
 from kafka_quorum.plan.guards.rule14_recovery import left_claims, may_begin_recovery, may_release
 from kafka_quorum.plan.part import Part, merged
@@ -61,7 +60,7 @@ def _inspected(situation: Situation, judged: LossVerdict) -> Part:
     created = tuple(
         CreateInspector(work=work, revision=revision, kube_node=at[work.source])
         for name, work in wanted.items()
-        if name not in present and (revision := _revision(situation, work.source)) is not None
+        if name not in present and (revision := revision_for(situation, work.source)) is not None
     )
     return merged((Part(actions=created), without_workers(situation, due)))
 
@@ -69,22 +68,14 @@ def _inspected(situation: Situation, judged: LossVerdict) -> Part:
 def _is_due(situation: Situation, worker: Worker) -> bool:
     """Whether a pod ended some time ago, and neither read nor compared a log, so that another one tries again."""
     report = worker.report
-    read = report is not None and isinstance(report.found, Known) and isinstance(report.found.value, LogRead)
-    compared = report is not None and report.beyond is not None
-    return worker.finished and not (read or compared) and is_due(situation, worker)
+    done = report is not None and (report.log is not None or report.beyond is not None)
+    return worker.finished and not done and is_due(situation, worker)
 
 
 def _is_elsewhere(situation: Situation, worker: Worker, place: str) -> bool:
     """Whether a pod waits for another Kubernetes node than the one where its disk is now."""
     waits = not worker.finished and not worker.running
     return waits and worker.bound_to not in ("", place) and situation.now_s - worker.created_at_s > AGAIN_AFTER_S
-
-
-def _revision(situation: Situation, source: Source) -> Revision | None:
-    """What says how the pod is scheduled and confined: the revision of the disk's controller, or the applied one."""
-    record, observed = situation.record, situation.observed
-    node = None if source.node_id is None else record.node(source.node_id)
-    return observed.revision(record.applied_revision) if node is None else revision_of(observed, record, node)
 
 
 def _proposed(situation: Situation, judged: LossVerdict) -> Part:

@@ -18,12 +18,12 @@ from kafka_quorum.model.actions import (
     WriteRecord,
 )
 from kafka_quorum.model.disk import is_gone
-from kafka_quorum.model.disk_work import RewriteDisk, Worker
+from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import all_advertised
-from kafka_quorum.model.nodes import is_down, node_of, revision_of
+from kafka_quorum.model.nodes import is_down, revision_of
 from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
@@ -38,7 +38,7 @@ from kafka_quorum.model.recovery import (
 )
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
-from kafka_quorum.plan.facts.reach import given_up
+from kafka_quorum.plan.facts.reach import given_up, place_of, revision_for
 from kafka_quorum.plan.guards.rule14_recovery import (
     changes,
     copies_of,
@@ -146,10 +146,16 @@ def _stopped(situation: Situation, journal: Journal, pod: Pod) -> Part:
 
 
 def _ending(situation: Situation, journal: Journal, pod: Pod) -> Wait:
-    if not is_down(situation.observed, pod.node_name):
-        return _wait(journal, f"Waiting for pod {pod.name} to terminate")
+    """What is waited for while a pod of a controller ends."""
+    if is_down(situation.observed, pod.node_name):
+        return _cannot_end(journal, pod.name, pod.node_name)
+    return _wait(journal, f"Waiting for pod {pod.name} to terminate")
+
+
+def _cannot_end(journal: Journal, pod: str, kube_node: str) -> Wait:
+    """The same for a pod on a Kubernetes node that is down, which only a person can remove."""
     way_out = "If the machine is off for good, delete the pod with kubectl delete pod --force"
-    text = f"pod {pod.name} cannot terminate: its Kubernetes node {pod.node_name} is down. {way_out}"
+    text = f"pod {pod} cannot terminate: its Kubernetes node {kube_node} is down. {way_out}"
     return _wait(journal, text, Severity.DEGRADED)
 
 
@@ -175,7 +181,7 @@ def _copied(situation: Situation) -> Part:
     if journal is None or isinstance(allowed, Refusal):
         return Part(verdicts=(allowed,))
     present = {copy.name for copy in situation.observed.copies}
-    parts = [Part(verdicts=(allowed,)), *_seeds_read(situation, journal), *_others_read(situation)]
+    parts = [Part(verdicts=(allowed,)), *_seeds_read(situation, journal), *_others_read(situation, journal)]
     for each, work, worker in copies_of(situation, journal):
         node = None if each.source.node_id is None else situation.record.node(each.source.node_id)
         claim = None if node is None else situation.disk(node).claim
@@ -199,26 +205,19 @@ def _copied(situation: Situation) -> Part:
 
 def _seeds_read(situation: Situation, journal: Journal) -> Iterator[Part]:
     """Read the seed again: what it holds may have changed since the plan was approved."""
-    revision = situation.observed.revision(situation.record.applied_revision)
     for _, work, worker in seeds_of(situation, journal):
-        if worker is not None:
-            yield _tended(situation, worker)
-        elif revision is not None:
-            yield Part(actions=(CreateInspector(work=work, revision=revision, kube_node=""),))
+        yield _read(situation, work) if worker is None else _tended(situation, worker)
 
 
-def _others_read(situation: Situation) -> Iterator[Part]:
+def _others_read(situation: Situation, journal: Journal) -> Iterator[Part]:
     """Read every disk that is to be given up once more: its machine may be back."""
-    journal = situation.record.recovery
-    for work, worker in () if journal is None else given_up(situation, journal):
-        node_id = work.source.node_id
-        node = None if node_id is None else situation.record.node(node_id)
-        if worker is not None or node is None:
-            continue
-        revision = revision_of(situation.observed, situation.record, node)
-        if revision is not None:
-            where = node_of(situation.observed, node)
-            yield Part(actions=(CreateInspector(work=work, revision=revision, kube_node=where),))
+    return (_read(situation, work) for work, worker in given_up(situation, journal) if worker is None)
+
+
+def _read(situation: Situation, work: InspectDisk) -> Part:
+    """The pod that reads a disk."""
+    revision, where = revision_for(situation, work.source), place_of(situation, work.source)
+    return Part(actions=() if revision is None else (CreateInspector(work=work, revision=revision, kube_node=where),))
 
 
 def _tended(situation: Situation, worker: Worker) -> Part:
@@ -361,11 +360,9 @@ def _cleared(situation: Situation, journal: Journal) -> Part:
 
 def _working(situation: Situation, journal: Journal, worker: Worker) -> Wait:
     """What is waited for while a pod that works on a disk ends."""
-    if worker.only_reads or not worker.deleting or not is_down(situation.observed, worker.place):
-        return _wait(journal, f"Waiting for pod {worker.name}, which works on a disk, to terminate")
-    way_out = "If the machine is off for good, delete the pod with kubectl delete pod --force"
-    text = f"pod {worker.name} cannot terminate: its Kubernetes node {worker.place} is down. {way_out}"
-    return _wait(journal, text, Severity.DEGRADED)
+    if worker.deleting and not worker.only_reads and is_down(situation.observed, worker.place):
+        return _cannot_end(journal, worker.name, worker.place)
+    return _wait(journal, f"Waiting for pod {worker.name}, which works on a disk, to terminate")
 
 
 def without_workers(situation: Situation, kept: AbstractSet[str]) -> Part:
