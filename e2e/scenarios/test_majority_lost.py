@@ -1,5 +1,6 @@
 """A majority of the disks is lost: a person approves the plan, and the quorum continues from the last disk."""
 
+import random
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from harness.recovery import (
 from harness.shell import holds_for, wait_until
 from scenarios.conftest import Write
 from scenarios.expectations import assert_nothing_lost
+from scenarios.rolls import operator_killed_at_random
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
@@ -90,6 +92,28 @@ def test_the_operator_is_killed_at_every_stage(quorum: Quorum) -> None:
     wait_recovered(quorum)
     assert len(seen) > 1
     assert len(quorum.voters()) == len(quorum.pods()) == 3
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_the_operator_is_killed_at_random_gaps(turn: int, quorum: Quorum, writing: Write, randomly_seed: int) -> None:
+    """Killed again and again, from the loss until every controller is a voter, it loses nothing that was announced."""
+    quorum.apply()
+    quorum.wait_ready()
+    writer = writing(quorum)
+    writer.wait_acknowledged()
+    with operator_killed_at_random(random.Random(f"{randomly_seed} {turn}"), 3, 15) as gaps_s:  # noqa: S311 - moments
+        lose(quorum, (3001, 3002), claims=True)
+        plan = proposed(quorum)
+        (best,) = (row for row in plan["disks"] if row.get("best"))
+        announced = digest(quorum.namespace, best["claimName"], best["endOffset"])
+        approve(quorum, plan["plan"])
+        wait_recovered(quorum)
+    print(f"the operator was killed {len(gaps_s)} times")
+    assert len(gaps_s) > 3
+    assert len(quorum.voters()) == len(quorum.pods()) == 3
+    assert digests(quorum, best["endOffset"]) == {announced}
+    if plan["verdict"] == "NoLossUpToWatermark":
+        assert_nothing_lost(writer)
 
 
 def test_nothing_begins_while_a_majority_may_return(quorum: Quorum) -> None:
