@@ -19,7 +19,7 @@ _LOST = (3001, 3002)
 
 
 def recovered_by_the_operator(namespace: str) -> float:
-    """Seconds of one recovery by the operator until it reports Ready, in a new quorum: with mutual TLS, its default."""
+    """Seconds of one recovery by the operator until it reports Ready, in a new quorum, without TLS as the script."""
     quorum = Quorum(namespace=namespace, name="q")
     quorum.apply(SPEC)
     quorum.wait_ready()
