@@ -26,6 +26,8 @@ from kafka_quorum.wire.admin import KafkaControllers
 from testbed.config import SOURCE
 
 HEAP = "256Mi"
+PLAINTEXT: Json = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+"""The listener of both sides. A new quorum of the operator has TLS without it; the plain manifests have none."""
 CLUSTER_ID = "GxYTuLWqRhmb7dK0aQ2Ssw"
 """The cluster id of the plain manifests' formats."""
 _MANIFEST: Path = SOURCE / "examples" / "quorum.yaml"

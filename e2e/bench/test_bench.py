@@ -16,13 +16,7 @@ from harness.shell import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(1800)]
 
-SPEC = {
-    "controllers": {
-        "jvm": {"heap": floor.HEAP},
-        "listeners": [{"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}],
-    }
-}
-"""As the plain manifests: without TLS, which is the default of a new quorum of the operator, on neither side."""
+SPEC = {"controllers": {"jvm": {"heap": floor.HEAP}, "listeners": [floor.PLAINTEXT]}}
 _LOOKS = 200
 _AT_REST = 3
 

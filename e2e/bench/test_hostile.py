@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from bench import floor
 from bench.acts import Acts, measure
 from bench.figures import Figures
 from bench.spaces import clear, space
@@ -32,7 +33,8 @@ def made(namespace: str, name: str, image: str, kinds: tuple[str, ...] = ()) -> 
     """A quorum of three controllers that only answer."""
     quorum = Quorum(namespace=namespace, name=name)
     config = {"fake.answers": ",".join(kinds)} if kinds else {}
-    quorum.apply({"kafka": {"image": image, "config": config}, "controllers": {"jvm": {"heap": "64Mi"}}})
+    controllers = {"jvm": {"heap": "64Mi"}, "listeners": [floor.PLAINTEXT]}
+    quorum.apply({"kafka": {"image": image, "config": config}, "controllers": controllers})
     return quorum
 
 
