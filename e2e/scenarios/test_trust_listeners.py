@@ -31,6 +31,8 @@ SSL: Final[Json] = {"name": "SECURE", "port": 9193, "protocol": "SSL"}
 SASL: Final[Json] = {"name": "USERS", "port": 9293, "protocol": "SASL_SSL"}
 _STOPS: Final = 12
 """As often as the leader changes in three changes of a listener and one of the authority: as many are compared."""
+_ROUNDS: Final = 4
+"""As often as each broker stops meanwhile."""
 _LEAST_S: Final = 0.2
 """Shorter times without an answer are no gaps."""
 _CHANGED_TIMEOUT_S: Final = 1200.0
@@ -105,7 +107,7 @@ def changes_measured(
     killed = operator_killed_at_random(random.Random(seed), 15, 60)  # noqa: S311 - moments of crashes
     with Meter({"bootstrap.servers": bootstrap}, least_s=_LEAST_S) as meter, killed:
         active = [measured(meter, stops, lambda: stop_active(quorum)) for _ in range(_STOPS)]
-        stopped = [measured(meter, stops, each) for each in brokers]
+        stopped = [measured(meter, stops, each) for _ in range(_ROUNDS) for each in brokers]
         changes = [
             measured(meter, stops, lambda: _changed(quorum, SSL)),
             measured(meter, stops, lambda: change_authority(quorum, _CHANGED_TIMEOUT_S)),
