@@ -6,9 +6,10 @@ from typing import Final
 
 import pytest
 from tests.model.certificates import everything, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
-from tests.model.values import IDS, NAME, NOW_S, kube_nodes, situation, with_pod
+from tests.model.values import IDS, NAME, NOW_S, answering, kube_nodes, saying, situation, with_pod
 
 from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.contract import Contract, StoredContract, Turn
 from kafka_quorum.model.desired import Desired
@@ -163,12 +164,26 @@ def test_a_turn_ends_while_pools_must_act_first() -> None:
         cordoned = kube_nodes((f"worker-{node_id}" for node_id in IDS), cordoned=True)
         assert turn(replace(look, kube_nodes=cordoned), FROM_S + 1, TURN) is None
     down = replace(SPEC, runtime=replace(SPEC.runtime, release="4.3.0"))
-    seen = renewed(FREE)
+    assert turn(renewed(FREE), FROM_S + 1, TURN, spec=down) is None  # the levels are not known to allow it
+    seen = replace(renewed(FREE), versions=answering(RECORD, said=saying("4.3.0")))
     assert turn(seen, FROM_S + 1, TURN, spec=down) == TURN
     newer = replace(
         seen, brokers=Known(value=(BrokerSeen(node_id=NodeID(5), settings=Known(value={}), metadata_max=33),))
     )
     assert turn(newer, FROM_S + 1, TURN, spec=down) is None
+
+
+def test_a_turn_ends_while_the_next_pods_are_refused() -> None:
+    """The API server would refuse each of them: then the roll takes no token. An old answer is asked for again."""
+    target = situation(SPEC, renewed(), RECORD, now_s=FROM_S).target
+    for no, goes_on in ((Admission(allowed=False), False), (Admission(allowed=False, current=False), True)):
+        asked = tuple((PodQuestion(node_id=node_id, revision=target), Known(value=no)) for node_id in IDS)
+        now = TURN if goes_on else None
+        assert turn(replace(renewed(FREE), admissions=asked), FROM_S + 1, TURN) == now
+        assert turn(replace(renewed(), admissions=asked), FROM_S + 1) == now
+        assert turn(replace(renewed(FREE), admissions=asked[1:]), FROM_S + 1, TURN) == now
+    unknown = tuple((each, Unknown(reason="timeout")) for each, _ in asked)
+    assert turn(replace(renewed(FREE), admissions=unknown), FROM_S + 1, TURN) == TURN
 
 
 def test_an_invalid_spec_with_other_changes_ends_a_turn() -> None:
@@ -191,6 +206,13 @@ def test_an_earlier_end_moves_a_turn_and_one_that_is_over_is_followed_by_the_nex
     assert turn(look, early_s - 1, replace(first, last_s=early_s)) == first
     assert turn(look, first.over_s - 1, first) == first
     assert turn(look, FROM_S + 1, first) == TURN
+    assert look.material is not None
+    bad = Unknown(reason="no right")
+    unread = tuple((one, bad if one == controller(IDS[0]) else seen) for one, seen in look.material.leafs)
+    look = replace(look, material=replace(look.material, leafs=unread))
+    assert turn(look, FROM_S + 1, first) == TURN
+    cordoned = kube_nodes((f"worker-{node_id}" for node_id in IDS), cordoned=True)
+    assert turn(replace(look, kube_nodes=cordoned), FROM_S + 1, TURN) is None
 
 
 def test_a_turn_does_not_wait_for_files_of_brokers() -> None:
