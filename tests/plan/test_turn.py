@@ -18,7 +18,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, LeafSeen, controller
 from kafka_quorum.model.names import keystore_file, token_holder
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Unreadable
 from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.trust import TrustPolicy
 from kafka_quorum.plan.brokers.contract import FILES_MISSING
@@ -184,6 +184,13 @@ def test_a_turn_ends_while_the_next_pods_are_refused() -> None:
         assert turn(replace(renewed(FREE), admissions=asked[1:]), FROM_S + 1, TURN) == now
     unknown = tuple((each, Unknown(reason="timeout")) for each, _ in asked)
     assert turn(replace(renewed(FREE), admissions=unknown), FROM_S + 1, TURN) == TURN
+
+
+def test_a_turn_ends_while_an_object_cannot_be_read() -> None:
+    """Then the quorum takes no token."""
+    bad = (Unreadable(kind="Pod", name="alpha-3001", node_id=None, why="it has no node id"),)
+    assert turn(replace(renewed(FREE), unreadable=bad), FROM_S + 1, TURN) is None
+    assert turn(replace(renewed(), unreadable=bad), FROM_S + 1) is None
 
 
 def test_an_invalid_spec_with_other_changes_ends_a_turn() -> None:

@@ -100,8 +100,11 @@ def _go_on(situation: Situation, nodes: list[NodeIdentity]) -> bool:
 
 
 def _running(situation: Situation, nodes: list[NodeIdentity]) -> list[tuple[NodeIdentity, Pod]]:
-    """Those of these that run and could start again: the levels allow the image, and the API server the pod."""
-    if not may_run_image(situation, situation.runtime.release).allowed:
+    """Those of these that run and could start again: the levels allow the image, and the API server the pod.
+
+    While an object cannot be read, no controller restarts (`planner`).
+    """
+    if situation.observed.unreadable or not may_run_image(situation, situation.runtime.release).allowed:
         return []
     nodes = [node for node in nodes if not refuses_next(situation.observed, node, situation.target)]
     pods = ((node, situation.observed.pods_of(node.node_id, PodRole.KAFKA)) for node in nodes)
