@@ -26,6 +26,7 @@ NOT_DEMANDED = {
     "3-remove-leader": {"voters.changes.removal"},
     "7-image": {
         "brokers.contract.contract",
+        "brokers.turn._running",
         "releases.refused._moved",
         "releases.revisions._adopt_revision",
         "releases.revisions._correct_format",

@@ -6,18 +6,22 @@ from typing import Final
 
 import pytest
 from tests.model.certificates import everything, leaf_seen, looked, material, recorded, secured, wanted, with_leaf
-from tests.model.values import IDS, NAME, NOW_S, situation, with_pod
+from tests.model.values import IDS, NAME, NOW_S, answering, kube_nodes, saying, situation, with_pod
 
 from kafka_quorum.model.actions import ApplyContract
+from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.contract import Contract, StoredContract, Turn
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.generations import LATE
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import LeafSeen, controller
+from kafka_quorum.model.material import BROKERS, LeafSeen, controller
 from kafka_quorum.model.names import keystore_file, token_holder
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Unreadable
+from kafka_quorum.model.registered import BrokerSeen
 from kafka_quorum.model.trust import TrustPolicy
+from kafka_quorum.plan.brokers.contract import FILES_MISSING
 from kafka_quorum.plan.brokers.contract import contract as published
 from kafka_quorum.plan.brokers.turn import RESTART_S, due_turn
 from kafka_quorum.plan.facts.contract import due_contract
@@ -151,3 +155,87 @@ def test_those_whose_certificates_end_soon_restart_before_other_followers(now: T
     look = replace(look, contract=Known(value=StoredContract(contract=contract(now))))
     (question,) = roll(situation(SPEC, look, RECORD, now_s=FROM_S)).questions
     assert str(IDS[1] if now is None else IDS[2]) in str(question)
+
+
+def test_a_turn_ends_while_pools_must_act_first() -> None:
+    """No controller can restart, whoever has the token: brokers do, because their certificates end, too."""
+    for look in (renewed(FREE), renewed(OURS)):
+        assert turn(look, FROM_S + 1, TURN) == TURN
+        cordoned = kube_nodes((f"worker-{node_id}" for node_id in IDS), cordoned=True)
+        assert turn(replace(look, kube_nodes=cordoned), FROM_S + 1, TURN) is None
+    down = replace(SPEC, runtime=replace(SPEC.runtime, release="4.3.0"))
+    assert turn(renewed(FREE), FROM_S + 1, TURN, spec=down) is None  # the levels are not known to allow it
+    seen = replace(renewed(FREE), versions=answering(RECORD, said=saying("4.3.0")))
+    assert turn(seen, FROM_S + 1, TURN, spec=down) == TURN
+    newer = replace(
+        seen, brokers=Known(value=(BrokerSeen(node_id=NodeID(5), settings=Known(value={}), metadata_max=33),))
+    )
+    assert turn(newer, FROM_S + 1, TURN, spec=down) is None
+
+
+def test_a_turn_ends_while_the_next_pods_are_refused() -> None:
+    """The API server would refuse each of them: then the roll takes no token. An old answer is asked for again."""
+    target = situation(SPEC, renewed(), RECORD, now_s=FROM_S).target
+    for no, goes_on in ((Admission(allowed=False), False), (Admission(allowed=False, current=False), True)):
+        asked = tuple((PodQuestion(node_id=node_id, revision=target), Known(value=no)) for node_id in IDS)
+        now = TURN if goes_on else None
+        assert turn(replace(renewed(FREE), admissions=asked), FROM_S + 1, TURN) == now
+        assert turn(replace(renewed(), admissions=asked), FROM_S + 1) == now
+        assert turn(replace(renewed(FREE), admissions=asked[1:]), FROM_S + 1, TURN) == now
+    unknown = tuple((each, Unknown(reason="timeout")) for each, _ in asked)
+    assert turn(replace(renewed(FREE), admissions=unknown), FROM_S + 1, TURN) == TURN
+
+
+def test_a_turn_ends_while_an_object_cannot_be_read() -> None:
+    """Then the quorum takes no token."""
+    bad = (Unreadable(kind="Pod", name="alpha-3001", node_id=None, why="it has no node id"),)
+    assert turn(replace(renewed(FREE), unreadable=bad), FROM_S + 1, TURN) is None
+    assert turn(replace(renewed(), unreadable=bad), FROM_S + 1) is None
+
+
+def test_an_invalid_spec_with_other_changes_ends_a_turn() -> None:
+    """Then no controller restarts."""
+    other = replace(SPEC, runtime=replace(SPEC.runtime, heap="1G"))
+    now = replace(situation(other, renewed(FREE), RECORD, now_s=FROM_S + 1), repair_only=True)
+    assert now.held_by_faults
+    assert due_turn(now, contract(TURN)) is None
+
+
+def test_an_earlier_end_moves_a_turn_and_one_that_is_over_is_followed_by_the_next() -> None:
+    """Another Secret could not be read when the turn began; or no operator ran until it was over."""
+    early_s = ENDS_S - 2 * int(MARGIN_S)
+    look = renewed()
+    assert look.material is not None
+    early = replace(leaf(0, LIFE_S), before_ends_s=early_s)
+    look = replace(look, material=with_leaf(look.material, controller(IDS[0]), early))
+    first = Turn(ends_s=early_s, last_s=int(early_s - MARGIN_S / 2))
+    assert turn(look, early_s - 1, TURN) == first
+    assert turn(look, early_s - 1, replace(first, last_s=early_s)) == first
+    assert turn(look, first.over_s - 1, first) == first
+    assert turn(look, FROM_S + 1, first) == TURN
+    assert look.material is not None
+    bad = Unknown(reason="no right")
+    unread = tuple((one, bad if one == controller(IDS[0]) else seen) for one, seen in look.material.leafs)
+    look = replace(look, material=replace(look.material, leafs=unread))
+    assert turn(look, FROM_S + 1, first) == TURN
+    cordoned = kube_nodes((f"worker-{node_id}" for node_id in IDS), cordoned=True)
+    assert turn(replace(look, kube_nodes=cordoned), FROM_S + 1, TURN) is None
+
+
+def test_a_turn_does_not_wait_for_files_of_brokers() -> None:
+    """Their Secret cannot be read: what they must have stays, and the controllers' turn is published all the same."""
+    before = replace(renewed(), material=material(RECORD))
+    plain = due_contract(situation(SPEC, before, RECORD, now_s=FROM_S), None, may_go_down=False)
+    stored = replace(plain, resource_version="5")
+    look = renewed()
+    assert look.material is not None
+    bad = Unknown(reason="no right")
+    unread = tuple((one, bad if one == BROKERS else seen) for one, seen in look.material.leafs)
+    look = replace(look, material=replace(look.material, leafs=unread))
+    look = replace(look, contract=Known(value=StoredContract(contract=stored)))
+    part = published(situation(SPEC, look, RECORD, now_s=FROM_S))
+    (write,) = part.actions
+    assert isinstance(write, ApplyContract)
+    assert write.contract == replace(stored, turn=TURN)
+    assert [wait.reason for wait in part.waits] == [FILES_MISSING]
+    assert published(situation(SPEC, look, RECORD, now_s=FROM_S - 1)).actions == ()

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from kafka_brokers.model.actions import stamped
+from kafka_brokers.model.actions import Action, GiveToken, stamped
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.plan import Part, Plan, Severity, Wait, merged
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import Situation, owns_token
 from kafka_brokers.plan.members import unsettled
-from kafka_brokers.plan.order import ordered
-from kafka_brokers.plan.rolls import given_back
+from kafka_brokers.plan.order import key_of, ordered
+from kafka_brokers.plan.rolls import given_away, given_back
 from kafka_quorum.model.plan import LATER_FORMAT
 
 _SOON_S: Final = 0.5
@@ -46,7 +46,10 @@ def plan(
         # A paused pool that has stopped nothing must not keep the quorum and the other pools from restarting servers.
         token = given_back(situation).exclusive
         part = Part(exclusive=token, waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
-    return _finished(merged((_unreadable(observed), part)), observed)
+    last = given_away(situation)
+    if last is not None and (observed.unreadable or key_of(last) not in failed):
+        part = Part(exclusive=last, waits=part.waits, verdicts=part.verdicts)
+    return _finished(merged((_unreadable(observed), part)), observed, last)
 
 
 def _paused(desired: PoolDesired, observed: Observed) -> Part:
@@ -82,10 +85,12 @@ def _unreadable(observed: Observed) -> Part:
     return Part(waits=tuple(rows))
 
 
-def _finished(part: Part, observed: Observed) -> Plan:
+def _finished(part: Part, observed: Observed, last: GiveToken | None = None) -> Plan:
     """The plan, in which each guarded action carries the time of the look that it was judged by."""
-    # An object that cannot be read could change any decision: nothing is done until it can be.
-    chosen = () if observed.unreadable else (part.actions if part.exclusive is None else (part.exclusive,))
+    chosen: tuple[Action, ...] = part.actions if part.exclusive is None else (part.exclusive,)
+    if observed.unreadable:
+        # An object that cannot be read could change any decision but this one: nothing else is done until it can be.
+        chosen = () if last is None else (last,)
     return Plan(
         actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
         waits=part.waits,

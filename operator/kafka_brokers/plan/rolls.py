@@ -130,6 +130,18 @@ def given_back(situation: Situation) -> Part:
     return Part() if turn is None else Part(waits=(_keeps_token(away, turn),))
 
 
+def given_away(situation: Situation) -> GiveToken | None:
+    """Give the token back at the end of what a pool may keep in the controllers' turn; None before that.
+
+    It does not depend on who is away, so nothing that the pool does or cannot read comes before it.
+    """
+    turn = controllers_turn(situation.observed, situation.now_s)
+    if turn is None or situation.now_s < turn.last_s:
+        return None
+    given = given_back(situation).exclusive
+    return given if isinstance(given, GiveToken) else None
+
+
 def _keeps_token(away: list[BrokerIdentity], turn: Turn) -> Wait:
     """What the controllers wait for, and what happens if it does not come."""
     ends, last = second_of(turn.ends_s), second_of(turn.last_s)

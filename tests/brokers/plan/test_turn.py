@@ -8,9 +8,10 @@ from tests.brokers.looks import NOW_S, changed_pod, edited, look, planned, ran, 
 from tests.brokers.values import CONTRACT, desired, record
 
 from kafka_brokers.model.actions import Action, ApplyBudget, EvictPod, GiveToken, RecordChange, TakeToken, WriteRecord
-from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.observed import Observed, Unreadable
 from kafka_brokers.model.plan import Plan, Severity
 from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_brokers.plan.order import key_of
 from kafka_quorum.model.contract import Turn
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
@@ -127,3 +128,21 @@ def test_a_paused_pool_gives_it_away_too() -> None:
 def test_a_turn_that_is_over_holds_nothing() -> None:
     """Nobody brings the contract up to date: brokers restart as ever."""
     assert acts(planned(outdated(OVER), NEW)) == [WriteRecord]
+
+
+def test_in_the_end_nothing_else_comes_first() -> None:
+    """Neither an eviction that a disruption budget refuses, nor a write that fails, nor an object that is not read."""
+    evicts = changed_pod(starting(EARLY), 1, revision=OLD.name)
+    assert acts(planned(evicts, NEW)) == [EvictPod]
+    evicts = changed_pod(starting(LATE), 1, revision=OLD.name)
+    (given,) = planned(evicts, NEW).actions
+    assert isinstance(given, GiveToken)
+    assert acts(planned(evicts, NEW, failed=frozenset({key_of(given)}))) == [EvictPod]
+    of = outdated(LATE, OURS, 1)
+    new = (replace(one, revision=revision_of(NEW).name) if one.node_id == 1 else one for one in of.pods)
+    assert acts(planned(replace(of, pods=tuple(new)), NEW, failed=frozenset({"WriteRecord"}))) == [GiveToken]
+    bad = (Unreadable(kind="Pod", name="payments-2-broker", why="it has no node id", later=False),)
+    for failed in (frozenset[str](), frozenset({key_of(given)})):
+        assert acts(planned(replace(evicts, unreadable=bad), NEW, failed=failed)) == [GiveToken]
+    for turn in (EARLY, None):
+        assert acts(planned(replace(outdated(turn), unreadable=bad), NEW)) == []

@@ -38,9 +38,12 @@ def contract(situation: Situation) -> Part:
     due = replace(due, turn=due_turn(situation, present))
     if present == due and stored.value is not None and not stored.value.adrift:
         return Part()
-    if held := _files_missing(situation, present, due):
-        return Part(waits=held)
-    return Part(actions=(ApplyContract(name=contract_name(situation.desired.name), contract=due),))
+    held = _files_missing(situation, present, due)
+    if held:
+        if present is None or present.turn == due.turn:
+            return Part(waits=held)
+        due = replace(present, turn=due.turn)  # a Secret of brokers must not cost the controllers their certificates
+    return Part(actions=(ApplyContract(name=contract_name(situation.desired.name), contract=due),), waits=held)
 
 
 def _least_revision(situation: Situation, present: Contract | None) -> int:

@@ -54,6 +54,13 @@ def before_create(observed: Observed, node: NodeIdentity, revision: str, *, form
     return _unless_accepted(observed, question, unchecked, _wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id))
 
 
+def refuses_next(observed: Observed, node: NodeIdentity, revision: str) -> bool:
+    """Whether the API server refused the pod with which this controller would run from `revision` a moment ago."""
+    answer = observed.admission(PodQuestion(node_id=node.node_id, revision=revision))
+    refused = isinstance(answer, Known) and answer.value.current and not answer.value.allowed
+    return refused or _refused_lately(observed, revision) is not None
+
+
 def _unless_accepted(observed: Observed, question: PodQuestion, unchecked: Wait, refused: Wait) -> Part | None:
     """Wait for an answer, or after a refusal, which is asked about again later; None if neither applies.
 

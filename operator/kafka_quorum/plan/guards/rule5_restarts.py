@@ -58,6 +58,11 @@ def token_for_restart(situation: Situation, node: NodeIdentity, pod: Pod | None)
     return may_take_token(situation, stop, f"Waiting to restart controller {node.node_id}") if stop.allowed else None
 
 
+def may_with_token(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
+    """Whether this controller restarts now, if this quorum has the token, or none is needed."""
+    return _but_for_the_token(situation, node, pod).allowed
+
+
 @guard(Restart)
 def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Answer:
     """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
