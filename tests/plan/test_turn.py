@@ -186,6 +186,15 @@ def test_a_turn_ends_while_the_next_pods_are_refused() -> None:
     assert turn(replace(renewed(FREE), admissions=unknown), FROM_S + 1, TURN) == TURN
 
 
+def test_a_turn_ends_while_a_restarted_controller_is_another_release() -> None:
+    """The roll stops there until a person corrects the image or the version."""
+    target = situation(SPEC, renewed(), RECORD, now_s=FROM_S).target
+    moved = [pod if pod.node_id != IDS[0] else replace(pod, revision=target) for pod in renewed(FREE).pods]
+    for release, now in (("4.4.0", TURN), ("4.2.0", None)):
+        look = replace(renewed(FREE), pods=tuple(moved), versions=answering(RECORD, said=saying(release)))
+        assert turn(look, FROM_S + 1, TURN) == now
+
+
 def test_a_turn_ends_while_an_object_cannot_be_read() -> None:
     """Then the quorum takes no token."""
     bad = (Unreadable(kind="Pod", name="alpha-3001", node_id=None, why="it has no node id"),)

@@ -18,6 +18,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import refuses_next
 from kafka_quorum.plan.facts.held import is_held
+from kafka_quorum.plan.facts.reported import misreported
 from kafka_quorum.plan.facts.token import holds_token
 from kafka_quorum.plan.guards.rule5_restarts import is_steady, may_with_token, token_for_restart
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
@@ -102,9 +103,13 @@ def _go_on(situation: Situation, nodes: list[NodeIdentity]) -> bool:
 def _running(situation: Situation, nodes: list[NodeIdentity]) -> list[tuple[NodeIdentity, Pod]]:
     """Those of these that run and could start again: the levels allow the image, and the API server the pod.
 
-    While an object cannot be read, no controller restarts (`planner`).
+    While an object cannot be read, no controller restarts (`planner`), nor while one is another release than its image
+    is said to be (`rolls`).
     """
-    if situation.observed.unreadable or not may_run_image(situation, situation.runtime.release).allowed:
+    release = situation.runtime.release
+    if situation.observed.unreadable or not may_run_image(situation, release).allowed:
+        return []
+    if misreported(situation, release) is not None:
         return []
     nodes = [node for node in nodes if not refuses_next(situation.observed, node, situation.target)]
     pods = ((node, situation.observed.pods_of(node.node_id, PodRole.KAFKA)) for node in nodes)

@@ -9,8 +9,6 @@ its successor is made from the record.
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from kafka_quorum.api.features import level_text, supported_by
-from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
@@ -19,11 +17,11 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal, Restart, TakeToken, Verdict
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod, PodRole
-from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.held import held_back, is_held
 from kafka_quorum.plan.facts.podstate import is_stuck
+from kafka_quorum.plan.facts.reported import misreported
 from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken, urgent
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart, why_leaf_of_before
@@ -179,20 +177,17 @@ def _move(situation: Situation, node: NodeIdentity, why: str, verdicts: tuple[Ve
 
 def _held(situation: Situation, release: str) -> Wait | None:
     """What stops a roll after its first controllers: one that cannot start, or that is not the release of its image."""
-    claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
     for node in situation.record.nodes:
         pods = [
             pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == situation.target
         ]
         if (stuck := next(filter(is_stuck, pods), None)) is not None:
             return _wait(Severity.HELD, ROLL_HELD, _why_stuck(situation, stuck), node.node_id)
-        answer = situation.observed.versions_of(node.node_id)
-        if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
-            continue
-        if (lie := _misreported(answer.value, claimed, release)) is not None:
-            way_out = "Correct spec.kafka.image or spec.kafka.version"
-            text = f"Did not continue the roll: controller {node.node_id} {lie}. {way_out}"
-            return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
+    if (found := misreported(situation, release)) is not None:
+        node_id, lie = found
+        way_out = "Correct spec.kafka.image or spec.kafka.version"
+        text = f"Did not continue the roll: controller {node_id} {lie}. {way_out}"
+        return _wait(Severity.HELD, ROLL_HELD, text, node_id)
     return _unheard(situation)
 
 
@@ -203,18 +198,6 @@ def _why_stuck(situation: Situation, pod: Pod) -> str:
         way_out = "Uncordon its Kubernetes node, or make room for it there. If the spec asks for too much, correct it"
         return f"{first} finds no place ({pod.unschedulable}). {way_out}"
     return f"{first} does not start from revision {situation.target}. Correct the spec, or restore the earlier one"
-
-
-def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
-    """In what a controller differs from the release that its image is said to be; None if it does not."""
-    reported = {each.name: each for each in said.supported}
-    for wanted in claimed:
-        has = reported.get(wanted.name)
-        if has is None or (has.min_level, has.max_level) != (wanted.min_level, wanted.max_level):
-            low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
-            its = f"{level_text(has.name, has.min_level)} to {level_text(has.name, has.max_level)}" if has else "none"
-            return f"is not Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
-    return None
 
 
 def _unheard(situation: Situation) -> Wait | None:
