@@ -202,6 +202,17 @@ def test_a_newcomer_without_records_ends_nothing() -> None:
     written(planned(inspected(look, newcomer), wanted), RecordChange.RECOVERY_RETIRES)
 
 
+@pytest.mark.parametrize(
+    "unusable", [{"damaged_at": 100, "end": LogEnd(epoch=7, offset=100)}, {"directory_id": directory(3001, 7)}]
+)
+def test_a_disk_whose_log_cannot_be_used_ends_nothing(unusable: dict[str, Any]) -> None:
+    """The plan gave it up as it is: the same log is found once more, and no other plan would follow from it."""
+    before = inspected(without_leader(lost=(3002,)), log(3000), log(3001, **unusable))
+    assert judged(before, WITHOUT).kind is VerdictKind.NO_LOSS
+    look, wanted = returned()
+    written(planned(inspected(look, log(3001, **unusable)), wanted), RecordChange.RECOVERY_RETIRES)
+
+
 def test_disks_that_stay_away_are_given_up() -> None:
     """If they are empty again, or out of reach, the recovery goes on."""
     look, wanted = returned()

@@ -10,7 +10,7 @@ from kafka_quorum.model.journal import Journal
 from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import Source
+from kafka_quorum.model.surveyed import LogRead, Source
 
 READS_WITHIN_S: Final = 120.0
 """How long a pod that reads a disk may take to start. An image is pulled in this time, and a volume attached."""
@@ -63,6 +63,29 @@ def because(worker: Worker | None) -> str:
     return "" if worker is None or not worker.why else f" ({worker.why})"
 
 
+# Whether a log that was read can be used
+
+
+def why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log is not the one that was expected, in words; empty if it is."""
+    record = situation.record
+    if log.cluster_id != record.cluster_id:
+        return f"it is of another cluster: its cluster id is {log.cluster_id}, not {record.cluster_id}"
+    node = None if source.node_id is None else record.node(source.node_id)
+    if node is not None and (log.node_id, log.directory_id) != (node.node_id, node.directory_id):
+        has = f"it holds controller {log.node_id} with directory id {log.directory_id}"
+        return f"{has}, and directory id {node.directory_id} was expected"
+    return ""
+
+
+def why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log cannot be used, in words; empty if it can."""
+    if log.damaged_at is None:
+        return why_foreign(situation, source, log)
+    damaged = f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
+    return why_foreign(situation, source, log) or damaged
+
+
 # In a recovery
 
 
@@ -77,11 +100,17 @@ def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDi
 
 
 def returned(situation: Situation, journal: Journal) -> Iterator[str]:
-    """The disks that the plan gives up, and that were read after all."""
+    """The disks that the plan gives up, and that were read after all.
+
+    A log that is damaged, or another one than expected, does not count: `without` gave up a disk that was read, and its
+    log is found each time.
+    """
     for work, worker in given_up(situation, journal):
         report = report_of(worker)
         log = None if report is None else report.log
-        if log is not None and log.end.offset > 0:  # one that never fetched has nothing
+        if log is None or why_unusable(situation, work.source, log):
+            continue
+        if log.end.offset > 0:  # one that never fetched has nothing
             yield f"{work.source} can be read again, and its log ends at {log.end}"
 
 

@@ -19,7 +19,7 @@ from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.plan.facts.reach import may_still_be_read, place_of, source_of
+from kafka_quorum.plan.facts.reach import may_still_be_read, place_of, source_of, why_foreign, why_unusable
 from kafka_quorum.plan.facts.tails import tails, unknown_of
 
 _KRAFT_VERSION: Final = 1
@@ -65,16 +65,8 @@ def _found(situation: Situation, source: Source) -> Knowable[Found]:
     found = worker.report.found
     if isinstance(found, Unknown) or isinstance(found.value, EmptyDisk):
         return found
-    why = _why_unusable(situation, source, found.value)
+    why = why_unusable(situation, source, found.value)
     return Unknown(reason=why) if why else found
-
-
-def _why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
-    """Why this log cannot be used, in words; empty if it can."""
-    if log.damaged_at is None:
-        return _why_foreign(situation, source, log)
-    damaged = f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
-    return _why_foreign(situation, source, log) or damaged
 
 
 def _why_not_mounted(situation: Situation, source: Source) -> str:
@@ -82,24 +74,12 @@ def _why_not_mounted(situation: Situation, source: Source) -> str:
     return dict(situation.observed.seeds).get(source.claim, "its claim was not looked up yet")
 
 
-def _why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
-    """Why this log is not the one that was expected, in words; empty if it is."""
-    record = situation.record
-    if log.cluster_id != record.cluster_id:
-        return f"it is of another cluster: its cluster id is {log.cluster_id}, not {record.cluster_id}"
-    node = None if source.node_id is None else record.node(source.node_id)
-    if node is not None and (log.node_id, log.directory_id) != (node.node_id, node.directory_id):
-        has = f"it holds controller {log.node_id} with directory id {log.directory_id}"
-        return f"{has}, and directory id {node.directory_id} was expected"
-    return ""
-
-
 def _damaged(situation: Situation) -> Iterator[tuple[Source, LogRead]]:
     """The logs that cannot be used because they are damaged."""
     for source in sources(situation):
         report = report_of(situation.worker(InspectDisk(source=source)))
         log = None if report is None else report.log
-        if log is not None and log.damaged_at is not None and not _why_foreign(situation, source, log):
+        if log is not None and log.damaged_at is not None and not why_foreign(situation, source, log):
             yield source, log
 
 
