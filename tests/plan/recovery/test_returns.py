@@ -22,7 +22,7 @@ from tests.plan.recovery.lost import (
     without_leader,
     worker,
 )
-from tests.plan.recovery.test_steps import SEED, fenced, given_up, gone, seeded_record, started, written
+from tests.plan.recovery.test_steps import SEED, fenced, given_up, gone, rewrite, seeded_record, started, written
 
 from kafka_quorum.model.actions import (
     AnnotateClaim,
@@ -75,7 +75,14 @@ def one_lost(**changes: Any) -> Observed:  # noqa: ANN401 - as above
 
 
 @pytest.mark.parametrize(
-    "state", [{}, {"running": True, "created_at_s": NOW_S - 3600.0}, {"deleting": True}, {"unschedulable": True}]
+    "state",
+    [
+        {},
+        {"running": True, "created_at_s": NOW_S - 3600.0},
+        {"deleting": True},
+        {"unschedulable": True},
+        {"finished": True, "why": "its pod was refused: OutOfcpu"},
+    ],
 )
 def test_a_disk_that_may_still_be_read_is_not_given_up(state: dict[str, Any]) -> None:
     """`without` does not give up a disk whose pod reads it, has just been made, or is made again."""
@@ -94,7 +101,7 @@ def test_a_disk_out_of_reach_is_given_up() -> None:
     late = one_lost(created_at_s=NOW_S - READS_WITHIN_S - 1.0)
     placeless = one_lost(created_at_s=NOW_S - PLACED_WITHIN_S - 1.0, unschedulable=True)
     off = replace(one_lost(bound_to="worker-3001"), kube_nodes=kube_nodes(["worker-3001"], ready=False))
-    ended = one_lost(finished=True)
+    ended = one_lost(finished=True, finished_at_s=NOW_S - 1.0)
     for look in (late, placeless, off, ended):
         assert judged(look, WITHOUT).kind is VerdictKind.NO_LOSS
         assert judged(look).kind is VerdictKind.MAJORITY_MAY_RETURN
@@ -290,6 +297,55 @@ def test_a_pod_that_writes_is_named_with_its_machine() -> None:
     assert found.severity is Severity.DEGRADED
     assert "worker-3001" in found.message
     assert "--force" in found.message
+
+
+def left_behind(look: Observed, node_id: int = 3001) -> Observed:
+    """The pod that reads a controller's disk does not end: its Kubernetes node went down."""
+    stuck = inspector(look, node_id, deleting=True, node_name="worker-3001", created_at_s=NOW_S - 3600.0)
+    down = kube_nodes(["worker-3001"], ready=False)
+    return replace(look, workers=(*look.workers, stuck), kube_nodes=down)
+
+
+def test_a_pod_that_reads_a_disk_of_a_dead_machine_is_made_again() -> None:
+    """Its name is taken as long as it exists, and the disk counts as one that may be read: it is removed by force."""
+    before = left_behind(inspected(without_leader(lost=(3002,)), log(3000)))
+    look, wanted = returned()
+    for said in (planned(before, WITHOUT), planned(left_behind(look), wanted)):
+        (delete,) = every(said, DeleteWorker)
+        assert delete.force
+
+
+def test_a_pod_that_never_ran_has_read_nothing() -> None:
+    """A machine that has just started may refuse a pod: the disk is not given up, and is read by another pod."""
+    look, wanted = returned()
+    why = "its pod was refused: OutOfcpu (no room)"
+    refused = inspector(look, 3001, finished=True, why=why)
+    said = planned(returned(refused)[0], wanted)
+    assert not every(said, WriteRecord)
+    assert not every(said, DeleteWorker)
+    assert why in wait(said, "Recovering").message
+    later = inspector(look, 3001, finished=True, created_at_s=NOW_S - 16.0)
+    assert every(planned(returned(later)[0], wanted), DeleteWorker)
+    assert why in judged(one_lost(finished=True, why=why), WITHOUT).message
+
+
+@pytest.mark.parametrize("ends", [{"deleting": True}, {"running": True}])
+def test_work_that_a_dead_machine_holds_is_named(ends: dict[str, Any]) -> None:
+    """A copier and a rewriter whose machine goes down are waited for, and named with the way out."""
+    down = kube_nodes(["worker-3001"], ready=False)
+    copies, rewrites = open_record(COPY), given_up(REWRITE)
+    assert copies.recovery is not None
+    disk = copies.recovery.survivor.source
+    copier = CopyDisk(source=disk, copy=copy_name(disk.claim, copies.recovery.plan), epoch=1)
+    looks = (
+        (copies, replace(gone(copies), copies=(copy(copier.copy),)), worker(copier, None, node_name="worker-3001")),
+        (rewrites, fenced(rewrites), worker(rewrite(rewrites), None, node_name="worker-3001")),
+    )
+    for record, look, held in looks:
+        said = planned(replace(look, workers=(replace(held, **ends),), kube_nodes=down), approved(record))
+        first = next(each for each in said.waits if each.reason in ("Recovering", "RecoveryStuck"))
+        assert held.name in first.message
+        assert "--force" in first.message
 
 
 # The survivor is lost

@@ -42,12 +42,14 @@ def revision_for(situation: Situation, source: Source) -> Revision | None:
 def is_out_of_reach(situation: Situation, worker: Worker | None) -> bool:
     """Whether a pod had the chance to read its disk: it has ended, its machine is down, or it does not start.
 
-    A pod that runs is still reading. One that is not there, or that is being deleted, has read nothing yet.
+    A pod that runs is still reading. One that is not there, is being deleted, or ended before it ran has read nothing.
     """
     if worker is None or worker.deleting:
         return False
-    if worker.finished or is_down(situation.observed, worker.place):
+    if is_down(situation.observed, worker.place):
         return True
+    if worker.finished:
+        return not worker.never_ran
     limit_s = PLACED_WITHIN_S if worker.unschedulable else READS_WITHIN_S
     return not worker.running and situation.now_s - worker.created_at_s > limit_s
 

@@ -19,7 +19,7 @@ from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.plan.facts.reach import may_still_be_read, place_of, source_of, why_foreign, why_unusable
+from kafka_quorum.plan.facts.reach import because, may_still_be_read, place_of, source_of, why_foreign, why_unusable
 from kafka_quorum.plan.facts.tails import tails, unknown_of
 
 _KRAFT_VERSION: Final = 1
@@ -123,7 +123,7 @@ def verdict(situation: Situation) -> LossVerdict:
         return undecided
     lost, unreachable, present, unread = _divided(situation, newest.voters, read)
     if unread and len(present) < majority_of(len(newest.voters)):
-        named = ", ".join(map(str, unread))
+        named = ", ".join(f"{key}{_because(situation, key)}" for key in unread)
         text = f"Waiting to read the disks of {named}: spec.recovery.without lists them, and they may still be readable"
         return LossVerdict(kind=VerdictKind.READING, message=text, surveys=read)
     facts = LossVerdict(
@@ -223,6 +223,13 @@ def _fate(situation: Situation, key: ReplicaKey, found: Knowable[Found] | None) 
     if is_gone(situation.observed, situation.disk(node)) or is_blank(situation.observed, node):
         return "lost"
     return _given_up(situation, key.node_id)
+
+
+def _because(situation: Situation, key: ReplicaKey) -> str:
+    """What keeps the pod that reads this disk from starting, in brackets; empty if nothing is known."""
+    node = situation.record.node(key.node_id)
+    source = None if node is None else source_of(situation, node)
+    return "" if source is None else because(situation.worker(InspectDisk(source=source)))
 
 
 def _given_up(situation: Situation, node_id: NodeID) -> str:
