@@ -260,11 +260,25 @@ def test_claims_of_before_are_left_alone() -> None:
     """Only claims that this recovery takes from controllers are marked as kept by it: a release deletes these."""
     record = given_up()
     look = fenced(record)
-    earlier = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    former = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    earlier = replace(former, directory_id=directory(3001, 7))
     removed = claim(running(), node(running(), 3001), name=f"{NAME}-3009-g1", node_id=NodeID(3009), generation=1)
     look = replace(look, claims=(*look.claims, earlier, removed))
     said = planned(look, approved(record))
     assert not [each for each in every(said, AnnotateClaim) if each.claim.name in (earlier.name, removed.name)]
+
+
+def test_a_retired_disk_of_a_voter_is_kept() -> None:
+    """The verdict says that it may have more records, so it is not deleted with the claims that nothing needs."""
+    record = given_up()
+    look = fenced(record)
+    former = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    back = replace(former, name=f"{NAME}-3002-g7", uid="back", node_id=NodeID(3002), kept=True)
+    said = planned(replace(look, claims=(*look.claims, former, back)), approved(record))
+    (mark,) = [each for each in every(said, AnnotateClaim) if each.claim.generation == 7]
+    assert (mark.claim.name, mark.kept, mark.recovery) == (former.name, True, 1)
+    marked = replace(former, kept=True, recovery=1)
+    written(planned(replace(look, claims=(*look.claims, marked)), approved(record)), RecordChange.RECOVERY_REWRITES)
 
 
 # Machines that are off

@@ -283,11 +283,18 @@ def left_claims(situation: Situation) -> tuple[Claim, ...]:
 
 
 def former_claims(situation: Situation, journal: Journal) -> tuple[Claim, ...]:
-    """The claims that this recovery takes from controllers of the record; not those that were retired before it."""
+    """The claims that this recovery takes from controllers of the record; not those that were retired before it.
+
+    Of those, it keeps what holds a voter of the best log, or that log itself: the records that are lost may be there.
+    A claim that is kept for another reason stays as it is.
+    """
     ids = frozenset(situation.record.node_ids)
+    voters = {key.directory_id for key in journal.lost} | {journal.survivor.directory_id}
 
     def is_former(claim: Claim) -> bool:
-        return claim.node_id in ids and (claim.phase != RETIRED or claim.recovery == journal.epoch)
+        if claim.phase != RETIRED or claim.recovery == journal.epoch:
+            return claim.node_id in ids or claim.recovery == journal.epoch
+        return not claim.kept and bool(claim.directory_id) and claim.directory_id in voters
 
     return tuple(claim for claim in left_claims(situation) if is_former(claim))
 
