@@ -314,6 +314,34 @@ def test_a_log_that_has_changed_leads_back(changed: dict[str, Any]) -> None:
     assert not may_retire_others(situation_of(approved(record), look)).allowed
 
 
+def test_an_invalid_spec_gives_nothing_up() -> None:
+    """While the spec is not valid, an earlier one counts: a person may just have taken the approval back."""
+    record = open_record(COPY)
+    said = planned(copied(gone(record), log()), approved(record), repair_only=True)
+    assert not every(said, WriteRecord)
+    assert "the spec is not valid" in wait(said, "RecoveryStuck").message
+
+
+def holding(wanted: Desired, *node_ids: int) -> Desired:
+    """The same spec, while a person holds these controllers."""
+    return replace(wanted, hold=Known(value=frozenset(map(NodeID, node_ids))))
+
+
+def test_a_controller_that_a_person_holds_is_left_alone() -> None:
+    """A hold that begins after the recovery: its pod is not stopped, no disk is given up, and none is rewritten."""
+    stops, copies, retires = open_record(STOP), open_record(COPY), given_up(RETIRE)
+    looks = (
+        (stops, without_leader(stops), 3000),
+        (copies, copied(gone(copies), log()), 3001),
+        (retires, fenced(retires), 3000),
+    )
+    for record, look, node_id in looks:
+        said = planned(look, holding(approved(record), node_id))
+        assert not every(said, DeletePod)
+        assert not every(said, WriteRecord)
+        assert "person holds" in wait(said, "RecoveryStuck").message
+
+
 def test_a_copy_that_failed_is_made_again() -> None:
     """A copier that ended without a copy is removed after a while; until then nothing is given up."""
     record = open_record(COPY)

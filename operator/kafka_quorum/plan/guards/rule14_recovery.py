@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed, is_gone
 from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, report_of
-from kafka_quorum.model.held import why_some_held
+from kafka_quorum.model.held import why_held, why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.journal import Candidate, Journal, RecoveryStage
@@ -48,7 +48,7 @@ def may_begin_recovery(situation: Situation, planned: Proposal) -> Answer:
     record, observed, asked = situation.record, situation.observed, situation.desired.recovery
     first = "Did not begin the recovery"
     loss = f"the verdict is {planned.verdict.kind.value}. Set spec.recovery.acceptLoss to true to accept it"
-    held = why_some_held(situation.desired, record.node_ids)
+    held = _why_held(situation)
     early = f"annotation {RELEASE} names recovery {asked.released}, which has not begun. Remove it"
     changed = f"the plan is {planned.hash} now. Read status.recovery again, and approve that plan in spec.recovery.plan"
     return unless(
@@ -86,6 +86,7 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
             (journal is None or journal.stage is not RecoveryStage.STOP, f"{kept}: no recovery stops the controllers"),
             (isinstance(observed.quorum, Known), f"{kept}: the quorum has a leader"),
             (goes, f"{kept}: {only}. {way_out}"),
+            (bool(held := why_held(situation.desired, pod.node_id)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch} has to copy the disks first" if journal else "",
     )
@@ -96,6 +97,11 @@ def may_force(situation: Situation, pod: Pod) -> bool:
     journal = situation.record.recovery
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     return journal is not None and key in journal.lost and is_down(situation.observed, pod.node_name)
+
+
+def _why_held(situation: Situation) -> str:
+    """Why a person must first end a hold; empty without one."""
+    return why_some_held(situation.desired, situation.record.node_ids)
 
 
 def _why_something_runs(situation: Situation) -> str:
@@ -153,6 +159,8 @@ def may_retire_others(situation: Situation) -> Answer:
         (
             (high, f"{kept}: a disk has a leader epoch above {LEADER_EPOCH_MAX}, and no higher one can be written"),
             (asked.plan != journal.plan, f"{kept}: spec.recovery.plan is not {journal.plan} any more"),
+            (situation.repair_only, f"{kept}: the spec is not valid, so an earlier one counts. Correct it first"),
+            (bool(held := _why_held(situation)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says",
     )
@@ -242,6 +250,8 @@ def may_rewrite(situation: Situation) -> Answer:
         return no(f"Did not rewrite the voter set: the identity ConfigMap has no controller {journal.node_id}")
     if why := _why_something_runs(situation) or _why_not_fenced(situation, journal):
         return no(f"Waiting to rewrite the voter set: {why}")
+    if held := why_held(situation.desired, journal.node_id):
+        return no(f"Did not rewrite the voter set on the disk of controller {journal.node_id}: {held}")
     return _has_disk_for(situation, journal, node)
 
 
