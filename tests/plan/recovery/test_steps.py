@@ -525,22 +525,39 @@ def test_the_disk_for_a_seed_is_formatted_first() -> None:
     assert [each.node_id for each in every(planned(stopped(bound), wanted), CreateFormatter)] == [3000]
 
 
-def test_the_seed_is_written_to_the_formatted_disk() -> None:
-    """When the new disk is formatted, its log is filled from the seed and rewritten in one piece of work."""
-    record, wanted = seeded_record(REWRITE)
+def with_new_disk(record: IdentityRecord) -> IdentityRecord:
+    """The same, after the disk of 3000 for the log of a seed was formatted."""
     nodes = tuple(
         replace(of, claim_uid=f"claim-{of.node_id}-2", directory_id=directory(3000, 2), formatted=True)
         if of.node_id == 3000
         else of
         for of in record.nodes
     )
-    said = planned(stopped(replace(record, nodes=nodes)), wanted)
+    return replace(record, nodes=nodes)
+
+
+def test_the_seed_is_written_to_the_formatted_disk() -> None:
+    """When the new disk is formatted, its log is filled from the seed and rewritten in one piece of work."""
+    record, wanted = seeded_record(REWRITE)
+    said = planned(stopped(with_new_disk(record)), wanted)
     (made,) = every(said, CreateRewriter)
     assert made.work.seed is not None
     assert (made.work.seed.source, made.work.directory_id) == (
         Source(claim="broker-0", path="kraft"),
         directory(3000, 2),
     )
+
+
+def test_a_seed_that_may_not_be_mounted_any_more_is_named() -> None:
+    """Without its claim, or its annotation, the recovery waits with the reason and the way out."""
+    why = f"claim {SEED.claim} does not exist"
+    for stage in (COPY, FORMAT, REWRITE):
+        record, wanted = seeded_record(stage)
+        at = record if stage is COPY else with_new_disk(record)
+        look = gone(at) if stage is COPY else stopped(at)
+        said = planned(replace(look, seeds=((SEED.claim, why),)), wanted)
+        assert not every(said, CreateRewriter)
+        assert any(why in each.message for each in said.waits if each.reason in ("Recovering", "RecoveryStuck"))
 
 
 # Releasing

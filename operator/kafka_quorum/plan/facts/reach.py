@@ -91,6 +91,12 @@ def why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
 # In a recovery
 
 
+def why_no_seed(situation: Situation, journal: Journal) -> str:
+    """Why the seed that survives is not mounted, with the way out; empty if it may be, or if none is needed."""
+    source = journal.survivor.source
+    return dict(situation.observed.seeds).get(source.claim, "") if source.is_seed else ""
+
+
 def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDisk, Worker | None]]:
     """The disks that the plan gives up although they have claims, and the pods that read them again."""
     planned = {each.source for each in journal.disks}

@@ -33,7 +33,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
-from kafka_quorum.plan.facts.reach import because, returned, unread
+from kafka_quorum.plan.facts.reach import because, returned, unread, why_no_seed
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -221,7 +221,7 @@ def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
     for each, _, worker in seeds_of(situation, journal):
         report = report_of(worker)
         if report is None:
-            yield f"{each.source} is read again{because(worker)}"
+            yield why_no_seed(situation, journal) or f"{each.source} is read again{because(worker)}"
         elif isinstance(report.found, Unknown):
             yield f"{each.source} cannot be read ({report.found.reason})"
     present = {copy.name for copy in situation.observed.copies if copy.bound and not copy.deleting}
@@ -250,6 +250,8 @@ def may_rewrite(situation: Situation) -> Answer:
         return no(f"Did not rewrite the voter set: the identity ConfigMap has no controller {journal.node_id}")
     if why := _why_something_runs(situation) or _why_not_fenced(situation, journal):
         return no(f"Waiting to rewrite the voter set: {why}")
+    if why := why_no_seed(situation, journal):
+        return no(f"Did not rewrite the voter set: {why}")
     if held := why_held(situation.desired, journal.node_id):
         return no(f"Did not rewrite the voter set on the disk of controller {journal.node_id}: {held}")
     return _has_disk_for(situation, journal, node)
