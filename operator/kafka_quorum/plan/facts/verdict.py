@@ -320,8 +320,11 @@ def _missing(newest: LogRead, known: Watermark) -> tuple[str, int]:
     if end.epoch <= known.epoch:
         return "", max(known.offset - end.offset, 1 if end.epoch < known.epoch else 0)
     until = newest.until(known.epoch)
-    if until is None:
-        return "", max(known.offset - end.offset, 0)
+    if until is None:  # every epoch that was reported is a later one, and begins behind them
+        first = newest.epochs[0].offset if newest.epochs else end.offset
+        loss = max(known.offset - first, 0)
+        later = f", and its epoch {newest.epochs[0].epoch} begins at offset {first}" if newest.epochs and loss else ""
+        return later, loss
     lacks = all(start.epoch != known.epoch for start in newest.epochs)
     loss = max(known.offset - until, 1 if lacks else 0)
     return (f", and its records up to epoch {known.epoch} end at offset {until}" if loss else ""), loss
