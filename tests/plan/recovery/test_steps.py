@@ -237,14 +237,15 @@ def test_a_survivor_that_goes_with_its_pod_is_not_stopped() -> None:
 
 
 def test_a_pod_on_a_node_that_is_down_is_forced_only_if_given_up() -> None:
-    """The end of a pod on a dead Kubernetes node is skipped only if the plan gave its disk up."""
+    """The end of a pod on a dead Kubernetes node is skipped only if a person gave its disk up; evidence is no word."""
     record = open_record(STOP)
     down = kube_nodes(["worker-3000", "worker-3001"], ready=False)
-    for of, force in ((3000, False), (3001, True)):
+    for of, without, force in ((3000, (3000,), False), (3001, (), False), (3001, (3001,), True)):
         ending = pod(record, node(record, of), deleting=True)
         look = replace(without_leader(record), pods=(ending,), kube_nodes=down)
-        said = planned(look, approved(record))
+        said = planned(look, approved(record, without=tuple(map(NodeID, without))))
         assert [each.force for each in every(said, DeletePod)] == ([True] if force else [])
+        assert force or "--force" in wait(said, "RecoveryStuck").message
 
 
 def test_an_open_operation_is_given_up() -> None:

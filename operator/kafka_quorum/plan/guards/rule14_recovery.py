@@ -93,10 +93,14 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
 
 
 def may_force(situation: Situation, pod: Pod) -> bool:
-    """Whether the end of this pod is not waited for: its Kubernetes node is down, and the plan gave its disk up."""
+    """Whether the end of this pod is not waited for: its Kubernetes node is down, and a person gave its disk up.
+
+    A disk that is lost by evidence says nothing of its process, which may run on, cut off from Kubernetes.
+    """
     journal = situation.record.recovery
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
-    return journal is not None and key in journal.lost and is_down(situation.observed, pod.node_name)
+    said = pod.node_id in situation.desired.recovery.without
+    return journal is not None and said and key in journal.lost and is_down(situation.observed, pod.node_name)
 
 
 def _why_held(situation: Situation) -> str:
