@@ -116,9 +116,9 @@ def returned(situation: Situation, journal: Journal) -> Iterator[str]:
     for work, worker in given_up(situation, journal):
         report = report_of(worker)
         log = None if report is None else report.log
-        if log is None or why_unusable(situation, work.source, log):
+        if log is not None and why_unusable(situation, work.source, log):
             continue
-        if log.end.offset > 0:  # one that never fetched has nothing
+        if log is not None and log.end.offset > 0:  # one that never fetched has nothing
             yield f"{work.source} can be read again, and its log ends at {log.end}"
 
 
