@@ -190,6 +190,11 @@ def test_what_keeps_a_pod_from_starting() -> None:
     assert "no node" in worker.why
     waiting = {"name": "work", "state": {"waiting": {"reason": "ErrImagePull", "message": "gone"}}}
     assert "ErrImagePull" in worker_from(pod(phase="Pending", containerStatuses=[waiting])).why
+    item = pod(phase="Failed", containerStatuses=[], reason="OutOfcpu")
+    item["status"]["message"] = "no room"
+    refused = worker_from(item)
+    assert refused.why == "its pod was refused: OutOfcpu (no room)"
+    assert refused.never_ran
 
 
 def test_only_our_names_are_ours() -> None:

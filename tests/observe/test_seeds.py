@@ -5,8 +5,10 @@ from dataclasses import replace
 from tests.kit.kube.recording import RecordingKube
 from tests.model.values import view
 from tests.plan.recovery.lost import asked, voters, without_leader
+from tests.plan.recovery.test_steps import seeded_record
 
 from kafka_quorum.kind import POOLS
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.observe.seeds import seeds_of
@@ -41,6 +43,13 @@ async def test_nothing_is_looked_up_without_a_need() -> None:
     leads = replace(without_leader(), quorum=Known(value=view(voters(3000, 3001, 3002))))
     assert await seeds_of(server(), asked(seeds=SEEDS), leads) == ()
     assert await seeds_of(server(), asked(inspect=False, seeds=SEEDS), without_leader()) == ()
+
+
+async def test_the_seed_of_an_open_recovery_is_looked_up() -> None:
+    """It is needed until the survivor starts, although the spec may list it no more."""
+    for stage, claims in ((RecoveryStage.REWRITE, ["broker-0"]), (RecoveryStage.START, [])):
+        look = without_leader(seeded_record(stage)[0], lost=())
+        assert [claim for claim, _ in await seeds_of(server(), asked(inspect=False), look)] == claims
 
 
 async def test_a_claim_that_cannot_be_read_is_not_mounted() -> None:

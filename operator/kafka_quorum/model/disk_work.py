@@ -166,6 +166,11 @@ class Worker:
         return self.name.rsplit("-", 2)[1] in (_WORDS[InspectDisk], _WORDS[CompareDisk])
 
     @property
+    def never_ran(self) -> bool:
+        """Whether it has ended without having run: a machine that has just started may refuse a pod."""
+        return self.finished and self.finished_at_s == 0 and self.report is None
+
+    @property
     def place(self) -> str:
         """The Kubernetes node that it is on, or has to wait for; empty for any."""
         return self.node_name or self.bound_to

@@ -113,6 +113,9 @@ def _why(status: Json, waiting: Waiting | None) -> str:
     """What keeps a pod from starting, in the scheduler's or the kubelet's words; empty if nothing does."""
     if text := unschedulable(status):
         return f"no Kubernetes node can run its pod: {text}"
+    if status.get("phase") == "Failed" and not status.get("containerStatuses"):
+        said = f"{status.get('reason') or 'no reason'} ({status.get('message') or 'and no message'})"
+        return f"its pod was refused: {clean(said, max_chars=MESSAGE_MAX_CHARS)}"
     if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
         return ""
     return f"its pod does not start: {waiting.reason}" + (f" ({waiting.message})" if waiting.message else "")

@@ -4,6 +4,7 @@ import asyncio
 
 from kafka_quorum.kind import POOLS
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.resources.seeds import pool_of, why_refused
@@ -12,11 +13,16 @@ from kit.kube.protocol import CLAIMS, KubeApi
 
 
 async def seeds_of(kube: KubeApi, desired: Desired, observed: Observed) -> tuple[tuple[str, str], ...]:
-    """Each claim, and why it is not mounted (empty: it may be). None is looked up while no seed would be read."""
-    asked = desired.recovery
-    if not asked.inspect or isinstance(observed.quorum, Known):
+    """Each claim, and why it is not mounted (empty: it may be). None is looked up while no seed would be read.
+
+    An open recovery needs its seed, whatever the spec lists by now.
+    """
+    asked, journal = desired.recovery, None if observed.record is None else observed.record.recovery
+    if isinstance(observed.quorum, Known):
         return ()
-    listed = sorted({seed.claim for seed in asked.seeds})
+    open_ = journal is not None and journal.survivor.source.is_seed and journal.stage is not RecoveryStage.START
+    needed = {journal.survivor.source.claim} if journal is not None and open_ else set[str]()
+    listed = sorted(needed | ({seed.claim for seed in asked.seeds} if asked.inspect else set[str]()))
     return tuple(zip(listed, await asyncio.gather(*(_why(kube, desired, name) for name in listed)), strict=True))
 
 

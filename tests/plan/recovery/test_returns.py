@@ -22,7 +22,7 @@ from tests.plan.recovery.lost import (
     without_leader,
     worker,
 )
-from tests.plan.recovery.test_steps import SEED, fenced, given_up, gone, seeded_record, started, written
+from tests.plan.recovery.test_steps import SEED, fenced, given_up, gone, rewrite, seeded_record, started, written
 
 from kafka_quorum.model.actions import (
     AnnotateClaim,
@@ -75,7 +75,14 @@ def one_lost(**changes: Any) -> Observed:  # noqa: ANN401 - as above
 
 
 @pytest.mark.parametrize(
-    "state", [{}, {"running": True, "created_at_s": NOW_S - 3600.0}, {"deleting": True}, {"unschedulable": True}]
+    "state",
+    [
+        {},
+        {"running": True, "created_at_s": NOW_S - 3600.0},
+        {"deleting": True},
+        {"unschedulable": True},
+        {"finished": True, "why": "its pod was refused: OutOfcpu"},
+    ],
 )
 def test_a_disk_that_may_still_be_read_is_not_given_up(state: dict[str, Any]) -> None:
     """`without` does not give up a disk whose pod reads it, has just been made, or is made again."""
@@ -94,7 +101,7 @@ def test_a_disk_out_of_reach_is_given_up() -> None:
     late = one_lost(created_at_s=NOW_S - READS_WITHIN_S - 1.0)
     placeless = one_lost(created_at_s=NOW_S - PLACED_WITHIN_S - 1.0, unschedulable=True)
     off = replace(one_lost(bound_to="worker-3001"), kube_nodes=kube_nodes(["worker-3001"], ready=False))
-    ended = one_lost(finished=True)
+    ended = one_lost(finished=True, finished_at_s=NOW_S - 1.0)
     for look in (late, placeless, off, ended):
         assert judged(look, WITHOUT).kind is VerdictKind.NO_LOSS
         assert judged(look).kind is VerdictKind.MAJORITY_MAY_RETURN
@@ -202,6 +209,17 @@ def test_a_newcomer_without_records_ends_nothing() -> None:
     written(planned(inspected(look, newcomer), wanted), RecordChange.RECOVERY_RETIRES)
 
 
+@pytest.mark.parametrize(
+    "unusable", [{"damaged_at": 100, "end": LogEnd(epoch=7, offset=100)}, {"directory_id": directory(3001, 7)}]
+)
+def test_a_disk_whose_log_cannot_be_used_ends_nothing(unusable: dict[str, Any]) -> None:
+    """The plan gave it up as it is: the same log is found once more, and no other plan would follow from it."""
+    before = inspected(without_leader(lost=(3002,)), log(3000), log(3001, **unusable))
+    assert judged(before, WITHOUT).kind is VerdictKind.NO_LOSS
+    look, wanted = returned()
+    written(planned(inspected(look, log(3001, **unusable)), wanted), RecordChange.RECOVERY_RETIRES)
+
+
 def test_disks_that_stay_away_are_given_up() -> None:
     """If they are empty again, or out of reach, the recovery goes on."""
     look, wanted = returned()
@@ -242,11 +260,25 @@ def test_claims_of_before_are_left_alone() -> None:
     """Only claims that this recovery takes from controllers are marked as kept by it: a release deletes these."""
     record = given_up()
     look = fenced(record)
-    earlier = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    former = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    earlier = replace(former, directory_id=directory(3001, 7))
     removed = claim(running(), node(running(), 3001), name=f"{NAME}-3009-g1", node_id=NodeID(3009), generation=1)
     look = replace(look, claims=(*look.claims, earlier, removed))
     said = planned(look, approved(record))
     assert not [each for each in every(said, AnnotateClaim) if each.claim.name in (earlier.name, removed.name)]
+
+
+def test_a_retired_disk_of_a_voter_is_kept() -> None:
+    """The verdict says that it may have more records, so it is not deleted with the claims that nothing needs."""
+    record = given_up()
+    look = fenced(record)
+    former = claim(running(), node(running(), 3001), name=f"{NAME}-3001-g7", generation=7, phase="Retired")
+    back = replace(former, name=f"{NAME}-3002-g7", uid="back", node_id=NodeID(3002), kept=True)
+    said = planned(replace(look, claims=(*look.claims, former, back)), approved(record))
+    (mark,) = [each for each in every(said, AnnotateClaim) if each.claim.generation == 7]
+    assert (mark.claim.name, mark.kept, mark.recovery) == (former.name, True, 1)
+    marked = replace(former, kept=True, recovery=1)
+    written(planned(replace(look, claims=(*look.claims, marked)), approved(record)), RecordChange.RECOVERY_REWRITES)
 
 
 # Machines that are off
@@ -279,6 +311,55 @@ def test_a_pod_that_writes_is_named_with_its_machine() -> None:
     assert found.severity is Severity.DEGRADED
     assert "worker-3001" in found.message
     assert "--force" in found.message
+
+
+def left_behind(look: Observed, node_id: int = 3001) -> Observed:
+    """The pod that reads a controller's disk does not end: its Kubernetes node went down."""
+    stuck = inspector(look, node_id, deleting=True, node_name="worker-3001", created_at_s=NOW_S - 3600.0)
+    down = kube_nodes(["worker-3001"], ready=False)
+    return replace(look, workers=(*look.workers, stuck), kube_nodes=down)
+
+
+def test_a_pod_that_reads_a_disk_of_a_dead_machine_is_made_again() -> None:
+    """Its name is taken as long as it exists, and the disk counts as one that may be read: it is removed by force."""
+    before = left_behind(inspected(without_leader(lost=(3002,)), log(3000)))
+    look, wanted = returned()
+    for said in (planned(before, WITHOUT), planned(left_behind(look), wanted)):
+        (delete,) = every(said, DeleteWorker)
+        assert delete.force
+
+
+def test_a_pod_that_never_ran_has_read_nothing() -> None:
+    """A machine that has just started may refuse a pod: the disk is not given up, and is read by another pod."""
+    look, wanted = returned()
+    why = "its pod was refused: OutOfcpu (no room)"
+    refused = inspector(look, 3001, finished=True, why=why)
+    said = planned(returned(refused)[0], wanted)
+    assert not every(said, WriteRecord)
+    assert not every(said, DeleteWorker)
+    assert why in wait(said, "Recovering").message
+    later = inspector(look, 3001, finished=True, created_at_s=NOW_S - 16.0)
+    assert every(planned(returned(later)[0], wanted), DeleteWorker)
+    assert why in judged(one_lost(finished=True, why=why), WITHOUT).message
+
+
+@pytest.mark.parametrize("ends", [{"deleting": True}, {"running": True}])
+def test_work_that_a_dead_machine_holds_is_named(ends: dict[str, Any]) -> None:
+    """A copier and a rewriter whose machine goes down are waited for, and named with the way out."""
+    down = kube_nodes(["worker-3001"], ready=False)
+    copies, rewrites = open_record(COPY), given_up(REWRITE)
+    assert copies.recovery is not None
+    disk = copies.recovery.survivor.source
+    copier = CopyDisk(source=disk, copy=copy_name(disk.claim, copies.recovery.plan), epoch=1)
+    looks = (
+        (copies, replace(gone(copies), copies=(copy(copier.copy),)), worker(copier, None, node_name="worker-3001")),
+        (rewrites, fenced(rewrites), worker(rewrite(rewrites), None, node_name="worker-3001")),
+    )
+    for record, look, held in looks:
+        said = planned(replace(look, workers=(replace(held, **ends),), kube_nodes=down), approved(record))
+        first = next(each for each in said.waits if each.reason in ("Recovering", "RecoveryStuck"))
+        assert held.name in first.message
+        assert "--force" in first.message
 
 
 # The survivor is lost

@@ -237,14 +237,15 @@ def test_a_survivor_that_goes_with_its_pod_is_not_stopped() -> None:
 
 
 def test_a_pod_on_a_node_that_is_down_is_forced_only_if_given_up() -> None:
-    """The end of a pod on a dead Kubernetes node is skipped only if the plan gave its disk up."""
+    """The end of a pod on a dead Kubernetes node is skipped only if a person gave its disk up; evidence is no word."""
     record = open_record(STOP)
     down = kube_nodes(["worker-3000", "worker-3001"], ready=False)
-    for of, force in ((3000, False), (3001, True)):
+    for of, without, force in ((3000, (3000,), False), (3001, (), False), (3001, (3001,), True)):
         ending = pod(record, node(record, of), deleting=True)
         look = replace(without_leader(record), pods=(ending,), kube_nodes=down)
-        said = planned(look, approved(record))
+        said = planned(look, approved(record, without=tuple(map(NodeID, without))))
         assert [each.force for each in every(said, DeletePod)] == ([True] if force else [])
+        assert force or "--force" in wait(said, "RecoveryStuck").message
 
 
 def test_an_open_operation_is_given_up() -> None:
@@ -312,6 +313,34 @@ def test_a_log_that_has_changed_leads_back(changed: dict[str, Any]) -> None:
     back = written(planned(look, approved(record)), RecordChange.RECOVERY_ABANDONED)
     assert (back.recovery, back.nodes) == (None, running().nodes)
     assert not may_retire_others(situation_of(approved(record), look)).allowed
+
+
+def test_an_invalid_spec_gives_nothing_up() -> None:
+    """While the spec is not valid, an earlier one counts: a person may just have taken the approval back."""
+    record = open_record(COPY)
+    said = planned(copied(gone(record), log()), approved(record), repair_only=True)
+    assert not every(said, WriteRecord)
+    assert "the spec is not valid" in wait(said, "RecoveryStuck").message
+
+
+def holding(wanted: Desired, *node_ids: int) -> Desired:
+    """The same spec, while a person holds these controllers."""
+    return replace(wanted, hold=Known(value=frozenset(map(NodeID, node_ids))))
+
+
+def test_a_controller_that_a_person_holds_is_left_alone() -> None:
+    """A hold that begins after the recovery: its pod is not stopped, no disk is given up, and none is rewritten."""
+    stops, copies, retires = open_record(STOP), open_record(COPY), given_up(RETIRE)
+    looks = (
+        (stops, without_leader(stops), 3000),
+        (copies, copied(gone(copies), log()), 3001),
+        (retires, fenced(retires), 3000),
+    )
+    for record, look, node_id in looks:
+        said = planned(look, holding(approved(record), node_id))
+        assert not every(said, DeletePod)
+        assert not every(said, WriteRecord)
+        assert "person holds" in wait(said, "RecoveryStuck").message
 
 
 def test_a_copy_that_failed_is_made_again() -> None:
@@ -497,22 +526,39 @@ def test_the_disk_for_a_seed_is_formatted_first() -> None:
     assert [each.node_id for each in every(planned(stopped(bound), wanted), CreateFormatter)] == [3000]
 
 
-def test_the_seed_is_written_to_the_formatted_disk() -> None:
-    """When the new disk is formatted, its log is filled from the seed and rewritten in one piece of work."""
-    record, wanted = seeded_record(REWRITE)
+def with_new_disk(record: IdentityRecord) -> IdentityRecord:
+    """The same, after the disk of 3000 for the log of a seed was formatted."""
     nodes = tuple(
         replace(of, claim_uid=f"claim-{of.node_id}-2", directory_id=directory(3000, 2), formatted=True)
         if of.node_id == 3000
         else of
         for of in record.nodes
     )
-    said = planned(stopped(replace(record, nodes=nodes)), wanted)
+    return replace(record, nodes=nodes)
+
+
+def test_the_seed_is_written_to_the_formatted_disk() -> None:
+    """When the new disk is formatted, its log is filled from the seed and rewritten in one piece of work."""
+    record, wanted = seeded_record(REWRITE)
+    said = planned(stopped(with_new_disk(record)), wanted)
     (made,) = every(said, CreateRewriter)
     assert made.work.seed is not None
     assert (made.work.seed.source, made.work.directory_id) == (
         Source(claim="broker-0", path="kraft"),
         directory(3000, 2),
     )
+
+
+def test_a_seed_that_may_not_be_mounted_any_more_is_named() -> None:
+    """Without its claim, or its annotation, the recovery waits with the reason and the way out."""
+    why = f"claim {SEED.claim} does not exist"
+    for stage in (COPY, FORMAT, REWRITE):
+        record, wanted = seeded_record(stage)
+        at = record if stage is COPY else with_new_disk(record)
+        look = gone(at) if stage is COPY else stopped(at)
+        said = planned(replace(look, seeds=((SEED.claim, why),)), wanted)
+        assert not every(said, CreateRewriter)
+        assert any(why in each.message for each in said.waits if each.reason in ("Recovering", "RecoveryStuck"))
 
 
 # Releasing

@@ -347,6 +347,12 @@ def test_a_later_epoch_that_lacks_the_watermark_is_a_proven_loss() -> None:
     assert "its records up to epoch 7 end at offset 480" in found.message
     assert judged(parted(Watermark(epoch=7, offset=480))).loss_at_least == 1
     assert judged(parted(Watermark(epoch=6, offset=480))).kind is VerdictKind.NO_LOSS
+    newest = inspected(without_leader(FIVE, lost=(3001, 3002, 3003, 3004)), replace(BEST, epochs=BEST.epochs[-1:]))
+    start = BEST.epochs[-1]
+    for offset, loss in ((start.offset, 0), (start.offset + 1, 1)):
+        mark = Memory(watermark=Watermark(epoch=start.epoch - 1, offset=offset))
+        found = judged(replace(newest, memory=mark))
+        assert (found.loss_at_least, f"begins at offset {start.offset}" in found.message) == (loss, bool(loss))
     alone = inspected(without_leader(FIVE, lost=(3001, 3002, 3003, 3004)), replace(BEST, epochs=()))
     marks = {offset: Memory(watermark=Watermark(epoch=7, offset=offset)) for offset in (500, 701)}
     assert [judged(replace(alone, memory=mark)).loss_at_least for mark in marks.values()] == [0, 1]

@@ -10,7 +10,7 @@ from kafka_quorum.model.journal import Journal
 from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.model.surveyed import Source
+from kafka_quorum.model.surveyed import LogRead, Source
 
 READS_WITHIN_S: Final = 120.0
 """How long a pod that reads a disk may take to start. An image is pulled in this time, and a volume attached."""
@@ -42,12 +42,14 @@ def revision_for(situation: Situation, source: Source) -> Revision | None:
 def is_out_of_reach(situation: Situation, worker: Worker | None) -> bool:
     """Whether a pod had the chance to read its disk: it has ended, its machine is down, or it does not start.
 
-    A pod that runs is still reading. One that is not there, or that is being deleted, has read nothing yet.
+    A pod that runs is still reading. One that is not there, is being deleted, or ended before it ran has read nothing.
     """
     if worker is None or worker.deleting:
         return False
-    if worker.finished or is_down(situation.observed, worker.place):
+    if is_down(situation.observed, worker.place):
         return True
+    if worker.finished:
+        return not worker.never_ran
     limit_s = PLACED_WITHIN_S if worker.unschedulable else READS_WITHIN_S
     return not worker.running and situation.now_s - worker.created_at_s > limit_s
 
@@ -63,7 +65,36 @@ def because(worker: Worker | None) -> str:
     return "" if worker is None or not worker.why else f" ({worker.why})"
 
 
+# Whether a log that was read can be used
+
+
+def why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log is not the one that was expected, in words; empty if it is."""
+    record = situation.record
+    if log.cluster_id != record.cluster_id:
+        return f"it is of another cluster: its cluster id is {log.cluster_id}, not {record.cluster_id}"
+    node = None if source.node_id is None else record.node(source.node_id)
+    if node is not None and (log.node_id, log.directory_id) != (node.node_id, node.directory_id):
+        has = f"it holds controller {log.node_id} with directory id {log.directory_id}"
+        return f"{has}, and directory id {node.directory_id} was expected"
+    return ""
+
+
+def why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
+    """Why this log cannot be used, in words; empty if it can."""
+    if log.damaged_at is None:
+        return why_foreign(situation, source, log)
+    damaged = f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
+    return why_foreign(situation, source, log) or damaged
+
+
 # In a recovery
+
+
+def why_no_seed(situation: Situation, journal: Journal) -> str:
+    """Why the seed that survives is not mounted, with the way out; empty if it may be, or if none is needed."""
+    source = journal.survivor.source
+    return dict(situation.observed.seeds).get(source.claim, "") if source.is_seed else ""
 
 
 def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDisk, Worker | None]]:
@@ -77,10 +108,16 @@ def given_up(situation: Situation, journal: Journal) -> Iterator[tuple[InspectDi
 
 
 def returned(situation: Situation, journal: Journal) -> Iterator[str]:
-    """The disks that the plan gives up, and that were read after all."""
+    """The disks that the plan gives up, and that were read after all.
+
+    A log that is damaged, or another one than expected, does not count: `without` gave up a disk that was read, and its
+    log is found each time.
+    """
     for work, worker in given_up(situation, journal):
         report = report_of(worker)
         log = None if report is None else report.log
+        if log is not None and why_unusable(situation, work.source, log):
+            continue
         if log is not None and log.end.offset > 0:  # one that never fetched has nothing
             yield f"{work.source} can be read again, and its log ends at {log.end}"
 

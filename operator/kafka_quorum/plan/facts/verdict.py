@@ -19,7 +19,7 @@ from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import EmptyDisk, Found, LogRead, Source, Survey, Watermark
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.plan.facts.reach import may_still_be_read, place_of, source_of
+from kafka_quorum.plan.facts.reach import because, may_still_be_read, place_of, source_of, why_foreign, why_unusable
 from kafka_quorum.plan.facts.tails import tails, unknown_of
 
 _KRAFT_VERSION: Final = 1
@@ -65,16 +65,8 @@ def _found(situation: Situation, source: Source) -> Knowable[Found]:
     found = worker.report.found
     if isinstance(found, Unknown) or isinstance(found.value, EmptyDisk):
         return found
-    why = _why_unusable(situation, source, found.value)
+    why = why_unusable(situation, source, found.value)
     return Unknown(reason=why) if why else found
-
-
-def _why_unusable(situation: Situation, source: Source, log: LogRead) -> str:
-    """Why this log cannot be used, in words; empty if it can."""
-    if log.damaged_at is None:
-        return _why_foreign(situation, source, log)
-    damaged = f"its log is damaged at offset {log.damaged_at}, with whole batches behind that"
-    return _why_foreign(situation, source, log) or damaged
 
 
 def _why_not_mounted(situation: Situation, source: Source) -> str:
@@ -82,24 +74,12 @@ def _why_not_mounted(situation: Situation, source: Source) -> str:
     return dict(situation.observed.seeds).get(source.claim, "its claim was not looked up yet")
 
 
-def _why_foreign(situation: Situation, source: Source, log: LogRead) -> str:
-    """Why this log is not the one that was expected, in words; empty if it is."""
-    record = situation.record
-    if log.cluster_id != record.cluster_id:
-        return f"it is of another cluster: its cluster id is {log.cluster_id}, not {record.cluster_id}"
-    node = None if source.node_id is None else record.node(source.node_id)
-    if node is not None and (log.node_id, log.directory_id) != (node.node_id, node.directory_id):
-        has = f"it holds controller {log.node_id} with directory id {log.directory_id}"
-        return f"{has}, and directory id {node.directory_id} was expected"
-    return ""
-
-
 def _damaged(situation: Situation) -> Iterator[tuple[Source, LogRead]]:
     """The logs that cannot be used because they are damaged."""
     for source in sources(situation):
         report = report_of(situation.worker(InspectDisk(source=source)))
         log = None if report is None else report.log
-        if log is not None and log.damaged_at is not None and not _why_foreign(situation, source, log):
+        if log is not None and log.damaged_at is not None and not why_foreign(situation, source, log):
             yield source, log
 
 
@@ -143,7 +123,7 @@ def verdict(situation: Situation) -> LossVerdict:
         return undecided
     lost, unreachable, present, unread = _divided(situation, newest.voters, read)
     if unread and len(present) < majority_of(len(newest.voters)):
-        named = ", ".join(map(str, unread))
+        named = ", ".join(f"{key}{_because(situation, key)}" for key in unread)
         text = f"Waiting to read the disks of {named}: spec.recovery.without lists them, and they may still be readable"
         return LossVerdict(kind=VerdictKind.READING, message=text, surveys=read)
     facts = LossVerdict(
@@ -245,6 +225,13 @@ def _fate(situation: Situation, key: ReplicaKey, found: Knowable[Found] | None) 
     return _given_up(situation, key.node_id)
 
 
+def _because(situation: Situation, key: ReplicaKey) -> str:
+    """What keeps the pod that reads this disk from starting, in brackets; empty if nothing is known."""
+    node = situation.record.node(key.node_id)
+    source = None if node is None else source_of(situation, node)
+    return "" if source is None else because(situation.worker(InspectDisk(source=source)))
+
+
 def _given_up(situation: Situation, node_id: NodeID) -> str:
     """A disk that cannot be reached may come back, unless a person says that it never runs again.
 
@@ -333,8 +320,11 @@ def _missing(newest: LogRead, known: Watermark) -> tuple[str, int]:
     if end.epoch <= known.epoch:
         return "", max(known.offset - end.offset, 1 if end.epoch < known.epoch else 0)
     until = newest.until(known.epoch)
-    if until is None:
-        return "", max(known.offset - end.offset, 0)
+    if until is None:  # every epoch that was reported is a later one, and begins behind them
+        first = newest.epochs[0].offset if newest.epochs else end.offset
+        loss = max(known.offset - first, 0)
+        later = f", and its epoch {newest.epochs[0].epoch} begins at offset {first}" if newest.epochs and loss else ""
+        return later, loss
     lacks = all(start.epoch != known.epoch for start in newest.epochs)
     loss = max(known.offset - until, 1 if lacks else 0)
     return (f", and its records up to epoch {known.epoch} end at offset {until}" if loss else ""), loss

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed, is_gone
 from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, report_of
-from kafka_quorum.model.held import why_some_held
+from kafka_quorum.model.held import why_held, why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.journal import Candidate, Journal, RecoveryStage
@@ -33,7 +33,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
 from kafka_quorum.plan.facts.kept import is_going
-from kafka_quorum.plan.facts.reach import because, returned, unread
+from kafka_quorum.plan.facts.reach import because, returned, unread, why_no_seed
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -48,7 +48,7 @@ def may_begin_recovery(situation: Situation, planned: Proposal) -> Answer:
     record, observed, asked = situation.record, situation.observed, situation.desired.recovery
     first = "Did not begin the recovery"
     loss = f"the verdict is {planned.verdict.kind.value}. Set spec.recovery.acceptLoss to true to accept it"
-    held = why_some_held(situation.desired, record.node_ids)
+    held = _why_held(situation)
     early = f"annotation {RELEASE} names recovery {asked.released}, which has not begun. Remove it"
     changed = f"the plan is {planned.hash} now. Read status.recovery again, and approve that plan in spec.recovery.plan"
     return unless(
@@ -86,16 +86,26 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
             (journal is None or journal.stage is not RecoveryStage.STOP, f"{kept}: no recovery stops the controllers"),
             (isinstance(observed.quorum, Known), f"{kept}: the quorum has a leader"),
             (goes, f"{kept}: {only}. {way_out}"),
+            (bool(held := why_held(situation.desired, pod.node_id)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch} has to copy the disks first" if journal else "",
     )
 
 
 def may_force(situation: Situation, pod: Pod) -> bool:
-    """Whether the end of this pod is not waited for: its Kubernetes node is down, and the plan gave its disk up."""
+    """Whether the end of this pod is not waited for: its Kubernetes node is down, and a person gave its disk up.
+
+    A disk that is lost by evidence says nothing of its process, which may run on, cut off from Kubernetes.
+    """
     journal = situation.record.recovery
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
-    return journal is not None and key in journal.lost and is_down(situation.observed, pod.node_name)
+    said = pod.node_id in situation.desired.recovery.without
+    return journal is not None and said and key in journal.lost and is_down(situation.observed, pod.node_name)
+
+
+def _why_held(situation: Situation) -> str:
+    """Why a person must first end a hold; empty without one."""
+    return why_some_held(situation.desired, situation.record.node_ids)
 
 
 def _why_something_runs(situation: Situation) -> str:
@@ -153,6 +163,8 @@ def may_retire_others(situation: Situation) -> Answer:
         (
             (high, f"{kept}: a disk has a leader epoch above {LEADER_EPOCH_MAX}, and no higher one can be written"),
             (asked.plan != journal.plan, f"{kept}: spec.recovery.plan is not {journal.plan} any more"),
+            (situation.repair_only, f"{kept}: the spec is not valid, so an earlier one counts. Correct it first"),
+            (bool(held := _why_held(situation)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says",
     )
@@ -213,7 +225,7 @@ def uncopied(situation: Situation, journal: Journal) -> Iterator[str]:
     for each, _, worker in seeds_of(situation, journal):
         report = report_of(worker)
         if report is None:
-            yield f"{each.source} is read again{because(worker)}"
+            yield why_no_seed(situation, journal) or f"{each.source} is read again{because(worker)}"
         elif isinstance(report.found, Unknown):
             yield f"{each.source} cannot be read ({report.found.reason})"
     present = {copy.name for copy in situation.observed.copies if copy.bound and not copy.deleting}
@@ -242,6 +254,10 @@ def may_rewrite(situation: Situation) -> Answer:
         return no(f"Did not rewrite the voter set: the identity ConfigMap has no controller {journal.node_id}")
     if why := _why_something_runs(situation) or _why_not_fenced(situation, journal):
         return no(f"Waiting to rewrite the voter set: {why}")
+    if why := why_no_seed(situation, journal):
+        return no(f"Did not rewrite the voter set: {why}")
+    if held := why_held(situation.desired, journal.node_id):
+        return no(f"Did not rewrite the voter set on the disk of controller {journal.node_id}: {held}")
     return _has_disk_for(situation, journal, node)
 
 
@@ -283,11 +299,18 @@ def left_claims(situation: Situation) -> tuple[Claim, ...]:
 
 
 def former_claims(situation: Situation, journal: Journal) -> tuple[Claim, ...]:
-    """The claims that this recovery takes from controllers of the record; not those that were retired before it."""
+    """The claims that this recovery takes from controllers of the record; not those that were retired before it.
+
+    Of those, it keeps what holds a voter of the best log, or that log itself: the records that are lost may be there.
+    A claim that is kept for another reason stays as it is.
+    """
     ids = frozenset(situation.record.node_ids)
+    voters = {key.directory_id for key in journal.lost} | {journal.survivor.directory_id}
 
     def is_former(claim: Claim) -> bool:
-        return claim.node_id in ids and (claim.phase != RETIRED or claim.recovery == journal.epoch)
+        if claim.phase != RETIRED or claim.recovery == journal.epoch:
+            return claim.node_id in ids or claim.recovery == journal.epoch
+        return not claim.kept and bool(claim.directory_id) and claim.directory_id in voters
 
     return tuple(claim for claim in left_claims(situation) if is_former(claim))
 

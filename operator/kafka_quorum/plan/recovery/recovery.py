@@ -66,10 +66,13 @@ def _inspected(situation: Situation, judged: LossVerdict) -> Part:
 
 
 def _is_due(situation: Situation, worker: Worker) -> bool:
-    """Whether a pod ended some time ago, and neither read nor compared a log, so that another one tries again."""
+    """Whether a pod ended some time ago, and neither read nor compared a log, so that another one tries again.
+
+    One that is being deleted has the name of the next one: on a machine that is down, nothing else would remove it.
+    """
     report = worker.report
     done = report is not None and (report.log is not None or report.beyond is not None)
-    return worker.finished and not done and is_due(situation, worker)
+    return worker.deleting or (worker.finished and not done and is_due(situation, worker))
 
 
 def _is_elsewhere(situation: Situation, worker: Worker, place: str) -> bool:

@@ -211,7 +211,8 @@ def _seeds_read(situation: Situation, journal: Journal) -> Iterator[Part]:
 
 def _others_read(situation: Situation, journal: Journal) -> Iterator[Part]:
     """Read every disk that is to be given up once more: its machine may be back."""
-    return (_read(situation, work) for work, worker in given_up(situation, journal) if worker is None)
+    for work, worker in given_up(situation, journal):
+        yield _read(situation, work) if worker is None else _tended(situation, worker)
 
 
 def _read(situation: Situation, work: InspectDisk) -> Part:
@@ -221,16 +222,23 @@ def _read(situation: Situation, work: InspectDisk) -> Part:
 
 
 def _tended(situation: Situation, worker: Worker) -> Part:
-    """A pod that ended without having done its work is removed, so that another one tries again."""
+    """A pod that ended without having done its work is removed, so that another one tries again.
+
+    One that cannot end, because its machine is down, is removed by force if it only reads; else a person is told.
+    """
+    journal, cut_off = situation.record.recovery, not worker.finished and is_down(situation.observed, worker.place)
+    if cut_off and not worker.only_reads and journal is not None:
+        return Part(waits=(_cannot_end(journal, worker.name, worker.place),))
     failed = worker.finished and (worker.report is None or not worker.report.done)
-    if not failed or worker.deleting or not is_due(situation, worker):
+    if not worker.deleting and not (failed and is_due(situation, worker)):
         return Part()
     return _removed(situation, worker, f"pod {worker.name} did not end its work, and is recreated")
 
 
 def is_due(situation: Situation, worker: Worker) -> bool:
     """Whether a pod has ended long enough ago to be made again. One from the future has a wrong clock: it is due."""
-    return not 0 <= situation.now_s - worker.finished_at_s <= AGAIN_AFTER_S
+    ended_at_s = worker.created_at_s if worker.never_ran else worker.finished_at_s
+    return not 0 <= situation.now_s - ended_at_s <= AGAIN_AFTER_S
 
 
 def _removed(situation: Situation, worker: Worker, text: str) -> Part:
@@ -302,7 +310,7 @@ def _rewrite(situation: Situation, journal: Journal) -> Part:
         )
         return Part(exclusive=write, verdicts=(ready,))
     if (worker := situation.worker(work)) is not None:
-        return merged((_refused(journal, ready), _tended(situation, worker)))
+        return merged((_tended(situation, worker), _refused(journal, ready)))
     allowed = may_rewrite(situation)
     if isinstance(allowed, Refusal):
         return _refused(journal, allowed)
