@@ -112,6 +112,7 @@ class IdentityRecord:
     `migration` is the migration that is under way, and the stage that it has reached. `listener` is the controllers'
     listener of a quorum that has started; None for one that has PLAINTEXT since it began, as all had at first.
     `recovery` is the recovery of a lost majority that is open, `recovery_epoch` the number of the last one that began.
+    `recoveries_taken_back` counts those that led back: no approval of before them counts any more.
     """
 
     cluster_id: ClusterID
@@ -129,6 +130,7 @@ class IdentityRecord:
     listener: ControllerListener | None = None
     recovery: Journal | None = None
     recovery_epoch: int = 0
+    recoveries_taken_back: int = 0
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""

@@ -58,6 +58,8 @@ def _recovery_fault(record: IdentityRecord) -> str | None:
     """What contradicts the open recovery."""
     if not 0 <= record.recovery_epoch <= INT32_MAX:
         return f"it has recovery epoch {quoted(record.recovery_epoch)}"
+    if not 0 <= record.recoveries_taken_back <= INT32_MAX:
+        return f"it counts {quoted(record.recoveries_taken_back)} recoveries that led back"
     if record.recovery is None:
         return None
     if record.recovery.epoch != record.recovery_epoch or record.recovery.cluster_id != record.cluster_id:

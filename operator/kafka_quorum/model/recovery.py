@@ -11,6 +11,7 @@ from typing import Final
 from kafka_quorum.model.disk_work import DiskCopy
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
 from kafka_quorum.model.journal import Journal, RecoveryStage
+from kit.parsing import INT32_MAX
 
 REVERSIBLE: Final = frozenset({RecoveryStage.STOP, RecoveryStage.COPY})
 """The stages in which no disk has been given up or changed."""
@@ -42,7 +43,8 @@ def abandoned(record: IdentityRecord) -> IdentityRecord:
     journal = _open(record)
     if journal.stage not in REVERSIBLE:
         raise ValueError(f"recovery {journal.epoch} has given up disks: it can only go on")
-    return replace(record, recovery=None, recovery_epoch=journal.epoch - 1)
+    count = min(record.recoveries_taken_back + 1, INT32_MAX)
+    return replace(record, recovery=None, recovery_epoch=journal.epoch - 1, recoveries_taken_back=count)
 
 
 def taken_back(record: IdentityRecord, copies: Iterable[DiskCopy]) -> tuple[DiskCopy, ...]:

@@ -38,7 +38,7 @@ _SINCE: Final[Json] = {
     "measured": False,
 }
 """Fields of a runtime that the first version did not have, which are stored only if they say something."""
-_RECOVERY: Final[Json] = {"recovery": None, "recovery_epoch": 0}
+_RECOVERY: Final[Json] = {"recovery": None, "recovery_epoch": 0, "recoveries_taken_back": 0}
 """Fields of a record that it has only after a recovery began."""
 _RETIRED: Final = {"retired": "lost", "lost": "retired"}
 """The retired directory ids of a node are stored as `lost`, as version 0.1.0 did."""

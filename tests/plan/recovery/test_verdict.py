@@ -10,6 +10,7 @@ from tests.plan.recovery.lost import (
     copy,
     failed,
     inspected,
+    journal,
     log,
     plan_hash,
     read,
@@ -26,6 +27,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
+from kafka_quorum.model.recovery import abandoned, begun
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, Watermark
 from kafka_quorum.plan.facts.proposal import judged_loss, proposal
@@ -278,3 +280,14 @@ def test_a_plan_that_was_taken_back_gets_another_hash() -> None:
     record = replace(running(), recovery_epoch=1)
     ended = inspected(without_leader(record), log())
     assert plan_hash(asked(), replace(ended, copies=(left,))) == plan_hash(asked(), ended)
+
+
+def test_an_approval_from_before_a_recovery_that_led_back_counts_no_more() -> None:
+    """Also if every copy is deleted and every fact is as it was: a person left the hash in the spec."""
+    look = inspected(without_leader(), log())
+    first = plan_hash(asked(), look)
+    back = abandoned(begun(running(), replace(journal(), plan=first)))
+    assert back == replace(running(), recoveries_taken_back=1)
+    second = plan_hash(asked(), inspected(without_leader(back), log()))
+    assert second != first
+    assert abandoned(begun(back, replace(journal(), plan=second))).recoveries_taken_back == 2

@@ -69,7 +69,8 @@ def _hash(situation: Situation, found: LossVerdict, kept: tuple[Candidate, ...],
 
     The epochs that controllers reach by asking for votes are left out: they grow until the controllers stop. Copies of
     a recovery that was taken back are one of the facts. Its controllers ran again, and changed their disks, so a second
-    recovery makes copies under other names, which have the hash in them.
+    recovery makes copies under other names, which have the hash in them. When a person has deleted the copies, the
+    number of such recoveries still makes another hash: an approval that was left in the spec begins nothing.
     """
     record, known = situation.record, found.watermark
     best, earlier = found.best, [each.name for each in taken_back(situation.record, situation.observed.copies)]
@@ -87,6 +88,7 @@ def _hash(situation: Situation, found: LossVerdict, kept: tuple[Candidate, ...],
             "lost": sorted(map(str, found.lost)),
             "without": list(situation.desired.recovery.without),
             **({"earlier": sorted(earlier)} if earlier else {}),
+            **({"taken_back": record.recoveries_taken_back} if record.recoveries_taken_back else {}),
         }
     )
 
