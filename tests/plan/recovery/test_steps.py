@@ -291,6 +291,17 @@ def test_every_surviving_disk_is_copied() -> None:
     assert not every(said, WriteRecord)
 
 
+def test_the_event_names_what_a_copy_does_not_have() -> None:
+    """Files that no log needs, and that could not be copied, are on the old disk alone."""
+    record = open_record(COPY)
+    look = copied(gone(record), log(leader_epoch=40))
+    whole = only(planned(look, approved(record)), DecideRecord).message
+    words = "not in the copy, and not needed: a-pipe"
+    rows = [replace(each, report=replace(each.report, message=words)) for each in look.workers if each.report]
+    said = only(planned(replace(look, workers=tuple(rows)), approved(record)), DecideRecord).message
+    assert said == f"{whole}. Claim {look.copies[0].name}: {words}"
+
+
 def test_disks_are_given_up_after_the_copies() -> None:
     """When every copy is verified, each controller but the survivor gets a new claim and a new directory id."""
     record = open_record(COPY)

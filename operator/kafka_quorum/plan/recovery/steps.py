@@ -18,7 +18,7 @@ from kafka_quorum.model.actions import (
     WriteRecord,
 )
 from kafka_quorum.model.disk import is_gone
-from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker
+from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker, report_of
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
@@ -168,11 +168,20 @@ def _copy(situation: Situation, journal: Journal) -> Part:
         write = DecideRecord(
             record=retired(situation.record, highest_epoch(situation, journal)),
             change=RecordChange.RECOVERY_RETIRES,
-            message=f"every disk but that of controller {journal.node_id} is given up: {verdict.reason}",
+            message=f"every disk but that of controller {journal.node_id} is given up: {verdict.reason}"
+            + "".join(_left_out(situation, journal)),
             permit=verdict,
         )
         return Part(exclusive=write, verdicts=(verdict,))
     return merged((_copied(situation), _refused(journal, verdict)))
+
+
+def _left_out(situation: Situation, journal: Journal) -> Iterator[str]:
+    """The files that a copy does not have, and that a log does not need: they are on the old disk alone."""
+    for _, work, worker in copies_of(situation, journal):
+        report = report_of(worker)
+        if report is not None and report.message:
+            yield f". Claim {work.copy}: {report.message}"
 
 
 def _copied(situation: Situation) -> Part:
