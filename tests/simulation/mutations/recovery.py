@@ -84,6 +84,18 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("survivor_gone", "journal.stage in REVERSIBLE or node is None or node.claim_uid is None", "True"),
     ),
     mutant(
+        "a-hold-counts-only-at-the-beginning",
+        "live",
+        ("held-in-a-recovery",),
+        ("may_retire_others", "bool(held := _why_held(situation))", "(held := _why_held(situation)) is None"),
+    ),
+    mutant(
+        "an-approval-of-an-earlier-spec-counts",
+        "live",
+        ("taken-back-in-an-invalid-spec",),
+        ("may_retire_others", "situation.repair_only", "False"),
+    ),
+    mutant(
         "a-newcomer-makes-the-voters-static",
         "live",
         ("newcomer-without-records",),

@@ -540,7 +540,7 @@ MUTANTS: Final = (
         "a-roll-goes-on-behind-a-sick-pod",
         "5",
         ("image-that-lies", "image-that-cannot-start-corrected"),
-        ("_held", "_misreported(answer.value, claimed, release)", "None"),
+        ("_held", "misreported(situation, release)", "None"),
     ),
     mutant(
         "a-static-disk-is-given-up",

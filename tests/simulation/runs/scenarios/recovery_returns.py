@@ -21,14 +21,17 @@ from tests.simulation.runs.scenarios.recovery_scenarios import (
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
+    When,
     applies,
     is_ready,
     spec_of,
     turn,
 )
 
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import NodeID
-from kit.kube.protocol import CLAIMS, PODS
+from kafka_quorum.model.names import HOLD
+from kit.kube.protocol import CLAIMS, PODS, Json
 
 _STEPS: Final = 900
 _LAG_STEPS: Final = 30
@@ -98,6 +101,16 @@ def _newcomer_has_no_record(world: World) -> bool:
     return any(volume.disk.meta is not None and volume.disk.end == 0 for volume in disks)
 
 
+def _holds(who: str | None) -> Act:
+    """A person holds these controllers from now on; None ends the hold."""
+    return lambda world, _: world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {HOLD: who}}})
+
+
+def _tells(stage: str, text: str) -> When:
+    """Once an open recovery waits in this stage, with this in its message."""
+    return lambda world: recovery_of(world).get("stage") == stage and text in recovery_of(world).get("message", "")
+
+
 def _has_no_leader(world: World) -> bool:
     return not is_ready(world) and not any(one.leads for one in world.kraft.processes)
 
@@ -137,8 +150,35 @@ _LAGGING: Final = tuple(
     for stage in ("Stop", "Copy")
 )
 
+_TAKEN_BACK_WITH_A_FAULT: Final[Json] = {"recovery": {"plan": ""}, "controllers": {"config": {"node.id": "7"}}}
+_CORRECTED: Final[Json] = {"controllers": {"config": {"node.id": None}}}
+
 RETURNS: Final = (
     *_LAGGING,
+    Scenario(
+        name="held-in-a-recovery",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            *TWO_LOST_AND_APPROVED,
+            turn("holds two", says("stage", "Copy"), _holds("3001,3002")),
+            turn("ends the hold", _tells("Copy", HOLD), _holds(None)),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
+        bound=_STEPS,
+    ),
+    Scenario(
+        name="taken-back-in-an-invalid-spec",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            *TWO_LOST_AND_APPROVED,
+            turn("takes it back, with a fault", says("stage", "Copy"), applies(_TAKEN_BACK_WITH_A_FAULT)),
+            turn("corrects the fault", _tells("Copy", "the spec is not valid"), applies(_CORRECTED)),
+        ),
+        until=is_proposed,
+        holds=untouched,
+        bound=_STEPS,
+    ),
     Scenario(
         name="machines-off-for-good",
         spec=spec_of("InitialControllers", 3),
