@@ -32,7 +32,11 @@ class RecoveryStage(Enum):
     REWRITE = "Rewrite"
     """The voter set in the surviving log becomes the survivor alone."""
     START = "Start"
-    """The survivor runs alone, until it has committed records of its own."""
+    """The survivor runs alone, until it has committed records of its own. The others' new disks are formatted."""
+
+
+FORMATS: Final = frozenset({RecoveryStage.FORMAT, RecoveryStage.START})
+"""The stages in which disks are formatted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,8 @@ from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.recovery import retired, rewritten
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.model.surveyed import LogEnd, Source
+from kafka_quorum.plan.guards.rule1_formats import may_format_newcomer
+from kafka_quorum.plan.guards.rule2_disks import may_run
 from kafka_quorum.plan.guards.rule14_recovery import may_retire_others
 from kafka_quorum.plan.recovery.steps import rewrite_of
 
@@ -439,12 +441,36 @@ def test_another_log_does_not_start(wrong: object) -> None:
 
 
 def test_only_the_survivor_starts() -> None:
-    """At the last stage the survivor's pod is created, made for the epoch, and no other one is formatted or started."""
+    """At the last stage the survivor's pod is created, made for the epoch, and no other one is started."""
     record = given_up(START)
     look = fenced(record)
     said = planned(look, approved(record))
     assert [each.node_id for each in every(said, CreatePod)] == [3000]
-    assert not every(said, CreateFormatter)
+    assert not every(said, CreateFormatter)  # the new claims are not bound yet
+
+
+def with_new_claims(record: IdentityRecord) -> IdentityRecord:
+    """The same, after the controllers that lost their disks got new claims."""
+    nodes = (of if of.formatted else replace(of, claim_uid=f"claim-{of.node_id}-2") for of in record.nodes)
+    return replace(record, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("survivor_leads", [False, True])
+def test_new_disks_are_formatted_while_the_survivor_starts(*, survivor_leads: bool) -> None:
+    """They cannot vote, and nothing starts on them; before that stage no pod may be near a disk."""
+    record = with_new_claims(started())
+    look = leads(record, high_watermark=501) if survivor_leads else fenced(record)
+    said = planned(look, approved(record))
+    assert [each.node_id for each in every(said, CreateFormatter)] == [3001, 3002]
+    assert not [each for each in every(said, CreatePod) if each.node_id != 3000]
+    for of in record.nodes[1:]:
+        formatted = replace(of, formatted=True, directory_id=directory(of.node_id, 2))
+        assert not may_run(situation_of(approved(record), look), formatted, mirrored=True).allowed
+    for stage in (RETIRE, REWRITE):
+        early = with_new_claims(given_up(stage))
+        assert not every(planned(fenced(early), approved(early)), CreateFormatter)
+        assert not may_format_newcomer(situation_of(approved(early), fenced(early)), early.nodes[1]).allowed
+    assert not may_format_newcomer(situation_of(approved(record), look), record.nodes[0]).allowed
 
 
 def test_a_pod_that_may_write_to_the_disk_is_waited_for() -> None:

@@ -12,7 +12,7 @@ from kafka_quorum.model.identity import (
     with_started,
 )
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.journal import RecoveryStage
+from kafka_quorum.model.journal import FORMATS
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.nodes import config_of, initial_nodes, is_outdated
 from kafka_quorum.model.observed import Observed
@@ -36,7 +36,7 @@ def formatting(situation: Situation) -> Part:
     """
     create = situation.repair_only or not format_pending(situation)
     observed, record = situation.observed, situation.record
-    if record.recovery is not None and record.recovery.stage is not RecoveryStage.FORMAT:
+    if record.recovery is not None and record.recovery.stage not in FORMATS:
         return Part()  # what stops and fences the controllers alone acts on pods
     for node in record.nodes:
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):

@@ -2,7 +2,7 @@
 
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
-from kafka_quorum.model.journal import RecoveryStage
+from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
@@ -33,7 +33,8 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum.
 
-    While a recovery is open, only the disk that gets the log of its seed is formatted.
+    While a recovery is open, the disk that gets the log of its seed is formatted, and while the survivor starts, the new
+    disks of the others. Without initial controllers on it, none of them can vote; none starts before the recovery ends.
     """
     waiting = f"Waiting to format controller {node.node_id}"
     if why := _why_not_newcomer(situation, node):
@@ -62,9 +63,15 @@ def _why_not_newcomer(situation: Situation, node: NodeIdentity) -> str:
         return f"Did not format controller {node.node_id}: its disk is formatted already"
     if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
         return f"{waiting}: pod {kafka[0].name} still uses its disk"
-    if journal is not None and (journal.stage, journal.node_id) != (RecoveryStage.FORMAT, node.node_id):
-        return f"{waiting}: recovery {journal.epoch} has to end first"
+    if journal is not None and not _formats(journal, node):
+        return f"{waiting}: recovery {journal.epoch} has to start controller {journal.node_id} first"
     return ""
+
+
+def _formats(journal: Journal, node: NodeIdentity) -> bool:
+    """Whether this disk is formatted in this stage: that of the survivor before it starts, all others when it does."""
+    needed = RecoveryStage.FORMAT if node.node_id == journal.node_id else RecoveryStage.START
+    return journal.stage is needed
 
 
 def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
