@@ -476,8 +476,11 @@ def test_the_documents_name_every_value() -> None:
 
 
 def test_the_documented_sed_sets_the_image() -> None:
-    """The line that the documented sed replaces is in the plain manifests, once."""
-    assert render.TARGET.read_text().count('image: "kafka-quorum-operator:') == 1
+    """The documented sed replaces the image of the operator's pod, and of the pods that it makes from its own image."""
+    pattern = '"kafka-quorum-operator:'
+    lines = [line.strip() for line in render.TARGET.read_text().splitlines() if pattern in line]
+    assert [line.partition(pattern)[0] for line in lines] == ["image: ", "value: "]
+    assert f"sed 's|{pattern}|" in (render.ROOT / "docs" / "install.md").read_text()
 
 
 def test_exceptions_from_the_pod_policy_reach_the_operator() -> None:
