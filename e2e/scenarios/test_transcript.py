@@ -118,6 +118,7 @@ def test_a_lost_majority_as_a_person_sees_it(quorums: Make) -> None:
     wait_recovered(quorum)
     settle(quorum)
     terminal.types("recover")
+    terminal.types("recover", "--cancel")
     terminal.types("status")
     terminal.types("recover", "--release", str(_recovery(quorum)["epoch"]))
     names = placeholders(

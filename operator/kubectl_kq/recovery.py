@@ -186,7 +186,10 @@ def next_step(quorum: Quorum, *, changed: bool) -> str:
         return f"To approve it: kubectl kq recover {name} --approve {quorum.text('recovery', 'plan')}{words}"
     if stage == "Recovered":
         epoch = quorum.number("recovery", "epoch")
-        return f"When the old disks and copies are not needed any more: kubectl kq recover {name} --release {epoch}"
+        left = reading.at(quorum.item, "spec", "recovery", "inspect") is True
+        first = f"To remove the request: kubectl kq recover {name} --cancel. " if left else ""
+        kept = "When the old disks and copies are not needed any more"
+        return f"{first}{kept}: kubectl kq recover {name} --release {epoch}"
     if stage == "Abandoned":
         return "Delete the copies when they are not needed any more: the message has the command"
     return "Wait: the message says for what"

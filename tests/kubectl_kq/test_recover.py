@@ -155,7 +155,11 @@ def test_the_next_step_follows_from_the_stage() -> None:
     """Each stage has the command that leads on."""
     assert "--inspect" in recovery.next_step(seen(saying()), changed=False)
     assert "--accept-loss" in recovery.next_step(seen(proposed(verdict="UnknownTail")), changed=False)
-    assert "--release 4" in recovery.next_step(seen(proposed(stage="Recovered", epoch=4)), changed=False)
+    ended = proposed(stage="Recovered", epoch=4)
+    assert "--release 4" in recovery.next_step(seen(ended), changed=False)
+    assert "--cancel" not in recovery.next_step(seen(ended), changed=False)
+    left = ended | {"spec": {"recovery": {"inspect": True}}}
+    assert "--cancel" in recovery.next_step(seen(left), changed=False)
     assert recovery.next_step(seen(proposed(stage="Copy")), changed=False).startswith("Wait")
     assert "next look" in recovery.next_step(seen(), changed=True)
 

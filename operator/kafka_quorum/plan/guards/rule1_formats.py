@@ -33,8 +33,8 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum.
 
-    While a recovery is open, the disk that gets the log of its seed is formatted, and while the survivor starts, the new
-    disks of the others. Without initial controllers on it, none of them can vote; none starts before the recovery ends.
+    While a recovery is open, the disk that gets the log of its seed is formatted, and the new disks of the others while
+    the survivor starts. Without initial controllers none of them can vote, and none starts before the recovery ends.
     """
     waiting = f"Waiting to format controller {node.node_id}"
     if why := _why_not_newcomer(situation, node):
