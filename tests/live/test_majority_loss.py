@@ -3,7 +3,9 @@
 A survivor alone never gets a leader. After the rewrite it elects itself, accepts writes, and takes new voters.
 """
 
+import asyncio
 import hashlib
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +33,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.asyncio(lo
 NODES = (3000, 3001, 3002)
 RECORDS: Final = 60
 LOG: Final = "__cluster_metadata-0"
+SEGMENT: Final = f"{0:020}.log"
 STRICT_VERSION: Final = "3.9.0"
 """The only supported release that does not start if more than one voter comes or goes with a voter set in its log."""
 NO_OVERLAP: Final = "doesn't have an overlapping majority with the new voter set"
@@ -347,3 +350,46 @@ async def test_a_static_quorum_has_another_way(new_quorum: NewQuorum, controller
     survivor.running.kill()
     assert digest(survivor.data, disk.end_offset) == before
     quorum.close()
+
+
+async def test_a_broker_that_has_more_than_the_survivor(kafka: Kafka, tmp_path: Path) -> None:
+    """A running broker ends with code 1; started again, it follows, and keeps the records of a lost topic as strays."""
+    cluster = LiveBrokers(kafka, tmp_path, brokers=(1,))
+    quorum, controllers, broker = cluster.quorum, cluster.controllers, cluster.brokers[1]
+    (target,) = quorum.nodes.values()
+    data, before = broker.log_dirs[0], tmp_path / "before"
+    try:
+        await cluster.open()
+        await cluster.topic("orders", [[1]])
+        target.running.kill()
+        shutil.copytree(target.data, before)
+        quorum.start(target)
+        await cluster.all_unfenced()
+        await cluster.topic("later", [[1]])
+        assert await cluster.produce("later", RECORDS) == RECORDS
+        records = (data / "later-0" / SEGMENT).read_bytes()
+        written = (await controllers.describe_quorum(target.endpoint)).high_watermark
+
+        async def fetched() -> bool | None:
+            return look(data).end_offset >= written or None
+
+        await wait_for("a broker that has every record", fetched)
+        target.running.kill()
+        shutil.rmtree(target.data)
+        shutil.copytree(before, target.data)
+        endpoint = Endpoint(name=target.listener.name, host=HOST, port=target.port)
+        rewrite(target.data, plan_of(look(target.data), (endpoint,)))
+        quorum.start(target)
+        await writes_work(quorum, controllers, "second")
+        assert await asyncio.to_thread(broker.running.wait) == 1
+        assert "below the current high watermark" in broker.log.read_text()
+        cluster.start(broker)
+        await cluster.all_unfenced()
+        await cluster.isr("orders", (1,))
+
+        async def set_aside() -> Path | None:
+            return next(data.glob("later-0.*-stray"), None)
+
+        assert ((await wait_for("a stray", set_aside)) / SEGMENT).read_bytes() == records
+    finally:
+        await cluster.close()
