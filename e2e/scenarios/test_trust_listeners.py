@@ -68,13 +68,12 @@ def wait_changed(quorum: Quorum, listener: Json) -> None:
 
 def stop_active(quorum: Quorum) -> None:
     """Delete the pod of the active controller, and wait until it is back: the graceful stop that a roll makes."""
-    answer = quorum.describe()
-    assert answer is not None
-    old = quorum.pods()[int(answer.leader_id)]["metadata"]
+    active = int(wait_until("the active controller is known", lambda: quorum.status()["quorum"].get("leaderID"), 60))
+    old = quorum.pods()[active]["metadata"]
     quorum.delete_pod(old["name"])
 
     def again() -> bool:
-        pod = quorum.pods().get(int(answer.leader_id))
+        pod = quorum.pods().get(active)
         return pod is not None and pod["metadata"]["uid"] != old["uid"]
 
     wait_until("its pod is made again", again, 180)
