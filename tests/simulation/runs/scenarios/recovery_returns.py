@@ -103,7 +103,11 @@ def _newcomer_has_no_record(world: World) -> bool:
 
 def _holds(who: str | None) -> Act:
     """A person holds these controllers from now on; None ends the hold."""
-    return lambda world, _: world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {HOLD: who}}})
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {HOLD: who}}})
+
+    return act
 
 
 def _tells(stage: str, text: str) -> When:
