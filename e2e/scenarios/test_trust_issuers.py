@@ -87,7 +87,7 @@ def test_cert_manager_issues_and_is_followed(quorum: Quorum, issuers: tuple[str,
     quorum.wait_ready(240)
     before, pods = served(quorum), uids(quorum)
     assert len(before) == 3
-    assert quorum.condition("CertificatesValid")["status"] == "True"
+    quorum.wait_condition("CertificatesValid", "True")  # once every listener was looked at
     assert_asks_for_its_own_only(quorum)
     kubectl("-n", quorum.namespace, "delete", "secret", f"{quorum.name}-3001-cert")
 
