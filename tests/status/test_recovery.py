@@ -120,6 +120,14 @@ def test_an_open_recovery_shows_its_stage() -> None:
     assert row["copies"] == [f"alpha-3000-g1-copy-{record.recovery.plan}"]  # type: ignore[union-attr]
 
 
+def test_a_pause_stops_an_open_recovery_and_says_so() -> None:
+    """The row does not say that the recovery goes on."""
+    record = open_record()
+    wanted = replace(approved(record), paused=True)
+    assert "spec.paused is true" in str(status(wanted, copied(stopped(record), log()))["message"])
+    assert "spec.paused" not in str(status(approved(record), copied(stopped(record), log()))["message"])
+
+
 def test_afterwards_the_epoch_stays() -> None:
     """After a recovery the status has its number, which a person needs to release the copies."""
     row = status(asked(), without_leader(replace(running(), recovery_epoch=1), lost=()))

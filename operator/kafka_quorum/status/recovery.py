@@ -62,10 +62,12 @@ def last_watermark(done: Pass) -> Json:
 
 def _open(done: Pass, journal: Journal) -> Json:
     waits = (wait.message for wait in done.plan.waits if wait.reason in _WAITS)
+    paused = f"Recovery {journal.epoch} stands still: spec.paused is true. Set it to false to continue"
+    goes_on = f"Recovery {journal.epoch} goes on with {journal.survivor.source}"
     return {
         "stage": journal.stage.value,
         "plan": journal.plan,
-        "message": shortened(next(waits, f"Recovery {journal.epoch} goes on with {journal.survivor.source}")),
+        "message": shortened(next(waits, paused if done.desired.paused else goes_on)),
         "survivor": str(journal.survivor.source),
         "controller": journal.node_id,
         "disks": [
