@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness.named import HELD, Named
-from harness.plugin import CRIT, UNKNOWN, WARN
+from harness.plugin import CRIT, WARN
 from harness.quorum import Quorum
 from harness.shell import Json
 from scenarios import failures
@@ -318,7 +318,7 @@ TAKEN_ID: Final = Named(
     level="WARN",
     says=("pool brokers", "InvalidSpec", "3000"),
     todo="correct them",
-    codes=(UNKNOWN,),
+    codes=(WARN,),
     table="poolConditions",
     reasons=("InvalidSpec",),
     shows=("3000",),
