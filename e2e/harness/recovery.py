@@ -32,7 +32,7 @@ def lose(quorum: Quorum, node_ids: Iterable[int], *, claims: bool) -> None:
 
 def proposed(quorum: Quorum, request: Json | None = None, timeout_s: float = _PROPOSED_TIMEOUT_S) -> Json:
     """Request a look at the disks, with `request` in it; the proposal, when there is one."""
-    quorum.wait_condition("Degraded", "True", timeout_s=60)
+    quorum.wait_condition("Degraded", "True", timeout_s=timeout_s)
     quorum.patch({"recovery": {"inspect": True} | (request or {})})
 
     def shown() -> Json | None:

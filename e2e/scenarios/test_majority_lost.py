@@ -26,6 +26,9 @@ from scenarios.rolls import operator_killed_at_random
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
 _KILLED_TIMEOUT_S = 240.0
+_OFTEN_KILLED_TIMEOUT_S = 900.0
+_GAPS_S = (14.0, 35.0)
+"""The next operator has the lease 14 to 17 seconds after its predecessor was killed: it acts for 0 to 20 seconds."""
 _GOAL_S = 90.0
 _RELEASE = "kafkaquorum.io/release-recovery"
 
@@ -94,20 +97,22 @@ def test_the_operator_is_killed_at_every_stage(quorum: Quorum) -> None:
     assert len(quorum.voters()) == len(quorum.pods()) == 3
 
 
-@pytest.mark.parametrize("turn", range(3))
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("turn", range(2))
 def test_the_operator_is_killed_at_random_gaps(turn: int, quorum: Quorum, writing: Write, randomly_seed: int) -> None:
     """Killed again and again, from the loss until every controller is a voter, it loses nothing that was announced."""
     quorum.apply()
     quorum.wait_ready()
     writer = writing(quorum)
     writer.wait_acknowledged()
-    with operator_killed_at_random(random.Random(f"{randomly_seed} {turn}"), 3, 15) as gaps_s:  # noqa: S311 - moments
+    dice = random.Random(f"{randomly_seed} {turn}")  # noqa: S311 - moments of crashes
+    with operator_killed_at_random(dice, *_GAPS_S) as gaps_s:
         lose(quorum, (3001, 3002), claims=True)
-        plan = proposed(quorum)
+        plan = proposed(quorum, timeout_s=_KILLED_TIMEOUT_S)
         (best,) = (row for row in plan["disks"] if row.get("best"))
         announced = digest(quorum.namespace, best["claimName"], best["endOffset"])
         approve(quorum, plan["plan"])
-        wait_recovered(quorum)
+        wait_recovered(quorum, _OFTEN_KILLED_TIMEOUT_S)
     print(f"the operator was killed {len(gaps_s)} times")
     assert len(gaps_s) > 3
     assert len(quorum.voters()) == len(quorum.pods()) == 3
