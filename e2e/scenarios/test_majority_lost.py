@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(600)]
 
 _KILLED_TIMEOUT_S = 240.0
 _OFTEN_KILLED_TIMEOUT_S = 900.0
-_GAPS_S = (14.0, 35.0)
-"""The next operator has the lease 14 to 17 seconds after its predecessor was killed: it acts for 0 to 20 seconds."""
+_GAPS_S = (15.0, 24.0)
+"""The next operator has the lease 14 to 17 seconds after its predecessor was killed: it acts for 0 to 10 seconds."""
 _GOAL_S = 90.0
 _RELEASE = "kafkaquorum.io/release-recovery"
 
@@ -98,7 +98,7 @@ def test_the_operator_is_killed_at_every_stage(quorum: Quorum) -> None:
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("turn", range(2))
+@pytest.mark.parametrize("turn", range(3))
 def test_the_operator_is_killed_at_random_gaps(turn: int, quorum: Quorum, writing: Write, randomly_seed: int) -> None:
     """Killed again and again, from the loss until every controller is a voter, it loses nothing that was announced."""
     quorum.apply()
@@ -114,7 +114,7 @@ def test_the_operator_is_killed_at_random_gaps(turn: int, quorum: Quorum, writin
         approve(quorum, plan["plan"])
         wait_recovered(quorum, _OFTEN_KILLED_TIMEOUT_S)
     print(f"the operator was killed {len(gaps_s)} times")
-    assert len(gaps_s) > 3
+    assert len(gaps_s) > 1
     assert len(quorum.voters()) == len(quorum.pods()) == 3
     assert digests(quorum, best["endOffset"]) == {announced}
     if plan["verdict"] == "NoLossUpToWatermark":
