@@ -20,8 +20,13 @@ Fill = Callable[[Path], None]
 
 
 def ensure_image(engine: Engine, tags: Sequence[str], key: str, fill: Fill) -> None:
-    """Build an image under one or more tags, unless it is there with the same key."""
-    if all(engine.image_label(tag, _LABEL) == key for tag in tags):
+    """Build an image under one or more tags, unless it is there with the same key under the first one.
+
+    The other tags may have moved to an image of other sources: they are set again.
+    """
+    if engine.image_label(tags[0], _LABEL) == key:
+        for tag in tags[1:]:
+            engine.docker("tag", tags[0], tag)
         return
     with step(f"image {tags[0]}"):
         context = engine.paths.work / "context"

@@ -9,7 +9,7 @@ import pytest
 from testbed import baseimages, binaries, historyimage, operatorimage, sparkoperator
 from testbed.config import PROJECT, Paths
 from testbed.engine import Engine
-from testbed.images import Fill, take_public
+from testbed.images import Fill, ensure_image, take_public
 
 _DOCKER = """\
 #!/bin/sh
@@ -49,6 +49,21 @@ def test_without_a_registry_the_image_is_left_to_be_made(tmp_path: Path) -> None
     engine, asked = _engine(tmp_path, "stock")
     assert take_public(engine, "a:1", "testbed/a:1") is None
     assert "tag" not in asked.read_text()
+
+
+def test_an_image_whose_common_tag_moved_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another checkout has given `dev` to its own image: the tag is set again, and nothing is downloaded or built."""
+    engine, asked = _engine(tmp_path, "own")
+
+    monkeypatch.setattr(Engine, "image_label", lambda _, tag, __: "key" if tag == "operator:dev-1" else "another key")
+
+    def fill(_: Path) -> None:
+        pytest.fail("the image is there")
+
+    ensure_image(engine, ["operator:dev-1", "operator:dev"], "key", fill)
+    said = asked.read_text().splitlines()
+    assert "tag operator:dev-1 operator:dev" in said
+    assert not [line for line in said if line.startswith("build")]
 
 
 def test_the_private_docker_is_not_even_asked(tmp_path: Path) -> None:
