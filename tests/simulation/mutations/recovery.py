@@ -87,7 +87,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-hold-counts-only-at-the-beginning",
         "live",
         ("held-in-a-recovery",),
-        ("may_retire_others", "bool(held := _why_held(situation))", "(held := _why_held(situation)) is None"),
+        ("may_retire_others", "bool(held := why_some_held(situation))", "(held := why_some_held(situation)) is None"),
     ),
     mutant(
         "an-approval-of-an-earlier-spec-counts",

@@ -17,6 +17,11 @@ def why_held(situation: Situation, node_id: NodeID) -> str:
     return held.why_held(situation.desired, node_id)
 
 
+def why_some_held(situation: Situation) -> str:
+    """Why an act on every controller waits for a person, with the way out; empty if none is held."""
+    return held.why_some_held(situation.desired, situation.record.node_ids)
+
+
 def is_held(situation: Situation, node_id: NodeID) -> bool:
     """Whether nothing may be done to the pod and the disk of this controller."""
     return held.is_held(situation.desired, node_id)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from kafka_quorum.model.disk import Claimed, is_gone
 from kafka_quorum.model.disk_work import CopyDisk, InspectDisk, RewriteDisk, Worker, copy_name, report_of
-from kafka_quorum.model.held import why_held, why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.journal import Candidate, Journal, RecoveryStage
@@ -32,6 +31,7 @@ from kafka_quorum.model.recovery_guards import (
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Found, LogRead
 from kafka_quorum.plan.facts.configs import needed_configs, present_configs
+from kafka_quorum.plan.facts.held import why_held, why_some_held
 from kafka_quorum.plan.facts.kept import is_going
 from kafka_quorum.plan.facts.reach import because, returned, unread, why_no_seed
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
@@ -48,7 +48,7 @@ def may_begin_recovery(situation: Situation, planned: Proposal) -> Answer:
     record, observed, asked = situation.record, situation.observed, situation.desired.recovery
     first = "Did not begin the recovery"
     loss = f"the verdict is {planned.verdict.kind.value}. Set spec.recovery.acceptLoss to true to accept it"
-    held = _why_held(situation)
+    held = why_some_held(situation)
     early = f"annotation {RELEASE} names recovery {asked.released}, which has not begun. Remove it"
     changed = f"the plan is {planned.hash} now. Read status.recovery again, and approve that plan in spec.recovery.plan"
     return unless(
@@ -86,7 +86,7 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
             (journal is None or journal.stage is not RecoveryStage.STOP, f"{kept}: no recovery stops the controllers"),
             (isinstance(observed.quorum, Known), f"{kept}: the quorum has a leader"),
             (goes, f"{kept}: {only}. {way_out}"),
-            (bool(held := why_held(situation.desired, pod.node_id)), f"{kept}: {held}"),
+            (bool(held := why_held(situation, pod.node_id)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch} has to copy the disks first" if journal else "",
     )
@@ -101,11 +101,6 @@ def may_force(situation: Situation, pod: Pod) -> bool:
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     said = pod.node_id in situation.desired.recovery.without
     return journal is not None and said and key in journal.lost and is_down(situation.observed, pod.node_name)
-
-
-def _why_held(situation: Situation) -> str:
-    """Why a person must first end a hold; empty without one."""
-    return why_some_held(situation.desired, situation.record.node_ids)
 
 
 def _why_something_runs(situation: Situation) -> str:
@@ -164,7 +159,7 @@ def may_retire_others(situation: Situation) -> Answer:
             (high, f"{kept}: a disk has a leader epoch above {LEADER_EPOCH_MAX}, and no higher one can be written"),
             (asked.plan != journal.plan, f"{kept}: spec.recovery.plan is not {journal.plan} any more"),
             (situation.repair_only, f"{kept}: the spec is not valid, so an earlier one counts. Correct it first"),
-            (bool(held := _why_held(situation)), f"{kept}: {held}"),
+            (bool(held := why_some_held(situation)), f"{kept}: {held}"),
         ),
         f"recovery {journal.epoch}: every surviving disk is copied, and ends where the plan says",
     )
@@ -256,7 +251,7 @@ def may_rewrite(situation: Situation) -> Answer:
         return no(f"Waiting to rewrite the voter set: {why}")
     if why := why_no_seed(situation, journal):
         return no(f"Did not rewrite the voter set: {why}")
-    if held := why_held(situation.desired, journal.node_id):
+    if held := why_held(situation, journal.node_id):
         return no(f"Did not rewrite the voter set on the disk of controller {journal.node_id}: {held}")
     return _has_disk_for(situation, journal, node)
 

@@ -19,7 +19,6 @@ from kafka_quorum.model.beside import (
     why_not_in,
 )
 from kafka_quorum.model.conformance import why_brokers_hold
-from kafka_quorum.model.held import why_some_held
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import MigrationKind
@@ -40,6 +39,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.zookeeper import DriverState, ZooKeeperSeen
 from kafka_quorum.plan.facts.contract import is_published, why_not_published
+from kafka_quorum.plan.facts.held import why_some_held
 from kafka_quorum.plan.facts.preflight import why_preflight
 from kafka_quorum.plan.facts.token import why_no_token
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
@@ -159,7 +159,7 @@ def _final(situation: Situation) -> tuple[str, ...]:
 def may_stop_controllers(situation: Situation) -> Answer:
     """Rule 7: the controllers of a roll back stop when no broker depends on KRaft, and ZooKeeper has everything."""
     first, seen = "Waiting to stop the controllers", keeper(situation)
-    if held := why_some_held(situation.desired, situation.record.node_ids):
+    if held := why_some_held(situation):
         return no(f"Did not stop the controllers: {held}")
     if situation.record.overlay.stopped:
         lags = why_lags(situation) or _why_pool_stops(situation)
@@ -290,7 +290,7 @@ def may_let_zookeeper_lead(situation: Situation) -> Answer:
 def may_end_quorum(situation: Situation) -> Answer:
     """Rule 7: the quorum ends when no broker has the settings of the migration any more, and ZooKeeper leads."""
     first, seen = "Waiting to retire the volumes of the controllers", keeper(situation)
-    if held := why_some_held(situation.desired, situation.record.node_ids):
+    if held := why_some_held(situation):
         return no(f"Did not retire the volumes of the controllers: {held}")
     if isinstance(seen, str):
         return no(f"{first}: {seen}")
