@@ -247,8 +247,7 @@ def registered_elsewhere(observed: Observed, record: PoolRecord) -> frozenset[No
 
 def controllers_turn(observed: Observed, now_s: float) -> Turn | None:
     """Set while the controllers restart before any further broker: the certificate of one ends soon."""
-    turn = observed.contract.value.turn if isinstance(observed.contract, Known) else None
-    return turn if turn is not None and turn.holds(now_s) else None
+    return observed.contract.value.turn_at(now_s) if isinstance(observed.contract, Known) else None
 
 
 def why_controllers_first(observed: Observed, now_s: float) -> str:

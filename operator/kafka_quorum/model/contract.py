@@ -111,6 +111,10 @@ class Contract:
     turn: Turn | None = None
     """Set while a controller must restart before its certificate ends, and a pool has the disruption token."""
 
+    def turn_at(self, now_s: float) -> Turn | None:
+        """The controllers' turn, unless it has ended by itself."""
+        return self.turn if self.turn is not None and self.turn.holds(now_s) else None
+
     def setting(self, key: str) -> Setting | None:
         """The setting of this key, if the contract rules it."""
         return next((setting for setting in self.settings if setting.key == key), None)

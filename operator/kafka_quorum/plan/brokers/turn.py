@@ -35,7 +35,7 @@ def due_turn(situation: Situation, old: Contract | None) -> Turn | None:
     restarts go on: while none can, pools may have to act first, and their certificates end, too. A Secret that could
     not be read ends none. A turn that is over is followed by that of the next end.
     """
-    stored = None if old is None or old.turn is None or not old.turn.holds(situation.now_s) else old.turn
+    stored = None if old is None else old.turn_at(situation.now_s)
     if not situation.runtime.encrypted:
         return None
     if situation.observed.material is None:

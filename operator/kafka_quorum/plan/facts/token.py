@@ -56,8 +56,9 @@ def why_no_token(situation: Situation) -> str:
 def stored_turn(situation: Situation) -> Turn | None:
     """The controllers' turn that pools read now; None if there is none."""
     stored = situation.observed.contract
-    turn = stored.value.contract.turn if isinstance(stored, Known) and stored.value is not None else None
-    return turn if turn is not None and turn.holds(situation.now_s) else None
+    if not isinstance(stored, Known) or stored.value is None:
+        return None
+    return stored.value.contract.turn_at(situation.now_s)
 
 
 def urgent(situation: Situation) -> frozenset[NodeID]:
