@@ -1,12 +1,22 @@
 """Whether restarted controllers are the release that their image is said to be."""
 
+from collections.abc import Iterator
+
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
+
+
+def restarted(situation: Situation) -> Iterator[tuple[NodeID, Knowable[NodeVersions]]]:
+    """The controllers that run from the target revision, and what each one reports that it supports."""
+    for node in situation.record.nodes:
+        pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+        if any(pod.running and pod.revision == situation.target for pod in pods):
+            yield node.node_id, situation.observed.versions_of(node.node_id)
 
 
 def misreported(situation: Situation, release: str) -> tuple[NodeID, str] | None:
@@ -14,12 +24,9 @@ def misreported(situation: Situation, release: str) -> tuple[NodeID, str] | None
     claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
     if claimed is None:
         return None
-    for node in situation.record.nodes:
-        pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
-        answer = situation.observed.versions_of(node.node_id)
-        runs = any(pod.running and pod.revision == situation.target for pod in pods)
-        if runs and not isinstance(answer, Unknown) and (lie := _differs(answer.value, claimed, release)):
-            return node.node_id, lie
+    for node_id, answer in restarted(situation):
+        if isinstance(answer, Known) and (lie := _differs(answer.value, claimed, release)):
+            return node_id, lie
     return None
 
 

@@ -21,7 +21,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused
 from kafka_quorum.plan.facts.held import held_back, is_held
 from kafka_quorum.plan.facts.podstate import is_stuck
-from kafka_quorum.plan.facts.reported import misreported
+from kafka_quorum.plan.facts.reported import misreported, restarted
 from kafka_quorum.plan.facts.static import would_vote_at_once
 from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, taken, urgent
 from kafka_quorum.plan.guards.rule5_restarts import may_restart, token_for_restart, why_leaf_of_before
@@ -202,12 +202,10 @@ def _why_stuck(situation: Situation, pod: Pod) -> str:
 
 def _unheard(situation: Situation) -> Wait | None:
     """A restarted controller must report what it supports before the next one restarts."""
-    for node in situation.record.nodes:
-        pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
-        answer = situation.observed.versions_of(node.node_id)
-        if isinstance(answer, Unknown) and any(pod.running and pod.revision == situation.target for pod in pods):
-            text = f"Waiting for controller {node.node_id} to report what it supports ({answer.reason})"
-            return _wait(Severity.PROGRESS, ROLLING, text, node.node_id)
+    for node_id, answer in restarted(situation):
+        if isinstance(answer, Unknown):
+            text = f"Waiting for controller {node_id} to report what it supports ({answer.reason})"
+            return _wait(Severity.PROGRESS, ROLLING, text, node_id)
     return None
 
 
