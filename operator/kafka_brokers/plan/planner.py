@@ -1,8 +1,9 @@
 """The plan of one pass over a pool. Pure: no clock, no random number, no I/O."""
 
+from dataclasses import replace
 from typing import Final
 
-from kafka_brokers.model.actions import Action, GiveToken, stamped
+from kafka_brokers.model.actions import stamped
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.model.plan import Part, Plan, Severity, Wait, merged
 from kafka_brokers.model.pool import PoolDesired
@@ -32,7 +33,7 @@ def plan(
     paused = _paused(desired, observed)
     first = unsettled(desired, observed)
     if first is not None or observed.record is None:
-        return _finished(paused if desired.paused else first or Part(), observed)
+        return _finished(_if_readable(paused if desired.paused else first or Part(), observed), observed)
     situation = Situation(
         desired=desired,
         observed=observed,
@@ -46,10 +47,11 @@ def plan(
         # A paused pool that has stopped nothing must not keep the quorum and the other pools from restarting servers.
         token = given_back(situation).exclusive
         part = Part(exclusive=token, waits=(*paused.waits, *part.waits), verdicts=part.verdicts)
+    part = _if_readable(merged((_unreadable(observed), part)), observed)
     last = given_away(situation)
     if last is not None and (observed.unreadable or key_of(last) not in failed):
-        part = Part(exclusive=last, waits=part.waits, verdicts=part.verdicts)
-    return _finished(merged((_unreadable(observed), part)), observed, last)
+        part = replace(part, exclusive=last)  # no object that cannot be read could change this decision
+    return _finished(part, observed)
 
 
 def _paused(desired: PoolDesired, observed: Observed) -> Part:
@@ -85,12 +87,14 @@ def _unreadable(observed: Observed) -> Part:
     return Part(waits=tuple(rows))
 
 
-def _finished(part: Part, observed: Observed, last: GiveToken | None = None) -> Plan:
+def _if_readable(part: Part, observed: Observed) -> Part:
+    """The same without its acts, if an object cannot be read: that could change any decision."""
+    return replace(part, actions=(), exclusive=None) if observed.unreadable else part
+
+
+def _finished(part: Part, observed: Observed) -> Plan:
     """The plan, in which each guarded action carries the time of the look that it was judged by."""
-    chosen: tuple[Action, ...] = part.actions if part.exclusive is None else (part.exclusive,)
-    if observed.unreadable:
-        # An object that cannot be read could change any decision but this one: nothing else is done until it can be.
-        chosen = () if last is None else (last,)
+    chosen = part.actions if part.exclusive is None else (part.exclusive,)
     return Plan(
         actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
         waits=part.waits,
