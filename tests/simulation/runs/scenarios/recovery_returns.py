@@ -22,13 +22,13 @@ from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
     When,
+    annotates,
     applies,
     is_ready,
     spec_of,
     turn,
 )
 
-from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import HOLD
 from kit.kube.protocol import CLAIMS, PODS, Json
@@ -101,15 +101,6 @@ def _newcomer_has_no_record(world: World) -> bool:
     return any(volume.disk.meta is not None and volume.disk.end == 0 for volume in disks)
 
 
-def _holds(who: str | None) -> Act:
-    """A person holds these controllers from now on; None ends the hold."""
-
-    def act(world: World, _: Checker) -> None:
-        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {HOLD: who}}})
-
-    return act
-
-
 def _tells(stage: str, text: str) -> When:
     """Once an open recovery waits in this stage, with this in its message."""
     return lambda world: recovery_of(world).get("stage") == stage and text in recovery_of(world).get("message", "")
@@ -164,8 +155,8 @@ RETURNS: Final = (
         spec=spec_of("InitialControllers", 3),
         turns=(
             *TWO_LOST_AND_APPROVED,
-            turn("holds two", says("stage", "Copy"), _holds("3001,3002")),
-            turn("ends the hold", _tells("Copy", HOLD), _holds(None)),
+            turn("holds two", says("stage", "Copy"), annotates(HOLD, "3001,3002")),
+            turn("ends the hold", _tells("Copy", HOLD), annotates(HOLD, None)),
         ),
         until=is_recovered,
         holds=joined(3, 3000),

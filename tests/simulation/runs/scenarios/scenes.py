@@ -250,6 +250,15 @@ def foreign_disk(world: World, _: Checker) -> None:
         volume.disk.files = True
 
 
+def annotates(name: str, value: str | None) -> Act:
+    """A person sets an annotation of the resource; None removes it."""
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {name: value}}})
+
+    return act
+
+
 def annotates_claim_wrongly(world: World, _: Checker) -> None:
     """A person writes another cluster id on a claim."""
     claim = next(world.kube.all(CLAIMS))

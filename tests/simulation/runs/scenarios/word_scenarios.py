@@ -14,6 +14,7 @@ from tests.simulation.runs.scenarios.scenes import (
     Scenario,
     When,
     after,
+    annotates,
     applies,
     does_nothing,
     first_disks,
@@ -42,23 +43,16 @@ _DOWN: Final = 26
 """In steps: a voter that has been down for so long has been so in every look that an act can rely on."""
 
 
-def _annotates(name: str, value: str | None) -> Act:
-    def act(world: World, _: Checker) -> None:
-        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"metadata": {"annotations": {name: value}}})
-
-    return act
-
-
 def _holds(*whos: str) -> Act:
     """A person holds these controllers from now on."""
 
     def act(world: World, checker: Checker) -> None:
-        _annotates(HOLD, ",".join(str(one_of(world, who)) for who in whos))(world, checker)
+        annotates(HOLD, ",".join(str(one_of(world, who)) for who in whos))(world, checker)
 
     return act
 
 
-_ENDS_HOLD: Final = _annotates(HOLD, None)
+_ENDS_HOLD: Final = annotates(HOLD, None)
 
 
 def _replaces(who: str) -> Act:
@@ -68,7 +62,7 @@ def _replaces(who: str) -> Act:
         node_id = one_of(world, who)
         keys = (process.key for process in controllers(world) if process.meta.node_id == node_id)
         if (key := next(keys, None)) is not None:
-            _annotates(REPLACE, str(key))(world, checker)
+            annotates(REPLACE, str(key))(world, checker)
 
     return act
 
@@ -233,7 +227,7 @@ _HOLDS: Final = (
         name="hold-of-one-that-leaves",
         spec=spec_of("InitialControllers", 4),
         turns=(
-            turn("holds the highest", is_ready, _annotates(HOLD, "3003")),
+            turn("holds the highest", is_ready, annotates(HOLD, "3003")),
             turn(
                 "asks for three", says("Progressing", "Holding"), later(12, applies({"controllers": {"replicas": 3}}))
             ),
@@ -244,7 +238,7 @@ _HOLDS: Final = (
         name="hold-that-cannot-be-read",
         spec=_THREE,
         turns=(
-            turn("writes a wrong hold", is_ready, _annotates(HOLD, "3001;3002")),
+            turn("writes a wrong hold", is_ready, annotates(HOLD, "3001;3002")),
             turn("deletes a pod", says("Ready", "InvalidSpec"), later(12, _deletes_pod("follower"))),
             turn("corrects it", says("Degraded", "VotersLag"), later(_LONG, _ENDS_HOLD)),
         ),
@@ -367,7 +361,7 @@ _REPLACEMENTS: Final = (
         name="replace-an-unknown-disk",
         spec=_THREE,
         turns=(
-            turn("names a disk of nobody", is_ready, _annotates(REPLACE, "3001-c2VwYXJhdGVseV9tYWRlXw")),
+            turn("names a disk of nobody", is_ready, annotates(REPLACE, "3001-c2VwYXJhdGVseV9tYWRlXw")),
             turn("waits", says("Progressing", "ReplaceRefused"), later(_LONG, does_nothing)),
         ),
         ends="ReplaceRefused",
