@@ -1,0 +1,1 @@
+"""The metrics of the operator: their catalogue, and what fills it."""
