@@ -1,6 +1,6 @@
 """The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm.
 
-For tests besides: an S3 server, the operator of Spark, and cert-manager.
+For tests besides: an S3 server, the operator of Spark, cert-manager, Prometheus and kubeconform.
 """
 
 import json
@@ -13,7 +13,9 @@ from testbed.config import (
     GO_VERSION_MIN,
     HELM_VERSION,
     KIND_VERSION,
+    KUBECONFORM_VERSION,
     KUBERNETES_VERSION,
+    PROMETHEUS_VERSION,
     SOURCE,
     SPARK_OPERATOR_SUM,
     SPARK_OPERATOR_VERSION,
@@ -112,6 +114,42 @@ def ensure_versitygw(paths: Paths) -> Path:
     return _ensure_command(paths, "versitygw", package, content_key(VERSITYGW_VERSION, _go_version()))
 
 
+def ensure_prometheus(paths: Paths) -> tuple[Path, Path]:
+    """Compile prometheus, without its pages for browsers, and promtool: the paths of both."""
+    promtool = ensure_promtool(paths)
+    return _ensure_of_prometheus(paths, "prometheus"), promtool
+
+
+def ensure_promtool(paths: Paths) -> Path:
+    """Compile promtool, which checks rules and evaluates them over given series, without a cluster."""
+    return _ensure_of_prometheus(paths, "promtool")
+
+
+def _ensure_of_prometheus(paths: Paths, name: str) -> Path:
+    """Compile one of the programs, which find targets in files, in fixed lists and in Kubernetes.
+
+    Every other way to find targets is left out: together they are most of the code.
+    """
+    package = f"github.com/prometheus/prometheus/cmd/{name}@{PROMETHEUS_VERSION}"
+    flags = f"{_STRIP} -X github.com/prometheus/common/version.Version={prometheus_release(PROMETHEUS_VERSION)}"
+    tags = "remove_all_sd,enable_kubernetes_sd"
+    return _ensure_command(paths, name, package, content_key(package, flags, tags, _go_version()), flags, tags)
+
+
+def prometheus_release(module_version: str) -> str:
+    """The release of Prometheus with this version of its Go module: v0.316.2 is that of 3.16.2."""
+    found = re.fullmatch(r"v0\.(\d)(\d\d)\.(\d+)", module_version)
+    if found is None:
+        raise TestbedError(f"not a version of the module of Prometheus 3 or later: {module_version!r}")
+    return f"{found[1]}.{int(found[2])}.{found[3]}"
+
+
+def ensure_kubeconform(paths: Paths) -> Path:
+    """Compile kubeconform, which compares manifests with the schemas of their kinds, without a cluster."""
+    package = f"github.com/yannh/kubeconform/cmd/kubeconform@{KUBECONFORM_VERSION}"
+    return _ensure_command(paths, "kubeconform", package, content_key(KUBECONFORM_VERSION, _go_version()))
+
+
 def ensure_spark_operator(paths: Paths) -> Path:
     """A folder with kubeflow's operator of Spark, compiled, and the Helm chart of the same release in `chart/`.
 
@@ -163,13 +201,14 @@ def _download(module: str, checksum: str) -> Path:
     return Path(found["Dir"])
 
 
-def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP) -> Path:
+def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP, tags: str = "") -> Path:
     """Compile a command that is its own Go module."""
     product = paths.bin / name
 
     def install() -> None:
         env = {**_GO_ENV, "GOBIN": str(paths.bin)}
-        run([_go(), "install", "-ldflags", flags, package], paths.log / "go.log", env=env, cwd=paths.cache)
+        command = [_go(), "install", "-ldflags", flags, "-tags", tags, package]
+        run(command, paths.log / "go.log", env=env, cwd=paths.cache)
 
     once(paths, f"compile {name}", key, product, install)
     return product

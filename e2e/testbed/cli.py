@@ -196,27 +196,6 @@ def cert_manager(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
-def cert_manager_binary(paths: Paths, _: argparse.Namespace) -> int:
-    """Print the folder of cert-manager's program and definitions, compiled if need be; works without a cluster."""
-    paths.cache.mkdir(parents=True, exist_ok=True)
-    print(binaries.ensure_certmanager(paths))
-    return 0
-
-
-def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
-    """Print the path of the helm command, compiled if need be; works without a cluster."""
-    paths.cache.mkdir(parents=True, exist_ok=True)
-    print(binaries.ensure_helm(paths))
-    return 0
-
-
-def versitygw_binary(paths: Paths, _: argparse.Namespace) -> int:
-    """Print the path of versitygw, an S3 server, compiled if need be; works without a cluster."""
-    paths.cache.mkdir(parents=True, exist_ok=True)
-    print(binaries.ensure_versitygw(paths))
-    return 0
-
-
 def page_browser(paths: Paths, _: argparse.Namespace) -> int:
     """Print the paths of a headless browser and of axe-core's script, installed if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -284,6 +263,30 @@ def node_heal(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def _prints(what: str, ensure: Callable[[Paths], Path | tuple[Path, ...]]) -> Subcommand:
+    """The command that makes programs if need be, and prints their paths."""
+
+    def run(paths: Paths, _: argparse.Namespace) -> int:
+        paths.cache.mkdir(parents=True, exist_ok=True)
+        made = ensure(paths)
+        print(*(made if isinstance(made, tuple) else (made,)), sep="\n")
+        return 0
+
+    run.__doc__ = f"Print {what}, compiled if need be; works without a cluster."
+    return run
+
+
+_PROGRAMS: dict[str, Subcommand] = {
+    "cert-manager-binary": _prints("the folder of cert-manager's program and definitions", binaries.ensure_certmanager),
+    "helm-binary": _prints("the path of the helm command", binaries.ensure_helm),
+    "versitygw-binary": _prints("the path of versitygw, an S3 server", binaries.ensure_versitygw),
+    "prometheus-binaries": _prints("the paths of prometheus and promtool", binaries.ensure_prometheus),
+    "promtool-binary": _prints("the path of promtool", binaries.ensure_promtool),
+    "kubeconform-binary": _prints("the path of kubeconform", binaries.ensure_kubeconform),
+    "page-browser": page_browser,
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="testbed", description="Real multi-node Kubernetes for tests.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -319,10 +322,8 @@ def _parser() -> argparse.ArgumentParser:
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     everything = "delete it, with every Certificate and Issuer of the cluster"
     add("cert-manager", cert_manager).add_argument("--remove", action="store_true", help=everything)
-    add("cert-manager-binary", cert_manager_binary)
-    add("helm-binary", helm_binary)
-    add("versitygw-binary", versitygw_binary)
-    add("page-browser", page_browser)
+    for name, program in _PROGRAMS.items():
+        add(name, program)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
     add("streams-jars", streams_jars).add_argument("versions", nargs="+")
     images_of = add("streams-images", streams_images)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import binaries, operatorimage, packages, process
+from testbed import binaries, config, operatorimage, packages, process
 from testbed.config import Paths, default_paths
 
 
@@ -31,6 +31,20 @@ def test_someone_who_is_not_root_gets_one_error_with_all_names(tmp_path: Path, m
     monkeypatch.setattr(shutil, "which", lambda name, **_: found.get(name))
     with pytest.raises(process.TestbedError, match=r"apt-get install maven openjdk-17-jre-headless$"):
         packages.ensure(Paths(tmp_path), packages.MAVEN)
+
+
+@pytest.mark.parametrize(
+    ("module", "release"), [("v0.316.0", "3.16.0"), ("v0.300.1", "3.0.1"), (config.PROMETHEUS_VERSION, "3.16.0")]
+)
+def test_the_release_of_prometheus_follows_from_its_module(module: str, release: str) -> None:
+    """The programs report the release of Prometheus, whose Go module counts in another way."""
+    assert binaries.prometheus_release(module) == release
+
+
+def test_another_count_of_prometheus_is_an_error() -> None:
+    """A version that is counted otherwise is refused, instead of a program that reports a wrong release."""
+    with pytest.raises(process.TestbedError, match=r"v3\.16\.0"):
+        binaries.prometheus_release("v3.16.0")
 
 
 @pytest.mark.parametrize(
