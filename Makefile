@@ -190,6 +190,10 @@ tables: setup ## generate docs/tables.md from the catalogue of the tables
 	PYTHONPATH=operator $(VENV)/python -m quorum_history.catalogue > docs/tables.md.new
 	mv docs/tables.md.new docs/tables.md
 
+.PHONY: dashboards
+dashboards: setup ## write the chart's dashboards from helm/dashboards
+	$(VENV)/python -m helm.dashboards
+
 .PHONY: sentences
 sentences: setup ## write every sentence that users read into tests/golden/sentences.txt, from the source
 	PYTHONPATH=operator:. $(VENV)/python -m tests.golden.sentences
