@@ -49,6 +49,10 @@ setup: ## make .venv with the locked packages; nothing if it is up to date
 helm: setup
 	@$(TESTBED) helm-binary > /dev/null
 
+.PHONY: prometheus
+prometheus: setup
+	@$(TESTBED) prometheus-binaries > /dev/null
+
 .PHONY: testbed
 testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on its workers
 	@$(TESTBED) up --workers $(WORKERS)
@@ -114,7 +118,7 @@ check: setup
 	$(VENV)/lint-imports
 
 .PHONY: test-unit
-test-unit: helm
+test-unit: helm prometheus
 	$(PYTEST) -n $(JOBS) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog \
 	  --ignore tests/quorum_history
 

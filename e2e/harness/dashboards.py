@@ -16,7 +16,7 @@ DASHBOARDS: Final = Path(__file__).resolve().parents[2] / "helm" / "kafka-quorum
 NAMES: Final = ("fleet", "quorum")
 
 _TEXT: Final = r'"(?:[^"\\]|\\.)*"'
-_SELECTOR: Final = re.compile(r"(?<![\w:])((?:kafka|process|python)_\w+)(?:\{((?:[^{}\"]|" + _TEXT + r")*)\})?")
+_SELECTOR: Final = re.compile(r"(?<![\w:])((?:kafka|process|python|jvm)_\w+)(?:\{((?:[^{}\"]|" + _TEXT + r")*)\})?")
 _MATCHER: Final = re.compile(r"(\w+)\s*(=~|!~|!=|=)\s*(" + _TEXT + ")")
 _LISTS: Final = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^()]*)\)")
 _NEW_LABEL: Final = re.compile(r"\bcount_values\b[^(]*(?:\([^()]*\)\s*)?\(\s*\"(\w+)\"")
@@ -84,6 +84,12 @@ class Query:
         """The labels that the names of its series are made from."""
         return set(_LEGEND.findall(self.legend))
 
+    def named(self, labels: Mapping[str, str]) -> str:
+        """The name of a series with these labels."""
+        if not self.legend:
+            return ", ".join(f"{label}={value}" for label, value in sorted(labels.items()))
+        return _LEGEND.sub(lambda found: labels.get(found[1], ""), self.legend)
+
     def asked(self, variables: Mapping[str, str]) -> str:
         """The query with values in place of its variables; KeyError for one that has none."""
         return re.sub(r"\$(\w+)", lambda found: variables[found[1]], self.expr)
@@ -104,18 +110,19 @@ def panels(of: Json) -> Iterator[Json]:
             yield panel
 
 
+def query(panel: Json, target: Json, name: str = "") -> Query:
+    """The query of a panel that one of its targets has; `name` is that of the dashboard."""
+    return Query(
+        board=name,
+        panel=panel["title"],
+        ref=target["refId"],
+        expr=target["expr"],
+        legend=target.get("legendFormat", ""),
+        instant=bool(target.get("instant")),
+        rows=target.get("format") == "table",
+    )
+
+
 def queries(name: str) -> list[Query]:
     """Every query of the dashboard `name`."""
-    return [
-        Query(
-            board=name,
-            panel=panel["title"],
-            ref=target["refId"],
-            expr=target["expr"],
-            legend=target.get("legendFormat", ""),
-            instant=bool(target.get("instant")),
-            rows=target.get("format") == "table",
-        )
-        for panel in panels(board(name))
-        for target in panel.get("targets") or ()
-    ]
+    return [query(panel, target, name) for panel in panels(board(name)) for target in panel.get("targets") or ()]

@@ -1,0 +1,100 @@
+"""The queries of the dashboards, asked of a real Prometheus that has every series of the catalogues for an hour."""
+
+import time
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+
+import pytest
+
+from harness import dashboards, prometheus
+from harness.dashboards import Query
+from harness.prometheus import Prometheus
+from kafka_quorum.metrics import catalogue
+from kit.metrics.metric import Label, Type
+
+QUERIES: Final = [query for name in dashboards.NAMES for query in dashboards.queries(name)]
+STEP_S: Final = 30
+SAMPLES: Final = 120
+VARIABLES: Final = {"namespace": "kafka", "quorum": "demo", "__rate_interval": "2m"}
+_OPEN: Final = {
+    "kafka_version": ("4.4.0", "4.1.2"),
+    "node": ("3000", "3001", "3002"),
+    "reason": ("Rolling", "LostDisk"),
+}
+"""Values of labels whose values cannot be listed; any other one has two."""
+_TARGETS: Final = tuple(
+    (("job", "operator"), ("instance", f"10.0.0.{n}:8081"), ("pod", f"operator-{n}")) for n in (1, 2)
+)
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def _choices(label: Label) -> tuple[str, ...]:
+    own = {"namespace": ("kafka", "other"), "quorum": ("demo",), "pool": ("demo",), "application": ("demo",)}
+    return own.get(label.name) or label.values or _OPEN.get(label.name, ("one", "two"))
+
+
+def _series() -> Iterator[tuple[str, Type, list[tuple[str, Labels]]]]:
+    """Each metric with its type, and its series: their names and labels."""
+    for metric in catalogue.ALL:
+        chosen = product(*(_choices(label) for label in metric.labels))
+        found = [tuple(zip(metric.label_names, each, strict=True)) for each in chosen]
+        targets = _TARGETS if metric in catalogue.OPERATOR else _TARGETS[:1]
+        all_labels = [(*labels, *target) for labels in found for target in targets]
+        if metric.type is Type.HISTOGRAM:
+            bounds = [*map(str, metric.buckets), "+Inf"]
+            rows = [(f"{metric.name}_bucket", (*each, ("le", bound))) for each in all_labels for bound in bounds]
+        else:
+            rows = [(metric.name, each) for each in all_labels]
+        yield metric.name, metric.type, rows
+    for name, kind in (("process_resident_memory_bytes", Type.GAUGE), ("process_cpu_seconds_total", Type.COUNTER)):
+        yield name, kind, [(name, each) for each in _TARGETS]
+
+
+def _openmetrics(end_s: float) -> str:
+    """Every series with a sample each `STEP_S`: gauges stay 1, counters grow by 1."""
+    lines: list[str] = []
+    for name, kind, rows in _series():
+        lines.append(f"# TYPE {name.removesuffix('_total')} {'unknown' if name.endswith('_sum') else kind.value}")
+        for series, labels in rows:
+            text = ",".join(f'{label}="{value}"' for label, value in labels)
+            for sample in range(SAMPLES):
+                value = sample + 1 if kind is not Type.GAUGE else 1
+                lines.append(f"{series}{{{text}}} {value} {end_s - (SAMPLES - 1 - sample) * STEP_S}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+@pytest.fixture(scope="module")
+def end_s() -> float:
+    """The time of the last samples, in Unix seconds."""
+    return float(int(time.time()))
+
+
+@pytest.fixture(scope="module")
+def server(end_s: float, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus with all of it."""
+    directory = tmp_path_factory.mktemp("prometheus")
+    prometheus.from_openmetrics(_openmetrics(end_s), directory)
+    with prometheus.running(directory, []) as found:
+        yield found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("query", QUERIES, ids=[query.place for query in QUERIES])
+def test_every_query_returns_series(query: Query, server: Prometheus, end_s: float) -> None:
+    """A real Prometheus accepts the query and returns series, with every label that its legend or column shows."""
+    asked = query.asked(VARIABLES)
+    found = server.instant(asked, end_s) if query.instant else server.over(asked, end_s - 3600, end_s, 60)
+    assert found, asked
+    for series in found:
+        assert query.legend_labels() <= set(series.labels), series.labels
+        if query.rows:
+            assert set(series.labels) <= query.labels() | query.new_labels()
+
+
+def test_a_wrong_query_is_noticed(server: Prometheus, end_s: float) -> None:
+    """What is no PromQL is refused with the words of Prometheus, and a metric that is not there has no series."""
+    with pytest.raises(prometheus.NotAnsweredError, match="parse error"):
+        server.instant("sum by (kafka_quorum_info", end_s)
+    assert server.instant("kafka_quorum_information", end_s) == []
