@@ -24,6 +24,7 @@ from kafka_quorum.settings import Settings
 from kit.key import ObjectKey
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.loops import Loops
+from kit.selector import EVERYTHING, Selector, parse
 
 if TYPE_CHECKING:
     from kafka_quorum.observations.recorder import Recorder
@@ -40,9 +41,9 @@ class Closed:
         self.closed = True
 
 
-def edge_of(closed: Closed | None = None) -> Edge:
+def edge_of(closed: Closed | None = None, settings: Settings | None = None) -> Edge:
     """An edge that was never started."""
-    return Edge(Settings(), cast("Recorder", closed or Closed()))
+    return Edge(settings or Settings(), cast("Recorder", closed or Closed()))
 
 
 async def test_a_task_that_is_over_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +144,22 @@ def test_a_part_wakes_its_quorum() -> None:
     assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 
+def test_a_share_begins_no_loop_for_what_is_not_selected() -> None:
+    """An event begins a loop only for a selected resource; a resource that has left the share wakes its loop."""
+    edge = edge_of(settings=Settings(selector=parse("shard=a")))
+    woken: list[tuple[str, bool]] = []
+
+    class Noting:
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
+            assert resource_version == "7"
+            woken.append((key.name, create))
+
+    edge._served = {"kafkaquorums": served(Noting())}
+    for name, labels in (("mine", {"shard": "a"}), ("other", {"shard": "b"}), ("bare", None)):
+        edge.own(QUORUMS, {"namespace": "ns", "name": name, "labels": labels, "resourceVersion": "7"})
+    assert woken == [("mine", True), ("other", False), ("bare", False)]
+
+
 class WatchedKube(RecordingKube):
     """An API server that reports a change of each stored object to the watches of its type and label."""
 
@@ -156,9 +173,10 @@ class WatchedKube(RecordingKube):
                 yield json.dumps({"type": "MODIFIED", "object": {"metadata": item["metadata"]}}).encode() + b"\n"
         await asyncio.Event().wait()
 
-    async def list_metadata(self, resource: ResourceType, namespace: str) -> list[Json]:
+    async def list_metadata(self, resource: ResourceType, namespace: str, selector: Selector) -> list[Json]:
         """Neither a quorum nor a pool is found by the search."""
         assert resource in {QUORUMS, POOLS}
+        assert selector == EVERYTHING
         assert namespace == NAMESPACE
         return []
 

@@ -99,6 +99,14 @@ def test_random_ids_are_version_4_uuids() -> None:
     assert sum(map(usable_uuid, made)) > 180
 
 
+def test_a_selector_that_cannot_be_read() -> None:
+    """A label selector with a fault is named with the place; a good one is kept as it is written."""
+    assert from_environment({"KQ_SELECTOR": "shard in (a,b)"}).selector.text == "shard in (a,b)"
+    assert from_environment({}).selector.selects(None)
+    with pytest.raises(SettingsError, match=r"KQ_SELECTOR is 'shard>1': from 'shard>1' on"):
+        from_environment({"KQ_SELECTOR": "shard>1"})
+
+
 def test_exceptions_from_the_pod_policy() -> None:
     """Every existing exception can be listed; an unknown one is named, with the existing ones."""
     listed = from_environment({"KQ_POD_POLICY_ALLOW": ", ".join(PodException)})

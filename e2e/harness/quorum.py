@@ -44,12 +44,12 @@ class Quorum:
 
     # --- acts of a person -------------------------------------------------------------------------------------------
 
-    def apply(self, spec: Json | None = None) -> None:
-        """Apply a small quorum of three with `spec` merged into it."""
+    def apply(self, spec: Json | None = None, *, labels: Json | None = None) -> None:
+        """Apply a small quorum of three with `spec` merged into it, and with these labels."""
         body = {
             "apiVersion": f"{GROUP}/v1alpha1",
             "kind": "KafkaQuorum",
-            "metadata": {"name": self.name, "namespace": self.namespace},
+            "metadata": {"name": self.name, "namespace": self.namespace, "labels": labels or {}},
             "spec": merged(_SMALL, spec or {}),
         }
         kubectl("apply", "-f", "-", stdin=json.dumps(body))

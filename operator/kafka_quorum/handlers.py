@@ -8,7 +8,7 @@ belongs to them. These tasks begin again after every error.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -46,6 +46,7 @@ from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, Resourc
 from kit.kube.watch import Watch
 from kit.lease import Lease
 from kit.loops import Loops
+from kit.shard import share_of
 from kit.supervise import supervised
 from kit.sweep import Sweep
 
@@ -105,7 +106,7 @@ class Edge:
         if self.settings.introspection:
             self._introspection = Introspection(self._kube, self._clock, self.settings, self._lease.held)
         quorums = Reconciler(
-            kube=self._kube,
+            kube=share_of(self._kube, QUORUMS, self.settings.selector),
             controllers=self._controllers,
             clock=self._clock,
             ids=SystemIds(),
@@ -116,7 +117,7 @@ class Edge:
             keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )
         pools = PoolReconciler(
-            kube=self._kube,
+            kube=share_of(self._kube, POOLS, self.settings.selector),
             brokers=brokers,
             clock=self._clock,
             ids=SystemIds(),
@@ -124,7 +125,7 @@ class Edge:
             may_act=self._lease.held,
         )
         applications = ApplicationReconciler(
-            kube=self._kube,
+            kube=share_of(self._kube, APPLICATIONS, self.settings.selector),
             edges=Edges(groups=groups, versions=brokers),
             clock=self._clock,
             ids=SystemIds(),
@@ -144,7 +145,7 @@ class Edge:
             for namespace in self.settings.namespaces or ("",):
                 watch = Watch(self._kube, kind, namespace, "")
                 self._begin(
-                    f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self._own, kind))
+                    f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self.own, kind))
                 )
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
@@ -153,7 +154,7 @@ class Edge:
                     watch = Watch(self._kube, resource, namespace, one.label)
                     name = f"watch of {resource.plural} of {one.resource.plural} {namespace}".rstrip()
                     self._begin(name, partial(watch.follow, partial(self._part, one)))
-        logger.info("watching %s", ", ".join(self.settings.namespaces) or "all namespaces")
+        logger.info("watching %s%s", ", ".join(self.settings.namespaces) or "all namespaces", self._share)
 
     def _serve(self, kube: KubeClient, resource: ResourceType, label: str, loops: Loops) -> None:
         """Prepare the loops and the search for a kind of resource."""
@@ -161,7 +162,7 @@ class Edge:
         def found(key: ObjectKey) -> None:
             loops.wake(key, create=True)
 
-        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found)
+        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found, self.settings.selector)
         self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
 
     def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -205,6 +206,12 @@ class Edge:
         if self._kube is not None:
             await self._kube.close()
 
+    @property
+    def _share(self) -> str:
+        """What is served there, for the log; empty for everything."""
+        text = self.settings.selector.text
+        return f", resources with labels {text}" if text else ""
+
     def wake(self, resource: ResourceType, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
         """Pass on an event of a watch."""
         one = self._served.get(resource.plural)
@@ -218,10 +225,14 @@ class Edge:
         for one in self._served.values():
             one.loops.wake_all()
 
-    def _own(self, kind: ResourceType, metadata: Json) -> None:
-        """Wake a resource of this kind that was created, changed or deleted."""
+    def own(self, kind: ResourceType, metadata: Mapping[str, Any]) -> None:
+        """Wake a resource of this kind that was created, changed or deleted.
+
+        One that is not selected gets no loop. If it has one, its next pass finds that it is not served any more.
+        """
         key = ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", "")))
-        self.wake(kind, key, create=True, resource_version=str(metadata.get("resourceVersion", "")))
+        selected = self.settings.selector.selects(metadata.get("labels"))
+        self.wake(kind, key, create=selected, resource_version=str(metadata.get("resourceVersion", "")))
 
     def _part(self, one: Served, metadata: Json) -> None:
         """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""
@@ -271,9 +282,8 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
         await edge.stop()
 
     @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
-    async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
-        key = ObjectKey(namespace=namespace or "", name=name or "")
-        edge.wake(QUORUMS, key, create=True, resource_version=str(meta.get("resourceVersion", "")))
+    async def quorum(meta: kopf.Meta, **_: object) -> None:
+        edge.own(QUORUMS, meta)
 
     return handlers
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kit.selector import EVERYTHING, Selector, SelectorError, parse
+
 
 class PodException(StrEnum):
     """What `podPolicy.allow` of the chart may list: exceptions from the policy for pods (`api.podpolicy`)."""
@@ -50,6 +52,8 @@ class Settings:
     """The operator's own image: pods get the agent that reports metrics from it."""
     image_pull_policy: str = "IfNotPresent"
     namespaces: tuple[str, ...] = ()
+    selector: Selector = EVERYTHING
+    """Only resources with such labels are served: the share of one of several operators."""
     log_level: str = "INFO"
     log_format: str = "text"
     tick_s: float = 10.0
@@ -89,6 +93,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         operator_image=environment.get("KQ_OPERATOR_IMAGE", ""),
         image_pull_policy=policy,
         namespaces=tuple(name.strip() for name in watched.split(",") if name.strip()),
+        selector=_selector(environment),
         log_level=level,
         log_format=log_format,
         tick_s=_positive(environment, "KQ_TICK_S", defaults.tick_s),
@@ -101,6 +106,14 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         observations=_observations(environment),
         introspection=_switch(environment, "KQ_INTROSPECTION", default=defaults.introspection),
     )
+
+
+def _selector(environment: Mapping[str, str]) -> Selector:
+    text = environment.get("KQ_SELECTOR", "")
+    try:
+        return parse(text)
+    except SelectorError as error:
+        raise SettingsError(f"KQ_SELECTOR is {text!r}: {error}") from None
 
 
 def _exceptions(environment: Mapping[str, str]) -> frozenset[PodException]:

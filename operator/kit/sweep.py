@@ -13,6 +13,7 @@ from kit.clock import Clock
 from kit.errors import KubeError
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, ResourceType
+from kit.selector import EVERYTHING, Selector
 
 EVERY_S: Final = 30.0
 
@@ -22,8 +23,8 @@ logger = logging.getLogger(__name__)
 class Lists(Protocol):
     """What lists metadata."""
 
-    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """The identifying metadata of every object; without a namespace, of all namespaces. Raises `KubeError`."""
+    async def list_metadata(self, resource: ResourceType, namespace: str, selector: Selector) -> tuple[Json, ...]:
+        """The identifying metadata of selected objects; without a namespace, of all namespaces. Raises `KubeError`."""
 
 
 class Sweep:
@@ -37,14 +38,19 @@ class Sweep:
         namespaces: tuple[str, ...],
         known: Callable[[], Iterable[ObjectKey]],
         wake: Callable[[ObjectKey], None],
+        selector: Selector = EVERYTHING,
     ) -> None:
-        """`namespaces` is empty for all; `known` are the resources that have a loop, `wake` begins one or wakes it."""
+        """`namespaces` is empty for all; `known` are the resources that have a loop, `wake` begins one or wakes it.
+
+        Only resources that `selector` selects are searched for.
+        """
         self._kube = kube
         self._clock = clock
         self._resource = resource
         self._namespaces = namespaces or ("",)
         self._known = known
         self._wake = wake
+        self._selector = selector
         self._seen: dict[ObjectKey, tuple[object, ...]] = {}
         self._ended_at_s = clock.monotonic()
 
@@ -65,7 +71,7 @@ class Sweep:
             listed = [
                 item
                 for namespace in self._namespaces
-                for item in await self._kube.list_metadata(self._resource, namespace)
+                for item in await self._kube.list_metadata(self._resource, namespace, self._selector)
             ]
         except KubeError as error:
             logger.warning("the %s cannot be listed: %s", self._resource.plural, error)
@@ -80,3 +86,5 @@ class Sweep:
             self._seen[key] = now
             if key not in looped or before.get(key, now) != now:
                 self._wake(key)
+        for key in before.keys() & looped - self._seen.keys():  # gone, or not selected any more: its pass finds out
+            self._wake(key)

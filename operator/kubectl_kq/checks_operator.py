@@ -14,7 +14,7 @@ from kubectl_kq.sources import Source
 
 Json: TypeAlias = dict[str, Any]
 
-_LEASE, _NAMESPACES = "KQ_LEASE_NAME", "KQ_WATCH_NAMESPACES"
+_LEASE, _NAMESPACES, _SELECTOR = "KQ_LEASE_NAME", "KQ_WATCH_NAMESPACES", "KQ_SELECTOR"
 _REPLICAS: Final = 2
 """The chart's default."""
 _NOT_SHOWN: Final = frozenset({Why.FORBIDDEN, Why.MISSING, Why.NO_KIND})
@@ -32,6 +32,8 @@ def operator_runs(case: Case) -> Findings:
         yield from _without_pods(case, deployments)
     yield from _pods(found)
     yield from _several(serving)
+    if not case.is_fresh:
+        yield from _share(serving)
 
 
 def _without_pods(case: Case, deployments: Sequence[Json]) -> Findings:
@@ -74,12 +76,25 @@ def _failure(item: Json) -> str | None:
 
 
 def _several(serving: Sequence[Json]) -> Findings:
-    """Operators that act at the same time, because each has a Lease of its own."""
-    leases = {_variable(each, _LEASE): reading.name(each) for each in serving}
-    if len(leases) > 1:
-        names = ", ".join(sorted(leases.values()))
-        todo = "uninstall all but one, or let each of them serve other namespaces (watchNamespaces of the chart)"
+    """Operators that act at the same time, because each has a Lease of its own.
+
+    Operators with different selectors are taken to serve different quorums; one without a selector serves all of them.
+    """
+    leases = {_variable(each, _LEASE): each for each in serving}
+    selectors = [_variable(each, _SELECTOR) or "" for each in leases.values()]
+    if len(leases) > 1 and ("" in selectors or len(set(selectors)) < len(selectors)):
+        names = ", ".join(sorted(map(reading.name, leases.values())))
+        todo = "uninstall all but one, or let each of them serve others (watchNamespaces or selector of the chart)"
         yield warn(f"Several operators act on this namespace at the same time: Deployments {names}", todo=todo)
+
+
+def _share(serving: Sequence[Json]) -> Findings:
+    """That each operator serves only what its selector selects, which may be the reason why none looks."""
+    selectors = {reading.name(each): _variable(each, _SELECTOR) for each in serving}
+    if selectors and all(selectors.values()):
+        shares = "; ".join(f"{name}: {selector}" for name, selector in sorted(selectors.items()))
+        todo = "compare them with the labels of the quorum: kubectl get kafkaquorums --show-labels"
+        yield warn(f"Each operator serves only what its selector selects: {shares}", todo=todo)
 
 
 def _serves(item: Json, namespace: str) -> bool:

@@ -272,6 +272,7 @@ def test_values_reach_the_operator() -> None:
     arguments = [argument for option in options for argument in ("--set", option)]
     template = "example.org/kafka:{version}-jre"
     arguments += ["--set-json", "tickSeconds=2.5"]  # --set would make it a string
+    arguments += ["--set-string", r"selector=shard notin (a\,b)\,!old"]
     items = rendered(*arguments, "--set-literal", f"kafka.imageTemplate={template}")
     (container,) = only(items, "Deployment")["spec"]["template"]["spec"]["containers"]
     variables = {entry["name"]: entry.get("value") for entry in container["env"]}
@@ -280,6 +281,7 @@ def test_values_reach_the_operator() -> None:
         "KQ_OPERATOR_IMAGE": "kafka-quorum-operator:1.2.3",  # an agent is copied from it
         "KQ_IMAGE_PULL_POLICY": "Never",
         "KQ_WATCH_NAMESPACES": "a,b",
+        "KQ_SELECTOR": "shard notin (a,b),!old",
         "KQ_LOG_LEVEL": "DEBUG",
         "KQ_LOG_FORMAT": "json",
         "KQ_TICK_S": "2.5",

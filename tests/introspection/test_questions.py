@@ -20,6 +20,7 @@ from kafka_quorum.kind import QUORUMS
 from kit import stamps
 from kit.errors import KubeConflict, KubeRefused, KubeUnavailable
 from kit.kube.protocol import Json, ResourceType
+from kit.selector import parse
 
 if TYPE_CHECKING:
     from kit.kube.client import KubeClient
@@ -86,6 +87,28 @@ async def test_a_question_is_answered_once(desk: Desk) -> None:
     assert status["answeredAt"] == stamps.second(desk.clock.now())
     desk.questions.seen(desk.kube.objects[PLURAL, "q"]["metadata"])
     assert await desk.work(SHOWN_S) == []
+
+
+async def test_a_question_about_the_quorum_of_another_operator_is_left_to_it(desk: Desk) -> None:
+    """A question about a quorum that the selector leaves out gets no answer here, and is deleted in time."""
+    desk.questions = PlanQuestions(
+        desk.kube, desk.clock, desk.passes, allowed=frozenset(), may_act=lambda: True, selector=parse("shard=a")
+    )
+    desk.ask("q")
+    assert await desk.work() == ["get", "get"]
+    assert await desk.work(KEPT_S - 1) == []
+    assert desk.status("q") == {}
+    assert await desk.work(1) == ["delete"]
+
+
+async def test_a_question_about_no_quorum_is_refused_by_a_share_too(desk: Desk) -> None:
+    """If there is no such quorum at all, an operator with a selector says so."""
+    desk.questions = PlanQuestions(
+        desk.kube, desk.clock, desk.passes, allowed=frozenset(), may_act=lambda: True, selector=parse("shard=a")
+    )
+    desk.ask("q", {"quorum": "none"})
+    await desk.work()
+    assert desk.status("q")["state"] == "Refused"
 
 
 async def test_nothing_else_is_touched(desk: Desk) -> None:

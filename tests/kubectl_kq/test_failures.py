@@ -146,14 +146,37 @@ def test_one_of_two_operators_that_is_not_ready_is_a_warning() -> None:
         (deployment("second", 0), False),
         (deployment("second", namespaces="other"), False),
         (deployment("second", namespaces="other,kafka"), True),
+        (deployment("second", selector="shard=b"), True),
     ],
-    ids=["both act", "stopped", "elsewhere", "here, too"],
+    ids=["both act", "stopped", "elsewhere", "here, too", "a share of all"],
 )
 def test_operators_that_act_at_the_same_time_are_named(second: Json, *, found: bool) -> None:
     """Two Deployments with Leases of their own both act, if both run and serve this namespace."""
     rows = checks(look({Source.DEPLOYMENTS: listed(deployment(OPERATOR), second)}), "operator pods")
     assert [row["level"] for row in rows] == ["WARN" if found else "OK"]
     assert not found or f"Deployments {OPERATOR}, second" in rows[0]["message"]
+
+
+def test_operators_with_selectors_of_their_own_divide_the_quorums() -> None:
+    """Different selectors are different shares; the same selector twice is the same work twice."""
+    one, other = (deployment(name, selector=f"shard={name}") for name in ("a", "b"))
+    again = deployment("c", selector="shard=a")
+    assert [row["level"] for row in checks(look({Source.DEPLOYMENTS: listed(one, other)}), "operator pods")] == ["OK"]
+    (row,) = checks(look({Source.DEPLOYMENTS: listed(one, other, again)}), "operator pods")
+    assert (row["level"], "Deployments a, b, c" in row["message"]) == ("WARN", True)
+
+
+def test_a_quorum_that_may_belong_to_no_share_is_named() -> None:
+    """If none looks, and each operator has a selector, the selectors stand there to be compared with the labels."""
+    old, shares = saying({"lastLook": ago(3600)}), listed(deployment("a", selector="shard=a"))
+    seen = look({Source.QUORUM: old, Source.DEPLOYMENTS: shares})
+    found = [row for row in checks(seen, "operator pods") if "a: shard=a" in row["message"]]
+    assert [row["level"] for row in found] == ["WARN"]
+    assert "--show-labels" in found[0]["todo"]
+    unshared = look(
+        {Source.QUORUM: old, Source.DEPLOYMENTS: listed(deployment("a", selector="shard=a"), deployment("b"))}
+    )
+    assert not [row for row in checks(unshared, "operator pods") if "shard=a" in row["message"]]
 
 
 def test_deployments_that_may_not_be_read_hide_no_pod() -> None:

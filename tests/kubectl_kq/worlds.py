@@ -161,9 +161,10 @@ def event(reason: str, message: str, *, kind: str = "Normal", seconds: float = 6
     return {"type": kind, "reason": reason, "message": message, "lastTimestamp": ago(seconds), "count": count}
 
 
-def deployment(name: str, replicas: int = 2, *, namespaces: str = "") -> Json:
+def deployment(name: str, replicas: int = 2, *, namespaces: str = "", selector: str = "") -> Json:
     """A Deployment of an operator with a Lease of its own."""
     env = [{"name": "KQ_LEASE_NAME", "value": name}, {"name": "KQ_WATCH_NAMESPACES", "value": namespaces}]
+    env += [{"name": "KQ_SELECTOR", "value": selector}] if selector else []
     spec = {"replicas": replicas, "template": {"spec": {"containers": [{"name": "operator", "env": env}]}}}
     return {"metadata": {"name": name}, "spec": spec, "status": {}}
 

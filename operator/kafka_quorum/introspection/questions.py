@@ -27,6 +27,7 @@ from kit.kube.client import KubeClient
 from kit.kube.protocol import Json, KubeApi
 from kit.kube.watch import Watch
 from kit.seldom import Seldom
+from kit.selector import EVERYTHING, Selector
 
 KEPT_S: Final = 600.0
 """A question is deleted so long after its creation."""
@@ -78,13 +79,18 @@ class PlanQuestions:
         *,
         allowed: frozenset[PodException],
         may_act: Callable[[], bool],
+        selector: Selector = EVERYTHING,
     ) -> None:
-        """`allowed` are the exceptions from the policy for pods; `may_act` says whether this operator has the lease."""
+        """`allowed` are the exceptions from the policy for pods; `may_act` says whether this operator has the lease.
+
+        Questions about a quorum that is not selected are another operator's: they are only deleted in time.
+        """
         self._kube = kube
         self._clock = clock
         self._passes = passes
         self._allowed = allowed
         self._may_act = may_act
+        self._selector = selector
         self._asked: dict[str, _Asked] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         """The uids of questions that are deleted: the watch reports their end, too."""
@@ -204,11 +210,21 @@ class PlanQuestions:
         elif (body.get("status") or {}).get("answeredAt"):
             asked.version = str(body["metadata"].get("resourceVersion", ""))
             self._done(asked)
+        elif await self._is_of_another(asked, body):
+            self._done(asked)
         elif (status := await self._status(asked, body)) is None:
             asked.due_s = self._clock.monotonic() + _RETRY_S
         else:
             version = body["metadata"].get("resourceVersion")
             await self._write(asked, {"uid": asked.uid, "resourceVersion": version}, status)
+
+    async def _is_of_another(self, asked: _Asked, body: Json) -> bool:
+        """Whether it asks about a quorum that another operator serves. Raises `KubeError`."""
+        question = question_of(body)
+        if not self._selector.requirements or isinstance(question, tuple):
+            return False
+        quorum = await self._kube.get(QUORUMS, asked.key.namespace, question.quorum)
+        return quorum is not None and not self._selector.selects(quorum["metadata"].get("labels"))
 
     async def _status(self, asked: _Asked, body: Json) -> Json | None:
         """The answer; None while the first look at the quorum is waited for."""

@@ -27,7 +27,14 @@ class Introspection:
         self._namespaces = settings.namespaces or ("",)
         self._passes = LastPasses(clock)
         self._looks = QuorumLooks(acting, clock, may_act)
-        self._questions = PlanQuestions(acting, clock, self._passes, allowed=settings.pod_exceptions, may_act=may_act)
+        self._questions = PlanQuestions(
+            acting,
+            clock,
+            self._passes,
+            allowed=settings.pod_exceptions,
+            may_act=may_act,
+            selector=settings.selector,
+        )
         self.subscribers: tuple[Subscriber[Observed], ...] = (self._passes, self._looks)
 
     def acquired(self) -> None:

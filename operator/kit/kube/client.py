@@ -18,6 +18,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.protocol import PODS, Json, ResourceType
 from kit.kube.words import without_go
+from kit.selector import EVERYTHING, Selector
 from kit.text import MESSAGE_MAX_CHARS, clean
 
 _REQUEST_TIMEOUT_S: Final = 15.0
@@ -90,13 +91,16 @@ class KubeClient:
             item.setdefault("kind", resource.kind)
         return items
 
-    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """What identifies every object, and its state; without a namespace, of all namespaces.
+    async def list_metadata(
+        self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING
+    ) -> tuple[Json, ...]:
+        """What identifies every selected object, and its state; without a namespace, of all namespaces.
 
         Labels, annotations and managed fields are dropped page by page: a user decides how long they are.
         """
         found: list[Json] = []
-        async for page, _ in self._pages(_path(resource, namespace), {}, accept=_METADATA_LIST):
+        query = {"labelSelector": selector.text} if selector.text else {}
+        async for page, _ in self._pages(_path(resource, namespace), query, accept=_METADATA_LIST):
             found += ({key: item["metadata"].get(key) for key in _METADATA_KEPT} for item in page)
         return tuple(found)
 

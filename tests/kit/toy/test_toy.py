@@ -24,6 +24,7 @@ from kit.key import ObjectKey
 from kit.kube.protocol import CONFIG_MAPS, EVENTS, Json, ResourceType
 from kit.loops import Loops
 from kit.report.report import PassReport
+from kit.selector import EVERYTHING, Selector
 from kit.sweep import Sweep
 from kit.turns import Turns
 
@@ -208,8 +209,8 @@ async def test_the_sweep_finds_it_and_its_loop_makes_it() -> None:
     loops = Loops(bench.reconciler)
 
     class Listing:
-        async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-            assert (resource, namespace) == (WIDGETS, "")
+        async def list_metadata(self, resource: ResourceType, namespace: str, selector: Selector) -> tuple[Json, ...]:
+            assert (resource, namespace, selector) == (WIDGETS, "", EVERYTHING)
             return ({"name": KEY.name, "namespace": KEY.namespace, "uid": "u"},)
 
     sweep = Sweep(Listing(), bench.clock, WIDGETS, (), loops.keys, lambda key: loops.wake(key, create=True))
