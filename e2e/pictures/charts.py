@@ -1,6 +1,7 @@
 """One panel as HTML with SVG in it. Pure."""
 
 import html
+import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -187,7 +188,9 @@ def graph(panel: Json, lines: Sequence[Line], span: Span, width: float, height: 
     for place, line in enumerate(lines):
         color = SERIES[place % len(SERIES)]
         if stacked:
-            wide = max(2.0, (width - _AXIS) * span.step_s / (span.end_s - span.begin_s) * 0.7)
+            times = sorted({at_s for each in lines for at_s, _ in each.values})
+            apart_s = min((after - at for at, after in itertools.pairwise(times)), default=span.step_s)
+            wide = max(2.0, (width - _AXIS) * apart_s / (span.end_s - span.begin_s) * 0.7)
             for at_s, value in line.values:
                 begin = base.get(at_s, 0.0)
                 base[at_s] = begin + value

@@ -33,7 +33,8 @@ _STYLE: Final = """
 table{border-collapse:collapse;width:100%}
 th{text-align:left;border-bottom:1px solid #c5cad3;padding:4px 6px;font-weight:600}
 td{padding:4px 6px;border-bottom:1px solid #eceef1}.link{color:#1f60c4;text-decoration:underline}
-.bar{display:flex;align-items:center;gap:6px;margin:5px 0}.barname{width:140px;text-align:right}.fill{height:14px}
+.bar{display:flex;align-items:center;gap:6px;margin:5px 0}
+.barname{width:150px;text-align:right;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}.fill{height:14px}
 svg text{font-size:10.5px;fill:#3b4252}svg text[fill="#fff"]{fill:#fff}.grid{stroke:#e3e6ea}
 .legend{line-height:17px;font-size:11px}.legend span{margin-right:12px}
 .legend i{display:inline-block;width:12px;height:4px;margin:0 4px 2px 0}p{margin:2px 0}
@@ -96,13 +97,13 @@ def _panel(
 
 def _asked(panel: Json, server: Prometheus, variables: Mapping[str, str], span: Span) -> list[Line]:
     found: list[Line] = []
+    bars = panel.get("fieldConfig", {}).get("defaults", {}).get("custom", {}).get("drawStyle") == "bars"
+    step_s = _seconds(variables["__rate_interval"]) if bars else span.step_s
     for target in panel.get("targets") or ():
         query = dashboards.query(panel, target)
         asked = query.asked(variables)
         answer = (
-            server.instant(asked, span.end_s)
-            if query.instant
-            else server.over(asked, span.begin_s, span.end_s, span.step_s)
+            server.instant(asked, span.end_s) if query.instant else server.over(asked, span.begin_s, span.end_s, step_s)
         )
         lines = [
             Line(name=query.named(each.labels), ref=query.ref, labels=each.labels, values=each.values)
@@ -110,6 +111,11 @@ def _asked(panel: Json, server: Prometheus, variables: Mapping[str, str], span: 
         ]
         found.extend(sorted(lines, key=lambda line: line.name) if not query.rows else lines)
     return found
+
+
+def _seconds(duration: str) -> float:
+    """A duration of PromQL, such as `30s` or `2m`: bars stand that far apart, so that none shows an event twice."""
+    return float(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
 
 
 def picture(page: str, browser: Path, target: Path) -> None:

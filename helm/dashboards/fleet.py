@@ -16,6 +16,7 @@ from helm.dashboards.panels import (
     Query,
     counts,
     graph,
+    happened,
     listing,
     missing,
     named,
@@ -218,7 +219,6 @@ def _all_quorums() -> Table:
 
 
 def _under_way(board: Dashboard) -> Dashboard:
-    happened = "[$__rate_interval]"
     return (
         board.with_row(Row("Under way, waiting and held"))
         .with_panel(
@@ -278,7 +278,7 @@ def _under_way(board: Dashboard) -> Dashboard:
                 "Acts",
                 "What the operator did, by kind of act and result.",
                 Query(
-                    f"sum by (act, result) (increase(kafka_quorum_acts_total{{{IN}}}{happened})) > 0",
+                    happened(f"kafka_quorum_acts_total{{{IN}}}", "act, result"),
                     "{{act}}: {{result}}",
                 ),
                 bars=True,
@@ -290,7 +290,7 @@ def _under_way(board: Dashboard) -> Dashboard:
                 "Refusals, by rule",
                 "How often a guard began to refuse an act, by the rule of docs/safety.md. A refusal that lasts counts "
                 "once.",
-                Query(f"sum by (rule) (increase(kafka_quorum_refusals_total{{{IN}}}{happened})) > 0", "rule {{rule}}"),
+                Query(happened(f"kafka_quorum_refusals_total{{{IN}}}", "rule"), "rule {{rule}}"),
                 bars=True,
                 empty="Nothing was refused",
             )
@@ -314,7 +314,7 @@ def _under_way(board: Dashboard) -> Dashboard:
                 "The ten quorums with the most changes of the leader. Each roll has one or two; more without a roll "
                 "mean that leaders cannot hold their majority.",
                 Query(
-                    f"topk(10, sum by ({QUORUM}) (increase(kafka_quorum_leader_changes_total{{{IN}}}{happened})) > 0)",
+                    f"topk(10, {happened(f'kafka_quorum_leader_changes_total{{{IN}}}', QUORUM)})",
                     "{{namespace}}/{{quorum}}",
                 ),
                 width=12,

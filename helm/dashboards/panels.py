@@ -52,6 +52,9 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 TAG = "kafka-quorum"
 FLEET_UID, QUORUM_UID = "kafka-quorum-fleet", "kafka-quorum"
 
+BARS_INTERVAL = "2m"
+"""The least time between two bars: with less, Grafana's $__rate_interval shows what happened once in several bars."""
+
 Steps = Sequence[tuple[float | None, str]]
 """Thresholds: from which value on, and the colour; the first value is None."""
 ALWAYS_PLAIN: Steps = ((None, PLAIN),)
@@ -79,6 +82,16 @@ class Query:
     def rows(self, ref: str) -> prometheus.Dataquery:
         """The values at the end, one row for each series and one column for each label."""
         return self._built(ref).instant().format(PromQueryFormat.TABLE)
+
+
+def happened(selected: str, by: str) -> str:
+    """How often something happened, by labels: a counter over the time between two bars; nothing where it did not.
+
+    The series of a counter with labels is not there before the first time, so increase() does not see that one. A
+    series that was not there before counts with its value.
+    """
+    window = "$__rate_interval"
+    return f"sum by ({by}) (({selected} unless {selected} offset {window}) or increase({selected}[{window}])) > 0"
 
 
 def _refs(queries: Sequence[Query]) -> list[tuple[str, Query]]:
@@ -212,6 +225,8 @@ def graph(  # noqa: PLR0913 - what a graph can differ in
     )
     if low is not None:
         panel = panel.min(low)
+    if bars:
+        panel = panel.interval(BARS_INTERVAL)
     return panel if decimals is None else panel.decimals(decimals)
 
 

@@ -18,6 +18,7 @@ from helm.dashboards.panels import (
     Column,
     Query,
     graph,
+    happened,
     link_to,
     listing,
     named,
@@ -29,7 +30,6 @@ from helm.dashboards.panels import (
 
 IN = 'namespace="$namespace", quorum="$quorum"'
 SILENT = "No operator reports this quorum"
-HAPPENED = "[$__rate_interval]"
 DAY_S = 86400
 
 
@@ -42,11 +42,6 @@ def value(metric: str, matchers: str = "", by: str = "") -> str:
 def condition(name: str) -> str:
     """A condition: 1, 0 or -1."""
     return value("kafka_quorum_condition", f'condition="{name}"')
-
-
-def happened(metric: str, by: str) -> str:
-    """How often something happened in each interval, by labels; nothing where it did not happen."""
-    return f"sum by ({by}) (increase({metric}{{{IN}}}{HAPPENED})) > 0"
 
 
 def _summary(board: Dashboard) -> Dashboard:
@@ -186,7 +181,10 @@ def _voters(board: Dashboard) -> Dashboard:
                 "Leader epoch and changes",
                 "Each election raises the epoch. Elections without a roll mean that a leader could not hold its "
                 "majority: look at the network, and at the pauses of the JVM.",
-                Query(happened("kafka_quorum_leader_changes_total", "quorum"), "changes, as the operator saw them"),
+                Query(
+                    happened(f"kafka_quorum_leader_changes_total{{{IN}}}", "quorum"),
+                    "changes",
+                ),
                 Query(value("kafka_quorum_leader_epoch"), "epoch"),
                 stepped=True,
                 low=None,
@@ -245,7 +243,7 @@ def _operator(board: Dashboard) -> Dashboard:
             graph(
                 "Acts",
                 "What the operator did, by kind of act and result.",
-                Query(happened("kafka_quorum_acts_total", "act, result"), "{{act}}: {{result}}"),
+                Query(happened(f"kafka_quorum_acts_total{{{IN}}}", "act, result"), "{{act}}: {{result}}"),
                 bars=True,
                 empty="Nothing was done",
             )
@@ -255,7 +253,7 @@ def _operator(board: Dashboard) -> Dashboard:
                 "Refusals, by rule",
                 "How often a guard began to refuse an act, by the rule of docs/safety.md. A refusal that lasts counts "
                 "once. `kubectl kq explain` has the sentence of each guard.",
-                Query(happened("kafka_quorum_refusals_total", "rule, guard"), "rule {{rule}}: {{guard}}"),
+                Query(happened(f"kafka_quorum_refusals_total{{{IN}}}", "rule, guard"), "rule {{rule}}: {{guard}}"),
                 bars=True,
                 empty="Nothing was refused",
             )

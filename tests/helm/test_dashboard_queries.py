@@ -27,6 +27,9 @@ _TARGETS: Final = tuple(
     (("job", "operator"), ("instance", f"10.0.0.{n}:8081"), ("pod", f"operator-{n}")) for n in (1, 2)
 )
 
+FIRST: Final = "kafka_quorum_acts_total"
+"""A counter that also has a series with one sample, at the end: what it counts has happened for the first time."""
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -62,6 +65,8 @@ def _openmetrics(end_s: float) -> str:
             for sample in range(SAMPLES):
                 value = sample + 1 if kind is not Type.GAUGE else 1
                 lines.append(f"{series}{{{text}}} {value} {end_s - (SAMPLES - 1 - sample) * STEP_S}")
+        if name == FIRST:
+            lines.append(f'{name}{{namespace="late",quorum="demo",act="DiskLost",result="done"}} 1 {end_s}')
     return "\n".join([*lines, "# EOF", ""])
 
 
@@ -91,6 +96,13 @@ def test_every_query_returns_series(query: Query, server: Prometheus, end_s: flo
         assert query.legend_labels() <= set(series.labels), series.labels
         if query.rows:
             assert set(series.labels) <= query.labels() | query.new_labels()
+
+
+def test_the_first_time_counts(server: Prometheus, end_s: float) -> None:
+    """What happens for the first time is shown, although the series of its counter was not there before."""
+    (acts,) = (query for query in QUERIES if (query.board, query.panel) == ("fleet", "Acts"))
+    found = server.instant(acts.asked(VARIABLES | {"namespace": "late"}), end_s)
+    assert [(each.labels["act"], each.values[0][1]) for each in found] == [("DiskLost", 1.0)]
 
 
 def test_a_wrong_query_is_noticed(server: Prometheus, end_s: float) -> None:
