@@ -53,6 +53,10 @@ helm: setup
 prometheus: setup
 	@$(TESTBED) prometheus-binaries > /dev/null
 
+.PHONY: kubeconform
+kubeconform: setup
+	@$(TESTBED) kubeconform-binary > /dev/null
+
 .PHONY: testbed
 testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on its workers
 	@$(TESTBED) up --workers $(WORKERS)
@@ -118,7 +122,7 @@ check: setup
 	$(VENV)/lint-imports
 
 .PHONY: test-unit
-test-unit: helm prometheus
+test-unit: helm prometheus kubeconform
 	$(PYTEST) -n $(JOBS) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog \
 	  --ignore tests/quorum_history
 

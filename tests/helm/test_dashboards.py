@@ -123,6 +123,7 @@ def test_each_operator_metric_is_shown() -> None:
     left_out = {
         "kafka_broker_pool_last_look_timestamp_seconds": "the oldest look is that of a quorum, which pools follow",
         "kafka_streams_application_last_look_timestamp_seconds": "the same",
+        "kafka_quorum_certificate_life_seconds": "the alerts compare it with what is left",
         "kafka_quorum_operation_open": "the age of the operation is there as long as it",
     }
     shown = {_OF_HISTOGRAM.sub("", selector.metric) for query in QUERIES for selector in query.selectors()}

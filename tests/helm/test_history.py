@@ -121,7 +121,7 @@ def test_one_run_at_a_time_and_no_idle_repetition() -> None:
     spec = job["jobTemplate"]["spec"]
     assert spec["template"]["spec"]["restartPolicy"] == "Never"
     ignored, failed = spec["podFailurePolicy"]["rules"]
-    assert ignored == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    assert ignored == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     (container,) = spec["template"]["spec"]["containers"]
     codes = {"containerName": container["name"], "operator": "In", "values": [commands.MISUSED, commands.DAMAGED]}
     assert failed == {"action": "FailJob", "onExitCodes": codes}

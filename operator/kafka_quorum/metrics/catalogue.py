@@ -237,6 +237,13 @@ CERTIFICATE_END: Final = _gauge(
     unit="seconds",
     absent="without TLS, and for a holder whose Secret was not read",
 )
+CERTIFICATE_LIFE: Final = _gauge(
+    "certificate_life_seconds",
+    "How long the certificate of a holder lasts, from its begin to its end: the shortest one of its Secret.",
+    CERTIFICATE_END.labels[-1],
+    unit="seconds",
+    absent="without TLS, for a holder whose Secret was not read, and for `authority`",
+)
 MIGRATION_STAGE: Final = _gauge(
     "migration_stage", "The present stage of a migration, from 1; 0 if it has not begun.", _MIGRATION, absent=_NOT_OPEN
 )
@@ -263,8 +270,8 @@ LAST_LOOK: Final = _gauge(
 QUORUM: Final = (
     *(CONDITION, INFO, FEATURE_LEVEL, VOTERS_WANTED, VOTERS_PRESENT, VOTERS_CAUGHT_UP, FAILURES_TOLERATED),
     *(LEADER_ID, LEADER_EPOCH, LEADER_CHANGES, UNCOMMITTED_AGE, LOG_END_OFFSET, HIGH_WATERMARK, LAG_RECORDS),
-    *(CONTROLLERS, OPERATION_OPEN, OPERATION_AGE, WAITING, REFUSALS, ACTS, CERTIFICATE_END, MIGRATION_STAGE),
-    *(MIGRATION_STAGES, MIGRATION_AGE, HELD_BY, LAST_LOOK),
+    *(CONTROLLERS, OPERATION_OPEN, OPERATION_AGE, WAITING, REFUSALS, ACTS, CERTIFICATE_END, CERTIFICATE_LIFE),
+    *(MIGRATION_STAGE, MIGRATION_STAGES, MIGRATION_AGE, HELD_BY, LAST_LOOK),
 )
 """The metrics of one quorum, in the order of the page."""
 
