@@ -9,6 +9,7 @@ from typing import Final
 from kafka_quorum.handlers import run
 from kafka_quorum.observations.sinks import recorder
 from kafka_quorum.settings import Settings, SettingsError, from_environment
+from kafka_quorum.wire.sending import allow_files
 from kit.clock import SystemClock
 from kit.logs import JsonFormatter, TextFormatter
 
@@ -38,6 +39,7 @@ def main() -> int:
         return 2
     configure_logs(settings)
     sys.setrecursionlimit(_LEVELS)
+    allow_files()
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 

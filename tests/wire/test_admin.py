@@ -1,5 +1,6 @@
 """Every request against a scripted server: error codes are read before values, and answers of other nodes refused."""
 
+import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import RemoveVoter
 from kafka_quorum.wire import codec, sending
 from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.broker_admin import KafkaBrokers
 from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.protocol import Controllers
 from kit.errors import Fault
@@ -281,8 +283,8 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
 
 
 async def test_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was not used for longest makes room: a server could name thousands of others."""
-    monkeypatch.setattr(sending, "MAX_KEPT", 2)
+    """The one that was not used for longest makes room, and one that is used stays."""
+    monkeypatch.setattr(sending, "OWN_MAX_KEPT", 2)
     first, *others = (replay("describe_quorum_v2") for _ in range(3))
     async with asking(first) as controllers, running(others[0]), running(others[1]):
         for server in (first, others[0], first, others[1], first, others[0]):
@@ -291,6 +293,43 @@ async def test_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> 
         assert [server.connections for server in (first, *others)] == [1, 2, 1]
         assert isinstance(controllers, KafkaControllers)
         assert len(controllers._connections) == 2
+
+
+def test_connections_to_controllers_take_no_more_files_than_the_process_may_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a low limit of open files fewer are kept; servers other than controllers have a limit of their own."""
+    limit = (1_000, 1_000)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limit)
+    assert KafkaControllers()._most_kept() == 750
+    limit = (65_536, 65_536)
+    assert KafkaControllers()._most_kept() == sending.OWN_MAX_KEPT >= 10_000
+    assert KafkaBrokers()._most_kept() == sending.MAX_KEPT == 1_000
+
+
+def test_a_process_may_open_as_many_files_as_its_hard_limit_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The soft limit of a container is raised towards its hard limit, and never lowered."""
+    noted: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: noted.append(limits))
+    for limits in ((1_024, 524_288), (1_024, 4_096), (1_000_000, 1_000_000), (1_024, resource.RLIM_INFINITY)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, found=limits: found)
+        sending.allow_files()
+    assert noted == [(65_536, 524_288), (4_096, 4_096), (65_536, resource.RLIM_INFINITY)]
+
+
+async def test_a_use_moves_a_connection_behind_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two connections, only the one that was not used lately is closed, whichever was made first."""
+    monkeypatch.setattr(sending, "IDLE_CONNECTION_S", 100.0)
+    first, second, third = (replay("describe_quorum_v2") for _ in range(3))
+    async with asking(first) as controllers, running(second), running(third):
+        assert isinstance(controllers, KafkaControllers)
+        for server in (first, second, first):
+            server.endpoint = replace(server.endpoint, node_id=LEADER)
+            await controllers.describe_quorum(server.endpoint)
+        controllers._connections[second.endpoint].last_used_s -= 101.0
+        third.endpoint = replace(third.endpoint, node_id=LEADER)
+        await controllers.describe_quorum(third.endpoint)
+        assert [*controllers._connections] == [first.endpoint, third.endpoint]
 
 
 async def test_a_closed_client_may_be_used_again() -> None:

@@ -29,11 +29,14 @@ from kafka_quorum.wire.requests import (
     unregister_controller,
     update_features,
 )
-from kafka_quorum.wire.sending import Sending
+from kafka_quorum.wire.sending import Sending, own_max_kept
 
 
 class KafkaControllers(Sending):
     """Every method ends within `limits` (plus a request's own timeout) and raises `KafkaError` on all but success."""
+
+    def _most_kept(self) -> int:
+        return own_max_kept()
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """Supported ranges and finalized levels, as this node reports them."""

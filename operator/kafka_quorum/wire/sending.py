@@ -4,7 +4,9 @@ One connection per endpoint is kept while it is used. Its security is part of th
 """
 
 import asyncio
-from typing import ClassVar, TypeVar
+import resource
+from collections import OrderedDict
+from typing import ClassVar, Final, TypeVar
 
 from kafka_quorum.errors import KafkaProtocolError
 from kafka_quorum.model.quorum import Endpoint
@@ -15,13 +17,36 @@ from kafka_quorum.wire.request import CodeError, Request
 from kafka_quorum.wire.security import without_secrets
 from kit.errors import Fault
 
-IDLE_CONNECTION_S = 120.0
-"""Longer than any tick of a quorum, shorter than the ten minutes after which Kafka itself closes an idle connection."""
+IDLE_CONNECTION_S = 400.0
+"""Longer than the time between two looks at one of thousands of quorums, between which only its leader is asked.
+
+Shorter than the ten minutes after which Kafka itself closes an idle connection.
+"""
 MAX_KEPT = 1_000
-"""How many connections are kept at most: a server could name thousands of others, and a process may open so many files.
+"""How many connections to servers are kept at most that other servers name: one could name thousands.
 
 Above that, the one that was not used for longest is closed. To open one again costs milliseconds.
 """
+OWN_MAX_KEPT: Final = 12_000
+"""The same for controllers, whose addresses are those of our pods: three for each of thousands of quorums."""
+_FILES: Final = 65_536
+_SHARE: Final = 0.75
+"""The share of the files that this process may open which connections to controllers may take."""
+
+
+def allow_files() -> None:
+    """Let this process open as many files as it may, within reason: a container often begins with a limit of 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def own_max_kept() -> int:
+    """How many connections to controllers are kept at most."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OWN_MAX_KEPT if soft == resource.RLIM_INFINITY else min(OWN_MAX_KEPT, int(soft * _SHARE))
+
 
 A = TypeVar("A")
 
@@ -38,13 +63,17 @@ class Sending:
     def __init__(self, limits: Limits | None = None) -> None:
         """Nothing is connected yet."""
         self._limits = limits or Limits()
-        self._connections: dict[Endpoint, Connection] = {}
+        self._connections: OrderedDict[Endpoint, Connection] = OrderedDict()
+        """In the order of their last use, so that none but the oldest is looked at: there may be thousands."""
+        self._at: dict[tuple[str, int], set[Endpoint]] = {}
+        """The endpoints of each listener that have a connection."""
 
     async def close(self) -> None:
         """Close every connection."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+        self._at.clear()
 
     async def _send(self, endpoint: Endpoint, request: Request[A]) -> A:
         """Send a request, and return what its answer says."""
@@ -60,29 +89,52 @@ class Sending:
     def _connection(self, endpoint: Endpoint) -> Connection:
         """The kept connection to this endpoint. Long unused ones are closed here, because pods change addresses."""
         now_s = asyncio.get_running_loop().time()
-        for other, connection in list(self._connections.items()):
-            if other == endpoint or connection.busy:
-                continue
-            if now_s - connection.last_used_s > IDLE_CONNECTION_S or self._replaces(endpoint, other):
-                connection.close()
-                del self._connections[other]
-        if endpoint not in self._connections:
+        kept = self._connections.get(endpoint)
+        if kept is not None:
+            self._connections.move_to_end(endpoint)
+        self._close_unused(endpoint, now_s)
+        self._close_replaced(endpoint)
+        if kept is None:
             self._make_room()
-            self._connections[endpoint] = Connection(endpoint=endpoint, limits=self._limits, last_used_s=now_s)
-        return self._connections[endpoint]
+            kept = Connection(endpoint=endpoint, limits=self._limits, last_used_s=now_s)
+            self._connections[endpoint] = kept
+            self._at.setdefault((endpoint.host, endpoint.port), set()).add(endpoint)
+        return kept
 
-    def _replaces(self, endpoint: Endpoint, other: Endpoint) -> bool:
-        """Whether both are one listener, which is now asked in another way."""
-        return self.one_user and (endpoint.host, endpoint.port) == (other.host, other.port)
+    def _close_unused(self, wanted: Endpoint, now_s: float) -> None:
+        """Close those that were not used for long, from the oldest on. One that waits for an answer is in use."""
+        for _ in range(len(self._connections)):
+            other, connection = next(iter(self._connections.items()))
+            if other == wanted or now_s - connection.last_used_s <= IDLE_CONNECTION_S:
+                return
+            if connection.busy:
+                self._connections.move_to_end(other)
+            else:
+                self._drop(other)
+
+    def _close_replaced(self, endpoint: Endpoint) -> None:
+        """Close other connections to this listener, which is now asked in another way."""
+        if self.one_user:
+            for other in self._at.get((endpoint.host, endpoint.port), set()) - {endpoint}:
+                if not self._connections[other].busy:
+                    self._drop(other)
 
     def _make_room(self) -> None:
         """Close what was not used for longest, if as many are kept as may be; one that is used now stays."""
-        if len(self._connections) < MAX_KEPT:
-            return
-        idle = [(kept.last_used_s, at) for at, kept in self._connections.items() if not kept.busy]
-        if idle:
-            oldest = min(idle, key=lambda one: one[0])[1]
-            self._connections.pop(oldest).close()
+        if len(self._connections) >= self._most_kept():
+            idle = (at for at, kept in self._connections.items() if not kept.busy)
+            if (oldest := next(idle, None)) is not None:
+                self._drop(oldest)
+
+    def _most_kept(self) -> int:
+        return MAX_KEPT
+
+    def _drop(self, endpoint: Endpoint) -> None:
+        self._connections.pop(endpoint).close()
+        listener = (endpoint.host, endpoint.port)
+        self._at[listener].discard(endpoint)
+        if not self._at[listener]:
+            del self._at[listener]
 
     def _nonsense(self, endpoint: Endpoint, api: Api, why: str) -> KafkaProtocolError:
         """An answer in valid form that cannot be the one to this question; its connection is not trusted any more."""
