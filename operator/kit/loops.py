@@ -71,6 +71,11 @@ class Loops:
             self._reconciler.changed(key)
             loop.wake.set()
 
+    def doubt(self) -> None:
+        """A watch may have missed an event: the next pass over each resource uses nothing that was remembered."""
+        for key in self._loops:
+            self._reconciler.changed(key)
+
     def keys(self) -> Iterable[ObjectKey]:
         """The resources that have a loop."""
         return tuple(self._loops)

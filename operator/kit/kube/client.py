@@ -6,7 +6,7 @@ Nothing is retried here: the caller looks again first.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
@@ -169,9 +169,18 @@ class KubeClient:
         await self._request("POST", path, body=body, query={"dryRun": "All"} if dry_run else {})
 
     async def watch(
-        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
+        self,
+        resource: ResourceType,
+        namespace: str,
+        *,
+        label: str,
+        version: str,
+        server_s: int,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of a watch of objects with this label, their metadata only, until the server ends it.
+
+        `opened` is called when the server has accepted it: whatever changes from then on is among these bytes.
 
         `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with the existing
         objects. The server ends it after `server_s` seconds. Raises `KubeError`.
@@ -193,6 +202,7 @@ class KubeClient:
                 answer = await self._api.call_api("GET", url, header_params=headers, _request_timeout=longest_s)
                 if answer.status != _FINE:
                     raise _error(what, answer.status, _said(await answer.read()))
+            opened()
             try:
                 async for chunk in answer.response.content.iter_any():
                     yield chunk
