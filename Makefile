@@ -15,6 +15,7 @@ STORMS ?= 2000
 SEED ?= 1
 SOAK ?= $(HOME)/.cache/kafka-quorum-operator/soak
 MINUTES ?= 120
+QUORUMS ?= 10,100,300,1000
 
 VENV := .venv/bin
 PYTEST := $(VENV)/python -m pytest --durations=15 --durations-min=20
@@ -232,6 +233,11 @@ transcript: testbed ## docs/transcript-recovery.md, from a real recovery in the 
 storm: testbed ## two hours of random blows at a real quorum, checked throughout; MINUTES= and SEED= choose others
 	PYTHONPATH=operator:e2e $(INSIDE) $(VENV)/python -m storm --minutes $(MINUTES) \
 	  --seed $(if $(filter file,$(origin SEED)),0,$(SEED))
+
+.PHONY: bench-fleet
+bench-fleet: setup helm ## one operator with 10 to 1,000 quorums of simulated controllers; QUORUMS=10,100 chooses others
+	@$(TESTBED) kwok-binary > /dev/null
+	PYTHONPATH=operator:e2e unshare --net -- $(VENV)/python -m bench.fleet --counts $(QUORUMS)
 
 .PHONY: bench
 bench: testbed ## figures of one run, side by side

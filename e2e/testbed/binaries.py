@@ -1,6 +1,6 @@
 """The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm.
 
-For tests besides: an S3 server, the operator of Spark, cert-manager, Prometheus and kubeconform.
+For tests besides: an S3 server, the operator of Spark, cert-manager, Prometheus, kubeconform and KWOK.
 """
 
 import json
@@ -15,6 +15,7 @@ from testbed.config import (
     KIND_VERSION,
     KUBECONFORM_VERSION,
     KUBERNETES_VERSION,
+    KWOK_VERSION,
     PROMETHEUS_VERSION,
     SOURCE,
     SPARK_OPERATOR_SUM,
@@ -148,6 +149,12 @@ def ensure_kubeconform(paths: Paths) -> Path:
     """Compile kubeconform, which compares manifests with the schemas of their kinds, without a cluster."""
     package = f"github.com/yannh/kubeconform/cmd/kubeconform@{KUBECONFORM_VERSION}"
     return _ensure_command(paths, "kubeconform", package, content_key(KUBECONFORM_VERSION, _go_version()))
+
+
+def ensure_kwok(paths: Paths) -> Path:
+    """Compile KWOK, which makes nodes and pods that exist in the API server alone, without the rest of the test bed."""
+    package = f"sigs.k8s.io/kwok/cmd/kwok@{KWOK_VERSION}"
+    return _ensure_command(paths, "kwok", package, content_key(KWOK_VERSION, _go_version()))
 
 
 def ensure_spark_operator(paths: Paths) -> Path:

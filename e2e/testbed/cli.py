@@ -196,6 +196,35 @@ def cert_manager(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def cert_manager_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the folder of cert-manager's program and definitions, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_certmanager(paths))
+    return 0
+
+
+def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of the helm command, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_helm(paths))
+    return 0
+
+
+def versitygw_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of versitygw, an S3 server, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_versitygw(paths))
+    return 0
+
+
+def kwok_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the paths of KWOK and of the whole of Kubernetes in one program, compiled if need be; needs no cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    binaries.ensure_kubebox(paths)
+    print(binaries.ensure_kwok(paths), paths.bin / "kubebox", sep="\n")
+    return 0
+
+
 def page_browser(paths: Paths, _: argparse.Namespace) -> int:
     """Print the paths of a headless browser and of axe-core's script, installed if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -283,6 +312,7 @@ _PROGRAMS: dict[str, Subcommand] = {
     "prometheus-binaries": _prints("the paths of prometheus and promtool", binaries.ensure_prometheus),
     "promtool-binary": _prints("the path of promtool", binaries.ensure_promtool),
     "kubeconform-binary": _prints("the path of kubeconform", binaries.ensure_kubeconform),
+    "kwok-binary": kwok_binary,
     "page-browser": page_browser,
 }
 
