@@ -66,7 +66,7 @@ class Reporter:
         present = await self._present(taken, done)
         old: Json = present.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
-        new = build(done, old, generation=generation, now=self._now())
+        new = draft.status = build(done, old, generation=generation, now=self._now())
         return _told(draft, old, await self._writer.looked(draft.key, present, sheltered(old, new), resources=quorums))
 
     async def refuse(
@@ -77,6 +77,7 @@ class Reporter:
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
         new = refused(old, faults, name=taken.resource["metadata"]["name"], generation=generation, now=self._now())
+        draft.status = new
         _told(draft, old, await self._writer.looked(draft.key, taken.resource, sheltered(old, new), resources=quorums))
 
     async def cannot_look(self, key: ObjectKey, why: str) -> QuorumDraft | None:
@@ -93,7 +94,7 @@ class Reporter:
         new = blinded(old, why, generation=generation, now=self._now())
         before = {row.get("type"): row.get("reason") for row in old.get("conditions") or []}
         await self._writer.write(key, resource, sheltered(old, new))
-        draft: QuorumDraft = Draft(key=key, resource=resource)
+        draft: QuorumDraft = Draft(key=key, resource=resource, status=new, withdrawn=True)
         if before.get("Degraded") != CANNOT_LOOK:
             note = f"Did not change anything: the operator cannot observe this quorum ({why})"
             draft.notices = (Notice(reason=CANNOT_LOOK, message=note, warning=True),)

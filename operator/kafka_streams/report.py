@@ -36,7 +36,7 @@ class Reporter:
         """Write the status of a pass; the answer is the resource as it is now, or empty if another write came first."""
         old: Json = resource.get("status") or {}
         generation = int(resource["metadata"].get("generation", 0))
-        new = build(done, old, generation=generation, now=stamps.second(self._clock.now()))
+        new = draft.status = build(done, old, generation=generation, now=stamps.second(self._clock.now()))
         written = await self._writer.looked(draft.key, resource, new, resources=resources)
         if written.news:
             draft.notices += news(old, written.status)
@@ -52,7 +52,7 @@ class Reporter:
         new = blinded(old, why, generation=generation, now=stamps.second(self._clock.now()))
         before = {row.get("type"): row.get("reason") for row in old.get("conditions") or []}
         await self._writer.write(key, resource, new)
-        draft: ApplicationDraft = Draft(key=key, resource=resource)
+        draft: ApplicationDraft = Draft(key=key, resource=resource, status=new, withdrawn=True)
         if before.get("Degraded") != CANNOT_LOOK:
             note = f"Did not change anything: the operator cannot observe this application ({why})"
             draft.notices = (Notice(reason=CANNOT_LOOK, message=note, warning=True),)

@@ -37,6 +37,14 @@ class _Loop:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     begun_s: float | None = None
     """When the pass that runs began (monotonic seconds); None between passes."""
+    woken_s: float | None = field(default_factory=time.monotonic)
+    """When the first event came that no pass has seen yet (monotonic seconds); None if there is none."""
+
+    def wake_up(self) -> None:
+        """Something changed."""
+        self.wake.set()
+        if self.woken_s is None:
+            self.woken_s = time.monotonic()
 
 
 class Loops:
@@ -59,7 +67,7 @@ class Loops:
         news = self._reconciler.changed(key, resource_version)
         if loop is not None:
             if news:
-                loop.wake.set()
+                loop.wake_up()
         else:
             event = asyncio.Event()
             task = asyncio.create_task(self._supervised(key, event), name=f"loop of {key}")
@@ -69,7 +77,7 @@ class Loops:
         """This operator may act from now on: look at every resource, and use nothing that was remembered."""
         for key, loop in self._loops.items():
             self._reconciler.changed(key)
-            loop.wake.set()
+            loop.wake_up()
 
     def doubt(self) -> None:
         """A watch may have missed an event: the next pass over each resource uses nothing that was remembered."""
@@ -84,6 +92,11 @@ class Loops:
         """For how long the oldest pass has been running, in seconds; 0 if none is."""
         now_s = time.monotonic()
         return max((now_s - loop.begun_s for loop in self._loops.values() if loop.begun_s is not None), default=0.0)
+
+    def longest_wait_s(self) -> float:
+        """For how long the oldest event has waited for a pass that sees it, in seconds; 0 if none waits."""
+        now_s = time.monotonic()
+        return max((now_s - loop.woken_s for loop in self._loops.values() if loop.woken_s is not None), default=0.0)
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Let passes end for `grace_s`, begin no other, cancel the rest, and wait until every task has ended."""
@@ -131,9 +144,12 @@ class Loops:
                 await _pause(wake, rest)
 
     def _mark(self, key: ObjectKey, begun_s: float | None) -> None:
+        """Note that a pass begins, or has ended. One that begins sees every event that came before."""
         loop = self._loops.get(key)
         if loop is not None:
             loop.begun_s = begun_s
+            if begun_s is not None:
+                loop.woken_s = None
 
 
 async def _pause(wake: asyncio.Event, rest: Rest) -> None:

@@ -400,6 +400,33 @@ async def test_a_pass_that_runs_is_seen_from_outside() -> None:
     await loops.stop(grace_s=DEADLINE_S)
 
 
+async def test_an_event_that_waits_is_seen_from_outside() -> None:
+    """The age of the oldest event that no pass has seen can be read; a pass that begins has seen those before it."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: int) -> End:
+        running.set()
+        await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    assert loops.longest_wait_s() == 0.0
+    loops.wake(KEY, create=True)
+    await asyncio.sleep(0.01)
+    assert running.is_set()
+    assert loops.longest_wait_s() == 0.0
+    loops.wake(KEY, create=False)
+    await asyncio.sleep(0.01)
+    first_s = loops.longest_wait_s()
+    loops.wake(KEY, create=False)
+    assert loops.longest_wait_s() >= first_s > 0.0
+    go_on.set()
+    await passes.reach(2)
+    assert loops.longest_wait_s() == 0.0
+    await loops.stop(grace_s=DEADLINE_S)
+
+
 async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
     """An object whose label names no resource leaves nothing in memory, however many there are."""
     passes = Passes(well)

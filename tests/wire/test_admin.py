@@ -1,5 +1,6 @@
 """Every request against a scripted server: error codes are read before values, and answers of other nodes refused."""
 
+import asyncio
 import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,10 +16,10 @@ from kio.schema.remove_raft_voter.v0.response import RemoveRaftVoterResponse
 from kio.schema.types import BrokerId
 from kio.static.protocol import ResponsePayload
 from tests.wire.captures import capture
-from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, framed, running
+from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, framed, running, until
 from tests.wire.test_connection import ADD
 
-from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.errors import KafkaError, KafkaProtocolError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import RemoveVoter
 from kafka_quorum.wire import codec, sending
@@ -339,3 +340,40 @@ async def test_a_closed_client_may_be_used_again() -> None:
         await controllers.close()
         await controllers.describe_quorum(server.endpoint)
         assert server.connections == 2
+
+
+async def test_every_request_is_seen_with_its_result() -> None:
+    """Each request is reported once by its name, with what became of it."""
+    seen: list[tuple[str, str]] = []
+
+    def note(name: str, result: str, seconds: float) -> None:
+        assert seconds >= 0
+        seen.append((name, result))
+
+    async def ask(server: FakeServer) -> None:
+        async with running(server):
+            server.endpoint = replace(server.endpoint, node_id=LEADER)
+            controllers = KafkaControllers(seen=note)
+            try:
+                await controllers.describe_quorum(server.endpoint)
+            except KafkaError:
+                pass
+            finally:
+                await controllers.close()
+
+    await ask(replay("describe_quorum_v2"))
+    await ask(saying(replace(quorum_response(), error_code=ErrorCode.cluster_authorization_failed)))
+    await ask(FakeServer(script=lambda _: b"\x00\x00\x00\x04\x7f\xff\xff\xff"))
+    await ask(FakeServer(script=lambda _: Do.CLOSE))
+    await ask(FakeServer(versions=lambda request: answer_to(request, api_versions({}))))
+    hanging = FakeServer()
+    async with running(hanging):
+        controllers = KafkaControllers(seen=note)
+        waiting = asyncio.create_task(controllers.describe_quorum(hanging.endpoint))
+        await until(lambda: len(hanging.requests) == 2)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await controllers.close()
+    results = ("answered", "refused", "garbled", "unanswered", "unsent", "ended")
+    assert seen == [("DescribeQuorum", result) for result in results]

@@ -6,9 +6,11 @@ One connection per endpoint is kept while it is used. Its security is part of th
 import asyncio
 import resource
 from collections import OrderedDict
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
-from kafka_quorum.errors import KafkaProtocolError
+from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.api import Api, Effect
 from kafka_quorum.wire.connection import Connection, Limits
@@ -49,6 +51,14 @@ def own_max_kept() -> int:
 
 
 A = TypeVar("A")
+ANSWERED, REFUSED, UNANSWERED, GARBLED, UNSENT, ENDED = (
+    *("answered", "refused", "unanswered", "garbled", "unsent", "ended"),
+)
+RESULTS: Final = (ANSWERED, REFUSED, UNANSWERED, GARBLED, UNSENT, ENDED)
+"""How a request ends: as asked; with an error code; without an answer; with something else; before it was sent; or
+nobody waits for the answer any more."""
+Seen: TypeAlias = Callable[[str, str, float], None]
+"""Is called for each request that has ended: the name of the request, its result, and how many seconds it took."""
 
 
 class Sending:
@@ -60,9 +70,10 @@ class Sending:
 
     one_user: ClassVar[bool] = True
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, seen: Seen | None = None) -> None:
         """Nothing is connected yet."""
         self._limits = limits or Limits()
+        self._seen = seen
         self._connections: OrderedDict[Endpoint, Connection] = OrderedDict()
         """In the order of their last use, so that none but the oldest is looked at: there may be thousands."""
         self._at: dict[tuple[str, int], set[Endpoint]] = {}
@@ -77,6 +88,10 @@ class Sending:
 
     async def _send(self, endpoint: Endpoint, request: Request[A]) -> A:
         """Send a request, and return what its answer says."""
+        with self._noted(request.api):
+            return await self._answered(endpoint, request)
+
+    async def _answered(self, endpoint: Endpoint, request: Request[A]) -> A:
         connection = self._connection(endpoint)
         try:
             return await connection.ask(request.api, request.build, request.read, extra_s=request.extra_s)
@@ -85,6 +100,21 @@ class Sending:
             raise refused(endpoint, request.api, error.code, words) from None
         except ValueError as error:
             raise self._nonsense(endpoint, request.api, str(error)) from error
+
+    @contextmanager
+    def _noted(self, api: Api) -> Iterator[None]:
+        """Measures a request, and passes on how it ended, whatever that is."""
+        loop = asyncio.get_running_loop()
+        began_s, result = loop.time(), ENDED
+        try:
+            yield
+            result = ANSWERED
+        except Exception as error:
+            result = _result_of(error)
+            raise
+        finally:
+            if self._seen is not None:
+                self._seen(api.name, result, loop.time() - began_s)
 
     def _connection(self, endpoint: Endpoint) -> Connection:
         """The kept connection to this endpoint. Long unused ones are closed here, because pods change addresses."""
@@ -147,3 +177,15 @@ class Sending:
             retry_safe=api.effect is Effect.READS,
             outcome_unknown=api.effect is Effect.WRITES,
         )
+
+
+def _result_of(error: Exception) -> str:
+    match error:
+        case KafkaRefused():
+            return REFUSED
+        case KafkaUnreachable():
+            return UNANSWERED
+        case KafkaProtocolError(fault=fault):
+            return UNSENT if fault is Fault.OURS else GARBLED
+        case _:
+            return UNSENT

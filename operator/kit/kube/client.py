@@ -6,7 +6,9 @@ Nothing is retried here: the caller looks again first.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
@@ -42,25 +44,50 @@ _METADATA_KEPT: Final = ("name", "namespace", "uid", "generation", "deletionTime
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
 _Page: TypeAlias = tuple[list[Json], int]
 """Some items of a list, and their length in bytes."""
+Seen: TypeAlias = Callable[[str, str, int | None, float], None]
+"""Is called for each request that has ended: verb, plural of the resource type, HTTP status (None without an answer),
+and how many seconds it took. Of a watch, it is the request that begins it."""
 
 
-async def connect(field_manager: str) -> "KubeClient":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """A request: the verb and the type that it counts as, and what it is in HTTP."""
+
+    verb: str
+    of: ResourceType
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"{'WATCH' if self.verb == 'watch' else self.method} {self.path}"
+
+
+@dataclass(slots=True)
+class _Ended:
+    """How a request ended: its HTTP status, if there was an answer."""
+
+    status: int | None = None
+
+
+async def connect(field_manager: str, seen: Seen | None = None) -> "KubeClient":
     """A client for the cluster of this process, or for the present kubeconfig; it writes under this name."""
     configuration = Configuration()
     try:
         config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException:
         await config.load_kube_config(client_configuration=configuration)
-    return KubeClient(ApiClient(configuration=configuration), field_manager)
+    return KubeClient(ApiClient(configuration=configuration), field_manager, seen)
 
 
 class KubeClient:
     """`KubeApi` over the network. One pool of connections, one deadline for every request."""
 
-    def __init__(self, api: ApiClient, field_manager: str) -> None:
+    def __init__(self, api: ApiClient, field_manager: str, seen: Seen | None = None) -> None:
         """`api` has address, trust and token (which it renews); `field_manager` is the name of the writer."""
         self._api = api
         self._field_manager = field_manager
+        self._seen = seen
 
     async def close(self) -> None:
         """Close every connection."""
@@ -69,7 +96,7 @@ class KubeClient:
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object; None only if the server answered that there is none."""
         try:
-            return await self._request("GET", _path(resource, namespace, name))
+            return await self._request(_ask("get", "GET", resource, namespace, name))
         except KubeNotFound:
             return None
 
@@ -79,12 +106,12 @@ class KubeClient:
         Raises `KubeError` if they have more than `_LIST_MAX_BYTES` together.
         """
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
-        path, size_bytes = _path(resource, namespace), 0
+        ask, size_bytes = _ask("list", "GET", resource, namespace), 0
         items: list[Json] = []
-        async for page, page_bytes in self._pages(path, query):
+        async for page, page_bytes in self._pages(ask, query):
             size_bytes += page_bytes
             if size_bytes > _LIST_MAX_BYTES:
-                raise _too_much(f"GET {path}", f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
+                raise _too_much(ask, f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
             items += page
         for item in items:  # items of a list come without their type
             item.setdefault("apiVersion", resource.api_version)
@@ -100,25 +127,25 @@ class KubeClient:
         """
         found: list[Json] = []
         query = {"labelSelector": selector.text} if selector.text else {}
-        async for page, _ in self._pages(_path(resource, namespace), query, accept=_METADATA_LIST):
+        async for page, _ in self._pages(_ask("list", "GET", resource, namespace), query, accept=_METADATA_LIST):
             found += ({key: item["metadata"].get(key) for key in _METADATA_KEPT} for item in page)
         return tuple(found)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or with `dry_run` ask for the answer to a creation; `KubeAlreadyExists` if the name is taken."""
         query = {"fieldManager": self._field_manager} | ({"dryRun": "All"} if dry_run else {})
-        return await self._request("POST", _path(resource, namespace), body=body, query=query)
+        return await self._request(_ask("create", "POST", resource, namespace), body=body, query=query)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace; `KubeConflict` if the resource version in `body` is not the present one."""
-        path = _path(resource, namespace, body["metadata"]["name"])
-        return await self._request("PUT", path, body=body, query={"fieldManager": self._field_manager})
+        ask = _ask("replace", "PUT", resource, namespace, body["metadata"]["name"])
+        return await self._request(ask, body=body, query={"fieldManager": self._field_manager})
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply, which also takes fields that others own."""
-        path = _path(resource, namespace, body["metadata"]["name"])
+        ask = _ask("apply", "PATCH", resource, namespace, body["metadata"]["name"])
         query = {"fieldManager": self._field_manager, "force": "true"}
-        return await self._request("PATCH", path, body=body, query=query, content_type=_APPLY)
+        return await self._request(ask, body=body, query=query, content_type=_APPLY)
 
     async def patch(
         self,
@@ -131,10 +158,10 @@ class KubeClient:
         strategic: bool = False,
     ) -> Json:
         """Merge patch or strategic merge patch; conditional if `body` names a resource version or uid."""
-        path = _path(resource, namespace, name) + (f"/{subresource}" if subresource else "")
+        ask = _ask("patch", "PATCH", resource, namespace, name, subresource)
         query = {"fieldManager": self._field_manager}
         content_type = _STRATEGIC if strategic else _MERGE
-        return await self._request("PATCH", path, body=body, query=query, content_type=content_type)
+        return await self._request(ask, body=body, query=query, content_type=content_type)
 
     async def delete(
         self,
@@ -154,7 +181,7 @@ class KubeClient:
             body["gracePeriodSeconds"] = 0
         if orphan:
             body["propagationPolicy"] = "Orphan"
-        await self._request("DELETE", _path(resource, namespace, name), body=body)
+        await self._request(_ask("delete", "DELETE", resource, namespace, name), body=body)
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
         """Evict exactly this pod, if its disruption budget allows it; with the grace period of the pod."""
@@ -165,8 +192,8 @@ class KubeClient:
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions},
         }
-        path = f"{_path(PODS, namespace, name)}/eviction"
-        await self._request("POST", path, body=body, query={"dryRun": "All"} if dry_run else {})
+        ask = _ask("evict", "POST", PODS, namespace, name, "eviction")
+        await self._request(ask, body=body, query={"dryRun": "All"} if dry_run else {})
 
     async def watch(
         self,
@@ -192,16 +219,17 @@ class KubeClient:
             "timeoutSeconds": str(server_s),
         }
         query |= {"resourceVersion": version} if version else {}
-        path = _path(resource, namespace)
-        what, headers = f"WATCH {path}", {"Accept": _METADATA}
+        ask, headers = _ask("watch", "GET", resource, namespace), {"Accept": _METADATA}
         try:
-            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
-                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
-                url = f"{self._api.configuration.host}{path}?{urlencode(query)}"
-                longest_s = server_s + _REQUEST_TIMEOUT_S
-                answer = await self._api.call_api("GET", url, header_params=headers, _request_timeout=longest_s)
-                if answer.status != _FINE:
-                    raise _error(what, answer.status, _said(await answer.read()))
+            with self._noted(ask) as ended:
+                async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                    await self._api.update_params_for_auth(headers, [], ["BearerToken"], ask.path, "GET", None)
+                    url = f"{self._api.configuration.host}{ask.path}?{urlencode(query)}"
+                    longest_s = server_s + _REQUEST_TIMEOUT_S
+                    answer = await self._api.call_api("GET", url, header_params=headers, _request_timeout=longest_s)
+                    ended.status = answer.status
+                    if answer.status != _FINE:
+                        raise _error(ask, answer.status, _said(await answer.read()))
             opened()
             try:
                 async for chunk in answer.response.content.iter_any():
@@ -209,27 +237,27 @@ class KubeClient:
             finally:
                 answer.response.close()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _unanswered(what, error) from error
+            raise _unanswered(ask, error) from error
 
     async def _pages(
-        self, path: str, query: Mapping[str, str], *, accept: str = "application/json"
+        self, ask: _Ask, query: Mapping[str, str], *, accept: str = "application/json"
     ) -> AsyncGenerator[_Page, None]:
         """The items of a list, page by page, with the length of each page. All are of one moment.
 
         A page that is too long is requested again with fewer objects, down to one.
         """
-        count, place, what = _PAGE, "", f"GET {path}"
+        count, place = _PAGE, ""
         while True:
             asked = {**query, "limit": str(count)} | ({"continue": place} if place else {})
             most_bytes = _PAGE_MAX_BYTES if count > 1 else _OBJECT_MAX_BYTES
             try:
-                data = await self._data("GET", path, query=asked, accept=accept, most_bytes=most_bytes)
+                data = await self._data(ask, query=asked, accept=accept, most_bytes=most_bytes)
             except _TooLongError:
                 if count == 1:
-                    raise _too_much(what, "one object", most_bytes) from None
+                    raise _too_much(ask, "one object", most_bytes) from None
                 count = max(count // 4, 1)
                 continue
-            answer = _answer(what, data)
+            answer = _answer(ask, data)
             yield answer["items"] or [], len(data)  # an empty list of metadata has null there
             place = (answer.get("metadata") or {}).get("continue") or ""
             if not place:
@@ -239,26 +267,23 @@ class KubeClient:
 
     async def _request(
         self,
-        method: str,
-        path: str,
+        ask: _Ask,
         *,
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Json:
-        what = f"{method} {path}"
         try:
             data = await self._data(
-                method, path, body=body, query=query, content_type=content_type, most_bytes=_OBJECT_MAX_BYTES
+                ask, body=body, query=query, content_type=content_type, most_bytes=_OBJECT_MAX_BYTES
             )
         except _TooLongError:
-            raise _too_much(what, "the answer", _OBJECT_MAX_BYTES) from None
-        return _answer(what, data)
+            raise _too_much(ask, "the answer", _OBJECT_MAX_BYTES) from None
+        return _answer(ask, data)
 
     async def _data(
         self,
-        method: str,
-        path: str,
+        ask: _Ask,
         *,
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
@@ -268,18 +293,32 @@ class KubeClient:
     ) -> bytes:
         """The answer's bytes, if it is a success. No more than `most_bytes` are read (`_TooLongError`)."""
         headers = {"Accept": accept, "Content-Type": content_type}
-        what = f"{method} {path}"
         try:
-            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
-                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-                url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
-                response = await self._api.call_api(method, url, header_params=headers, body=body)
-                data = await _read(response.response, most_bytes)
+            with self._noted(ask) as ended:
+                async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                    await self._api.update_params_for_auth(headers, [], ["BearerToken"], ask.path, ask.method, body)
+                    url = f"{self._api.configuration.host}{ask.path}" + (f"?{urlencode(query)}" if query else "")
+                    response = await self._api.call_api(ask.method, url, header_params=headers, body=body)
+                    ended.status = response.status
+                    data = await _read(response.response, most_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _unanswered(what, error) from error
+            raise _unanswered(ask, error) from error
         if response.status < 300:  # noqa: PLR2004 - HTTP: success
             return data
-        raise _error(what, response.status, _said(data))
+        raise _error(ask, response.status, _said(data))
+
+    @contextmanager
+    def _noted(self, ask: _Ask) -> Iterator[_Ended]:
+        """Measures a request, and passes on how it ended, whatever that is."""
+        ended, began_s = _Ended(), time.monotonic()
+        try:
+            yield ended
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            ended.status = None  # an answer that broke off is none
+            raise
+        finally:
+            if self._seen is not None:
+                self._seen(ask.verb, ask.of.plural, ended.status, time.monotonic() - began_s)
 
 
 class _TooLongError(Exception):
@@ -297,7 +336,7 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     return bytes(data)
 
 
-def _too_much(what: str, which: str, most_bytes: int) -> KubeUnavailable:
+def _too_much(what: _Ask, which: str, most_bytes: int) -> KubeUnavailable:
     """An answer is too long: its content is unknown, and the request may have been carried out."""
     return KubeUnavailable(
         f"{what}: {which} came with more than {most_bytes // 1024} KiB, which is not read; delete objects with this "
@@ -305,19 +344,20 @@ def _too_much(what: str, which: str, most_bytes: int) -> KubeUnavailable:
     )
 
 
-def _unanswered(what: str, error: Exception) -> KubeUnavailable:
+def _unanswered(what: _Ask, error: Exception) -> KubeUnavailable:
     return KubeUnavailable(f"{what}: no answer from the API server ({str(error) or type(error).__name__})")
 
 
-def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
-    """The path of an object, or of a type; without a namespace, of a namespaced type in all of them."""
+def _ask(verb: str, method: str, resource: ResourceType, namespace: str, name: str = "", subresource: str = "") -> _Ask:
+    """The request for an object, or for a type; without a namespace, for a namespaced type in all of them."""
     prefix = "/apis" if "/" in resource.api_version else "/api"
     space = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
     path = f"{prefix}/{resource.api_version}{space}/{resource.plural}"
-    return f"{path}/{name}" if name else path
+    parts = (part for part in (path, name, subresource) if part)
+    return _Ask(verb=verb, of=resource, method=method, path="/".join(parts))
 
 
-def _answer(what: str, data: bytes) -> Json:
+def _answer(what: _Ask, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
     except (ValueError, RecursionError) as error:  # a proxy's page, say: the result of the request is unknown
@@ -335,13 +375,13 @@ class _Said:
     """The words of a disruption budget; empty if none refused."""
 
 
-def _error(what: str, status: int, said: _Said) -> KubeError:
+def _error(what: _Ask, status: int, said: _Said) -> KubeError:
     error = _error_of(what, status, said)
     error.said = clean(said.message, max_chars=MESSAGE_MAX_CHARS)
     return error
 
 
-def _error_of(what: str, status: int, said: _Said) -> KubeError:
+def _error_of(what: _Ask, status: int, said: _Said) -> KubeError:
     words = f"{what}: {said.message or f'HTTP status {status}'}"
     if status == _NOT_FOUND:
         return KubeNotFound(words)

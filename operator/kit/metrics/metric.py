@@ -27,11 +27,12 @@ class Label:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Metric:
     """A metric. `help` is one sentence; `unit` is empty for a number without one.
 
     `absent` says when there is no series; empty if there always is one. `buckets` are the upper bounds of a histogram.
+    Each metric equals itself only, which makes it a cheap key.
     """
 
     name: str

@@ -39,7 +39,9 @@ class PassReport(Generic[S_co]):
     `took_s` seconds, and `error` is what ended it early, if anything did.
 
     `decided` is the kind's own value of what it decided by, and what it decided; None if the pass ended before. Only
-    subscribers of that kind read it.
+    subscribers of that kind read it. `status` is the whole status that the pass built, whether it was written or not.
+
+    `withdrawn`: this is no pass. Passes end in errors, and `status` says that nothing is known any more.
     """
 
     key: ObjectKey
@@ -50,6 +52,8 @@ class PassReport(Generic[S_co]):
     lines: tuple[Line, ...] = ()
     notices: tuple[Notice, ...] = ()
     decided: object = None
+    status: Json | None = None
+    withdrawn: bool = False
     took_s: float = 0.0
     error: BaseException | None = None
 
@@ -76,6 +80,8 @@ class Draft(Generic[S]):
     lines: tuple[Line, ...] = ()
     notices: tuple[Notice, ...] = ()
     decided: object = None
+    status: Json | None = None
+    withdrawn: bool = False
 
     def ended(self, *, took_s: float = 0.0, error: BaseException | None = None) -> PassReport[S]:
         """The report."""
@@ -88,6 +94,8 @@ class Draft(Generic[S]):
             lines=self.lines,
             notices=self.notices,
             decided=self.decided,
+            status=self.status,
+            withdrawn=self.withdrawn,
             took_s=took_s,
             error=error,
         )

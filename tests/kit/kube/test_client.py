@@ -338,3 +338,48 @@ async def test_metadata_is_reduced_to_what_identifies_an_object() -> None:
         found = await client.list_metadata(WIDGETS, "")
     assert _names(found) == [f"p{index}" for index in range(400)]
     assert not any("annotations" in item for item in found)
+
+
+async def test_every_request_is_seen_with_its_result() -> None:
+    """Each request is reported once by verb, type and HTTP status, whatever the status means to its caller."""
+    seen: list[tuple[str, str, int | None]] = []
+
+    def note(verb: str, resource: str, status: int | None, seconds: float) -> None:
+        assert seconds >= 0
+        seen.append((verb, resource, status))
+
+    server = Server(body={"items": [], "metadata": {}})
+    async with connected(server) as client:
+        client._seen = note
+        await client.get(PODS, "ns", "p")
+        await client.list(PODS, "ns", {"a": "1"})
+        await client.create(STATEFUL_SETS, "ns", {"metadata": {"name": "x"}})
+        await client.apply(BUDGETS, "ns", {"metadata": {"name": "x"}})
+        await client.evict("ns", "p", uid="u", resource_version="1")
+        server.status = 404
+        assert await client.get(NODES, "", "worker-1") is None
+        server.status = 409
+        with pytest.raises(KubeConflict):
+            await client.delete(PODS, "ns", "p", uid="u")
+    assert seen == [
+        ("get", "pods", 200),
+        ("list", "pods", 200),
+        ("create", "statefulsets", 200),
+        ("apply", "poddisruptionbudgets", 200),
+        ("evict", "pods", 200),
+        ("get", "nodes", 404),
+        ("delete", "pods", 409),
+    ]
+
+
+async def test_a_request_without_an_answer_in_time_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that meets its deadline is reported without a status; so is a watch that does not begin."""
+    monkeypatch.setattr(module, "_REQUEST_TIMEOUT_S", 0.05)
+    seen: list[tuple[str, str, int | None]] = []
+    async with connected(Server(hang=True)) as client:
+        client._seen = lambda verb, resource, status, _: seen.append((verb, resource, status))
+        with pytest.raises(KubeUnavailable):
+            await client.get(PODS, "ns", "p")
+        with pytest.raises(KubeUnavailable):
+            await anext(client.watch(PODS, "ns", label="a", version="", server_s=60))
+    assert seen == [("get", "pods", None), ("watch", "pods", None)]
