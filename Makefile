@@ -203,6 +203,10 @@ tables: setup ## generate docs/tables.md from the catalogue of the tables
 dashboards: setup ## write the chart's dashboards from helm/dashboards
 	$(VENV)/python -m helm.dashboards
 
+.PHONY: metrics-page
+metrics-page: setup ## write the tables of docs/metrics.md from the catalogue of the metrics
+	PYTHONPATH=operator $(VENV)/python -m kafka_quorum.metrics.page
+
 .PHONY: sentences
 sentences: setup ## write every sentence that users read into tests/golden/sentences.txt, from the source
 	PYTHONPATH=operator:. $(VENV)/python -m tests.golden.sentences

@@ -24,6 +24,8 @@ from kafka_quorum.settings import Settings
 from kit.key import ObjectKey
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.loops import Loops
+from kit.metrics import server as scraped
+from kit.metrics.server import Scrape
 from kit.selector import EVERYTHING, Selector, parse
 
 if TYPE_CHECKING:
@@ -307,12 +309,12 @@ async def test_a_change_of_an_object_wakes_its_quorum(
             assert (key, create, resource_version) == (ObjectKey(namespace=NAMESPACE, name=NAME), False, "")
             woken.set()
 
-    async def connected(_: str) -> WatchedKube:
+    async def connected(_: str, __: object) -> WatchedKube:
         return kube
 
     monkeypatch.setattr(handlers, "connect", connected)
     monkeypatch.setattr(handlers, "Loops", Waking)
-    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
     await edge.start()
     try:
         await asyncio.wait_for(woken.wait(), 10)
@@ -330,12 +332,12 @@ async def test_a_pool_that_is_applied_gets_a_loop(monkeypatch: pytest.MonkeyPatc
             assert (key, create, bool(resource_version)) == (ObjectKey(namespace=NAMESPACE, name="p"), True, True)
             woken.set()
 
-    async def connected(_: str) -> WatchedKube:
+    async def connected(_: str, __: object) -> WatchedKube:
         return kube
 
     monkeypatch.setattr(handlers, "connect", connected)
     monkeypatch.setattr(handlers, "Loops", Waking)
-    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
     await edge.start()
     try:
         await asyncio.wait_for(woken.wait(), 10)
@@ -346,11 +348,11 @@ async def test_a_pool_that_is_applied_gets_a_loop(monkeypatch: pytest.MonkeyPatc
 async def test_questions_are_watched_only_if_the_read_only_look_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the setting the operator has the tasks of the look, and its passes report to it; without, it has neither."""
 
-    async def connected(_: str) -> WatchedKube:
+    async def connected(_: str, __: object) -> WatchedKube:
         return WatchedKube()
 
     async def begun(*, introspection: bool) -> set[str]:
-        settings = Settings(namespaces=(NAMESPACE,), probe_port=0, introspection=introspection)
+        settings = Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0, introspection=introspection)
         edge = Edge(settings, cast("Recorder", Closed()))
         await edge.start()
         try:
@@ -363,6 +365,47 @@ async def test_questions_are_watched_only_if_the_read_only_look_is_on(monkeypatc
     monkeypatch.setattr(handlers, "connect", connected)
     more = await begun(introspection=True) - await begun(introspection=False)
     assert more == {"quorum looks", "plan questions", f"watch of plan questions {NAMESPACE}"}
+
+
+async def test_metrics_are_served_and_fed_by_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A started operator serves its metrics; passes of all kinds, the API client and the Kafka clients feed them."""
+    seen: list[object] = []
+    ports: list[int] = []
+    real = scraped.serve
+
+    async def connected(_: str, note: Callable[[str, str, int | None, float], None]) -> WatchedKube:
+        note("get", "pods", 200, 0.1)
+        return WatchedKube()
+
+    async def serving(port: int, scrape: Scrape) -> object:
+        assert port == Settings().metrics_port
+        server = await real(0, scrape)
+        ports.append(server.port)
+        return server
+
+    class Feeding(Loops):
+        def __init__(self, reconciler: Any) -> None:  # noqa: ANN401 - a reconciler of any kind
+            super().__init__(reconciler)
+            subscribers = reconciler._subscribers._subscribers
+            seen.append([type(each).__name__ for each in subscribers if "Metrics" in type(each).__name__])
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    monkeypatch.setattr(handlers, "Loops", Feeding)
+    monkeypatch.setattr(scraped, "serve", serving)
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    await edge.start()
+    try:
+        assert edge._controllers is not None
+        edge._controllers._seen("DescribeQuorum", "answered", 0.1)  # type: ignore[misc]  # it has one
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{ports[0]}/metrics") as answer:
+            text = await answer.text()
+    finally:
+        await edge.stop()
+    assert seen == [["QuorumMetrics", "PassMetrics"], *[["ConditionMetrics", "PassMetrics"]] * 2]
+    assert 'kafka_quorum_operator_kube_requests_total{code="200",resource="pods",verb="get"} 1.0' in text
+    assert 'kafka_quorum_operator_kafka_requests_total{request="DescribeQuorum",result="answered"} 1.0' in text
+    for kind in ("KafkaQuorum", "KafkaBrokerPool", "KafkaStreamsApplication"):
+        assert f'kafka_quorum_operator_resources{{kind="{kind}"}} 0.0' in text
 
 
 async def test_the_probe_reports_the_last_attempt_at_the_lease() -> None:

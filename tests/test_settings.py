@@ -24,6 +24,7 @@ def test_everything_set_is_taken() -> None:
             "KQ_TICK_S": "2.5",
             "KQ_RESYNC_S": "60",
             "KQ_PROBE_PORT": "9000",
+            "KQ_METRICS_PORT": "9001",
             "KQ_LEASE_NAMESPACE": "operators",
             "KQ_LEASE_NAME": "mine",
             "HOSTNAME": "operator-0",
@@ -45,6 +46,7 @@ def test_everything_set_is_taken() -> None:
         tick_s=2.5,
         resync_s=60.0,
         probe_port=9000,
+        metrics_port=9001,
         holder="operator-0",
         observations=ObservationSettings(
             target="/observations",
@@ -72,6 +74,9 @@ def test_everything_set_is_taken() -> None:
         ("KQ_TICK_S", "nan"),
         ("KQ_RESYNC_S", "inf"),
         ("KQ_PROBE_PORT", "-1"),
+        ("KQ_METRICS_PORT", "-1"),
+        ("KQ_METRICS_PORT", "65536"),
+        ("KQ_METRICS_PORT", "8081.5"),
         ("KQ_OBSERVATIONS_TARGET", "observations"),
         ("KQ_OBSERVATIONS_MAX_MEBIBYTES", "0"),
         ("KQ_OBSERVATIONS_FILE_S", "-5"),
@@ -82,6 +87,11 @@ def test_what_cannot_be_used_is_named(name: str, value: str) -> None:
     """The error names the variable and repeats its value."""
     with pytest.raises(SettingsError, match=f"{name}.*'{value}'"):
         from_environment({name: value})
+
+
+def test_metrics_are_off_by_a_port_of_zero() -> None:
+    """Port 0 is no port: then there is no server of metrics."""
+    assert from_environment({"KQ_METRICS_PORT": "0"}).metrics_port == 0
 
 
 @pytest.mark.parametrize("name", ["KQ_OBSERVATIONS_KAFKA_TOPIC", "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"])

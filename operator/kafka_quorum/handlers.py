@@ -20,6 +20,7 @@ from kafka_brokers.model.names import LABEL_POOL
 from kafka_brokers.reconcile import PoolReconciler
 from kafka_quorum.introspection.service import Introspection
 from kafka_quorum.kind import QUORUMS
+from kafka_quorum.metrics.service import OperatorMetrics, Vitals
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.observations.recorder import Recorder
 from kafka_quorum.observe.brokers import BrokerEdges
@@ -47,6 +48,7 @@ from kit.kube.watch import Watch
 from kit.kube.watched import Watched
 from kit.lease import Lease
 from kit.loops import Loops
+from kit.metrics import server as scraped
 from kit.shard import share_of
 from kit.supervise import supervised
 from kit.sweep import Sweep
@@ -96,13 +98,16 @@ class Edge:
         self._tasks: list[asyncio.Task[None]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._beat = Beat(last_s=self._clock.monotonic())
+        self._metrics = OperatorMetrics(self._clock, self._acting, self._vitals)
 
     async def start(self) -> None:
         """Open the edges."""
-        self._kube = await connect(FIELD_MANAGER)
-        self._lease_kube = await connect(FIELD_MANAGER)
-        self._controllers = KafkaControllers()
-        running, brokers, groups = ConfluentSettings(), KafkaBrokers(), KafkaGroups()
+        metrics = self._metrics
+        self._kube = await connect(FIELD_MANAGER, metrics.kube_request)
+        self._lease_kube = await connect(FIELD_MANAGER, metrics.kube_request)
+        self._controllers = KafkaControllers(seen=metrics.kafka_request)
+        running = ConfluentSettings()
+        brokers, groups = KafkaBrokers(seen=metrics.kafka_request), KafkaGroups(seen=metrics.kafka_request)
         zookeepers, drivers = KazooZooKeepers(), AgentDrivers()
         self._closers += [running.close, brokers.close, groups.close, zookeepers.close]
         self._lease = Lease(
@@ -122,7 +127,11 @@ class Edge:
             settings=self.settings,
             may_act=self._lease.held,
             watched=self._watched.complete,
-            subscribers=(self._observations, *(self._introspection.subscribers if self._introspection else ())),
+            subscribers=(
+                self._observations,
+                *(self._introspection.subscribers if self._introspection else ()),
+                *metrics.quorums,
+            ),
             brokers=BrokerEdges(running=running, brokers=brokers),
             keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )
@@ -133,6 +142,7 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
+            subscribers=metrics.pools,
         )
         applications = ApplicationReconciler(
             kube=share_of(self._kube, APPLICATIONS, self.settings.selector),
@@ -141,11 +151,14 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
+            subscribers=metrics.applications,
         )
         self._serve(self._kube, QUORUMS, LABEL_QUORUM, Loops(quorums))
         self._serve(self._kube, POOLS, LABEL_POOL, Loops(pools))
         self._serve(self._kube, APPLICATIONS, LABEL_APPLICATION, Loops(applications))
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
+        if self.settings.metrics_port:
+            self._closers.append((await scraped.serve(self.settings.metrics_port, metrics.scrape)).close)
         self._begin("heartbeat", self._beats)
         self._begin("lease", partial(self._lease.keep, self._acquired))
         for name, work in self._introspection.tasks() if self._introspection else ():
@@ -244,6 +257,7 @@ class Edge:
         """The lease is held from now on."""
         if self._introspection is not None:
             self._introspection.acquired()
+        self._metrics.acquired()
         for one in self._served.values():
             one.loops.wake_all()
 
@@ -292,11 +306,25 @@ class Edge:
             await asyncio.sleep(_BEAT_S)
             self._beat.beat(self._clock.monotonic(), _BEAT_S)
 
+    def _acting(self) -> bool:
+        """Whether this operator holds the lease."""
+        return self._lease is not None and self._lease.held()
+
+    def _vitals(self) -> Vitals:
+        """The state of this process, for its metrics."""
+        loops = {one.resource.kind: one.loops for one in self._served.values()}
+        return Vitals(
+            acting=self._acting(),
+            loop_lag_s=self._beat.lag_s,
+            resources={kind: len(tuple(each.keys())) for kind, each in loops.items()},
+            queue_age_s={kind: each.longest_wait_s() for kind, each in loops.items()},
+        )
+
     def health(self) -> Health:
         """The state of this process, for the probe. Ready and alive are the same: a standby is both."""
         now_s = self._clock.monotonic()
         return Health(
-            acting=self._lease is not None and self._lease.held(),
+            acting=self._acting(),
             quorums=sum(len(tuple(one.loops.keys())) for one in self._served.values()),
             lease_attempt_age_s=0.0 if self._lease is None else self._lease.attempt_age_s,
             longest_pass_s=max((one.loops.longest_pass_s() for one in self._served.values()), default=0.0),

@@ -5,8 +5,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from kit.selector import EVERYTHING, Selector, SelectorError, parse
+
+_PORT_MAX: Final = 65535
 
 
 class PodException(StrEnum):
@@ -65,6 +68,8 @@ class Settings:
     lease_namespace: str = "default"
     lease_name: str = "kafka-quorum-operator"
     probe_port: int = 8080
+    metrics_port: int = 8081
+    """Where metrics are scraped; 0 for nowhere."""
     pod_exceptions: frozenset[PodException] = frozenset()
     """What creators of KafkaQuorums may do through pods beyond the policy."""
     observations: ObservationSettings = field(default_factory=ObservationSettings)
@@ -105,6 +110,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         lease_namespace=environment.get("KQ_LEASE_NAMESPACE") or defaults.lease_namespace,
         lease_name=environment.get("KQ_LEASE_NAME") or defaults.lease_name,
         probe_port=int(_positive(environment, "KQ_PROBE_PORT", defaults.probe_port)),
+        metrics_port=_port(environment, "KQ_METRICS_PORT", defaults.metrics_port),
         pod_exceptions=_exceptions(environment),
         observations=_observations(environment),
         introspection=_switch(environment, "KQ_INTROSPECTION", default=defaults.introspection),
@@ -154,6 +160,14 @@ def _switch(environment: Mapping[str, str], name: str, *, default: bool) -> bool
     if text not in ("", "true", "false"):
         raise SettingsError(f"{name} is {text!r}: use true or false")
     return text == "true" if text else default
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    """A port; 0 for none."""
+    text = environment.get(name, "")
+    if text and not (text.isascii() and text.isdigit() and len(text) <= len(str(_PORT_MAX)) and int(text) <= _PORT_MAX):
+        raise SettingsError(f"{name} is {text!r}: it must be a port from 1 to {_PORT_MAX}, or 0 for none")
+    return int(text) if text else default
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:

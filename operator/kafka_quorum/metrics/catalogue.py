@@ -11,6 +11,9 @@ from kafka_quorum.api.features import feature_names
 from kafka_quorum.model import actions
 from kafka_quorum.model.migration import MIGRATIONS
 from kafka_quorum.model.operation import CHANGE_WORDS, LOWER_FEATURE, RAISE_FEATURE
+from kafka_quorum.status.build import CONDITIONS as OF_EVERY_QUORUM
+from kafka_quorum.status.certificates_valid import TYPE as CERTIFICATES_VALID
+from kafka_quorum.status.migrated import TYPE as MIGRATED
 from kit.metrics.metric import NAMESPACE, Label, Metric, Type
 
 UNKNOWN_TYPE: Final = "Unknown"
@@ -36,9 +39,9 @@ A controller is in exactly one state: its loss counts before its part in the quo
 """
 HELD: Final = {
     "pause": "spec.paused",
-    "node": "annotation kafkaquorum.io/hold lists controllers, or cannot be read",
+    "node": "annotation kafkaquorum.io/hold lists controllers, or cannot be read (Holding, HeldBack)",
     "spec": "the spec has faults",
-    "roll": "restarts (RollHeld, RestartHeld, OlderImage, HeldBack)",
+    "roll": "restarts (RollHeld, RestartHeld, OlderImage)",
     "step": "a feature level (FeatureBlocked, DowngradeRefused)",
     "migration": "a migration (MigrationHeld, Preflight, DualWrite)",
     "voters": "voters of a static quorum (StaticQuorum)",
@@ -51,8 +54,8 @@ HELD: Final = {
 """What a person or a guard holds: a wait of severity Held, or what the spec and the annotations say."""
 HELD_REASONS: Final[Mapping[str, str]] = {
     "Paused": "pause",
-    "Holding": "node",
-    **dict.fromkeys(("RollHeld", "RestartHeld", "OlderImage", "HeldBack"), "roll"),
+    **dict.fromkeys(("Holding", "HeldBack"), "node"),
+    **dict.fromkeys(("RollHeld", "RestartHeld", "OlderImage"), "roll"),
     **dict.fromkeys(("FeatureBlocked", "DowngradeRefused"), "step"),
     **dict.fromkeys(("MigrationHeld", "Preflight", "DualWrite"), "migration"),
     "StaticQuorum": "voters",
@@ -74,6 +77,7 @@ PASS_RESULTS: Final = {
     "failed": "an error ended it, such as an API server that does not answer",
     "fault": "a fault of the operator ended it",
     "ended": "the lease lapsed, or the operator ended",
+    "idle": "nothing was decided: the resource is being deleted, or its objects must be read again first",
 }
 """The results of a pass."""
 REQUEST_RESULTS: Final = {
@@ -85,10 +89,7 @@ REQUEST_RESULTS: Final = {
     "ended": "the operator did not wait for the answer",
 }
 """The results of a request over Kafka's protocol."""
-CONDITIONS: Final = (
-    *("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount"),
-    *("MigratedFromZooKeeper", "CertificatesValid"),
-)
+CONDITIONS: Final = (*OF_EVERY_QUORUM, MIGRATED, CERTIFICATES_VALID)
 """The conditions of a quorum."""
 VERBS: Final = ("get", "list", "create", "replace", "apply", "patch", "delete", "evict", "watch")
 CODES: Final = (

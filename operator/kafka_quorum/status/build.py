@@ -77,7 +77,7 @@ _OF_A_LOOK: Final = ("leaderID", "leaderEpoch", "healthyVoters", "failureToleran
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     """The whole status. `old` is the present one: its transition times and its operation are kept."""
-    done, old = _own(done), readable(old)
+    done, old = own(done), readable(old)
     record = done.observed.record
     findings = tuple(check(done) for check in CONDITIONS.values())
     of_some = (migrated(done), certificates_valid(done))
@@ -170,7 +170,7 @@ def _restarted(done: Pass, old: Json) -> Json:
     return {"restartedAt": found.runtime.restarted_at} if found.runtime.restarted_at else {}
 
 
-def _own(done: Pass) -> Pass:
+def own(done: Pass) -> Pass:
     """The pass without the objects of an earlier resource of this name: none of its identity may be used."""
     if not done.waits_for(EARLIER_RESOURCE):
         return done

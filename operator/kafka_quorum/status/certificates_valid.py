@@ -59,7 +59,7 @@ def certificates(done: Pass, old: Json) -> Json:
     ends = tuple(_all_ends(done, record, material))
     end_s, what = min((end_s, what) for what, end_s in ends)
     shown: Json = {"validUntil": second_of(end_s), "endsFirst": what}
-    authority = None if _changing(record) else _authority(done, record, tuple(material.known_leafs()))
+    authority = None if _changing(record) else authority_end(done, record, tuple(material.known_leafs()))
     if authority is not None:
         shown["authorityValidUntil"] = second_of(authority[1])
     return {"certificates": shown}
@@ -210,12 +210,12 @@ def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterato
     for node_id, end_s in client_ends(done.observed, record):
         if end_s:
             yield f"controller {node_id} as a client", end_s
-    yield from _broker_ends(done, material)
-    if (authority := _authority(done, record, leafs)) is not None:
+    yield from broker_ends(done, material)
+    if (authority := authority_end(done, record, leafs)) is not None:
         yield authority
 
 
-def _broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
+def broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
     """The ends of earlier certificates that brokers report to use, as far as they are known.
 
     The contract has the ends of all brokers' certificates. With another issuer a pool may have one of its own.
@@ -234,7 +234,7 @@ def _broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
             yield f"broker {broker.node_id}", min(ends)
 
 
-def _authority(
+def authority_end(
     done: Pass, record: IdentityRecord, leafs: Sequence[tuple[Holder, LeafSeen]]
 ) -> tuple[str, float] | None:
     """The first end of an authority that servers trust and that a leaf needs; of the last one if no leaf is known.
