@@ -17,7 +17,7 @@ from kafka_brokers.model.names import LABEL_OF_QUORUM
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.introspection import crd as look_crd
-from kafka_quorum.settings import PodException
+from kafka_quorum.settings import PodException, Settings
 from kafka_streams.api import crd as streams_crd
 from kit import lease
 from kit.crd import definition
@@ -129,6 +129,8 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
         ("observations.kafka.topic=no topic", "topic"),
         ("crds.instal=true", "instal"),
         ("introspection.enabled=maybe", "enabled"),
+        ("metrics.podMonitor.enabled=perhaps", "enabled"),
+        ("metrics.podMonitor.interval=often", "interval"),
     ],
 )
 def test_bad_values_are_refused_by_name(option: str, field: str) -> None:
@@ -252,7 +254,7 @@ def test_every_release_has_a_lease_of_its_own() -> None:
 def test_probes_ask_the_operator_alone() -> None:
     """All three probes use the health endpoint of the operator itself."""
     (container,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert container["ports"] == [{"name": "health", "containerPort": 8080}]
+    assert container["ports"][0] == {"name": "health", "containerPort": 8080}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/healthz", "port": "health"}
 
@@ -366,6 +368,62 @@ def test_a_network_policy_admits_the_health_endpoint_only() -> None:
     assert policy["spec"]["policyTypes"] == ["Ingress"]
     assert policy["spec"]["ingress"] == [{"ports": [{"port": "health", "protocol": "TCP"}]}]
     assert "NetworkPolicy" not in {item["kind"] for item in rendered()}
+
+
+MONITORING = ("--api-versions", "monitoring.coreos.com/v1/PodMonitor")
+"""A cluster that has the definition of a PodMonitor."""
+
+
+def test_metrics_have_a_port_and_a_service() -> None:
+    """The operator's pods have the port of its metrics, and a Service has the address of each pod."""
+    items = rendered()
+    (container,) = only(items, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {
+        "health": Settings().probe_port,
+        "metrics": Settings().metrics_port,
+    }
+    service = only(items, "Service", "kafka-quorum-operator-metrics")["spec"]
+    assert (service["clusterIP"], service["ports"][0]["targetPort"]) == ("None", "metrics")
+    assert service["selector"].items() <= only(items, "Deployment")["spec"]["template"]["metadata"]["labels"].items()
+    without = rendered("--set", "metrics.enabled=false", *MONITORING)
+    (container,) = only(without, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert [port["name"] for port in container["ports"]] == ["health"]
+    assert {"name": "KQ_METRICS_PORT", "value": "0"} in container["env"]
+    assert {"PodMonitor", "Service"} & {item["kind"] for item in without} == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        ((), False),
+        (MONITORING, True),
+        (("--set", "metrics.podMonitor.enabled=true"), True),
+        ((*MONITORING, "--set", "metrics.podMonitor.enabled=false"), False),
+    ],
+)
+def test_a_pod_monitor_is_made_where_it_is_defined(options: tuple[str, ...], *, made: bool) -> None:
+    """A PodMonitor is made if its definition exists, or as the values say; it keeps the quorum's own namespace."""
+    items = rendered(*options, "--set", "metrics.podMonitor.labels.release=prometheus,metrics.podMonitor.interval=15s")
+    assert ("PodMonitor" in {item["kind"] for item in items}) is made
+    if made:
+        monitor = only(items, "PodMonitor")
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        assert (endpoint["port"], endpoint["honorLabels"], endpoint["interval"]) == ("metrics", True, "15s")
+        labels = only(items, "Deployment")["spec"]["template"]["metadata"]["labels"]
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
+def test_a_network_policy_admits_prometheus_by_choice() -> None:
+    """With peers in metricsFrom, they reach the port of the metrics, and nobody else does."""
+    peer = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring"
+    policy = only(rendered("--set", "networkPolicy.enabled=true", "--set", peer), "NetworkPolicy")
+    assert policy["spec"]["ingress"][1:] == [
+        {
+            "from": [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}],
+            "ports": [{"port": "metrics", "protocol": "TCP"}],
+        }
+    ]
 
 
 def test_the_pod_is_placed_as_the_values_say() -> None:

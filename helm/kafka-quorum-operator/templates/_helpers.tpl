@@ -41,6 +41,23 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if ne (toString (.Values.introspection).enabled) "false" }}true{{ end }}
 {{- end }}
 
+{{/* Whether the operator's pods answer on the port of their metrics. */}}
+{{- define "kafka-quorum-operator.metered" -}}
+{{- if ne (toString (.Values.metrics).enabled) "false" }}true{{ end }}
+{{- end }}
+
+{{/* Whether a PodMonitor is made: as the values say, or if the cluster has the definition. */}}
+{{- define "kafka-quorum-operator.podMonitored" -}}
+{{- $enabled := toString ((.Values.metrics).podMonitor).enabled }}
+{{- if eq $enabled "true" }}true
+{{- else if and (ne $enabled "false") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/PodMonitor") }}true
+{{- end }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.metricsName" -}}
+{{- printf "%s-metrics" (include "kafka-quorum-operator.fullname" . | trunc 54 | trimSuffix "-") }}
+{{- end }}
+
 {{/* What the operator may do in a namespace whose resources it serves. Every verb is used; each line says what for. */}}
 {{- define "kafka-quorum-operator.rules" -}}
 - apiGroups: [kafkaquorum.io]
