@@ -220,6 +220,11 @@ def test_certificates() -> None:
         *("authority", "operator", "brokers", "controller-3000", "controller-3001", "controller-3002"),
     }
     assert all(isinstance(end_s, int | float) and end_s > NOW_S for end_s in found.values())
+    lives = rows(done(looked(recorded(), everything()), wanted()))["kafka_quorum_certificate_life_seconds"]
+    assert set(lives) == set(found) - {("authority",)}
+    leafs = dict(everything().known_leafs())
+    lasted = {leaf.certificate.not_after_s - leaf.certificate.not_before_s for leaf in leafs.values()}
+    assert set(lives.values()) == lasted
 
 
 def test_a_migration() -> None:

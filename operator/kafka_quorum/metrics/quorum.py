@@ -214,15 +214,27 @@ def _waits(done: Pass) -> Iterator[Row]:
 
 
 def _certificates(done: Pass) -> Iterator[Row]:
-    """The first end of a certificate of each holder, of those that are known."""
+    """The first end of a certificate of each holder, and the shortest life, of those that are known."""
     record, material = done.observed.record, done.observed.material
     if record is None or material is None:
         return
-    first: dict[str, float] = {}
-    for holder, end_s in _ends(done, record, material):
-        first[holder] = min(end_s, first.get(holder, end_s))
-    for holder, end_s in sorted(first.items()):
-        yield metrics.CERTIFICATE_END, (holder,), end_s
+    for metric, values in (
+        (metrics.CERTIFICATE_END, _ends(done, record, material)),
+        (metrics.CERTIFICATE_LIFE, _lives(record, material)),
+    ):
+        least: dict[str, float] = {}
+        for holder, value in values:
+            least[holder] = min(value, least.get(holder, value))
+        for holder, value in sorted(least.items()):
+            yield metric, (holder,), value
+
+
+def _lives(record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+    """How long each certificate in a Secret lasts, with its holder."""
+    for owner, leaf in material.known_leafs():
+        if (holder := _holder(owner, record)) is not None:
+            yield holder, leaf.certificate.life_s
+        yield from (("intermediate", each.life_s) for each in leaf.between)
 
 
 def _ends(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
