@@ -21,6 +21,7 @@ from kafka_quorum.probe import serve
 from kafka_quorum.resources import objects, pods
 from kafka_quorum.resources.stored import record_object
 from kafka_quorum.settings import Settings
+from kafka_streams.kind import APPLICATIONS
 from kit.key import ObjectKey
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.loops import Loops
@@ -222,11 +223,11 @@ async def test_all_that_a_look_lists_is_watched(monkeypatch: pytest.MonkeyPatch)
             await asyncio.Event().wait()
             yield b""
 
-    async def connected(_: str) -> WatchedKube:
+    async def connected(_: str, __: object) -> WatchedKube:
         return Noting()
 
     monkeypatch.setattr(handlers, "connect", connected)
-    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
     assert not edge._watched.complete()
     await edge.start()
     try:
@@ -276,8 +277,8 @@ class WatchedKube(RecordingKube):
         await asyncio.Event().wait()
 
     async def list_metadata(self, resource: ResourceType, namespace: str, selector: Selector) -> list[Json]:
-        """Neither a quorum nor a pool is found by the search."""
-        assert resource in {QUORUMS, POOLS}
+        """No resource is found by the search."""
+        assert resource in {QUORUMS, POOLS, APPLICATIONS}
         assert selector == EVERYTHING
         assert namespace == NAMESPACE
         return []
@@ -402,7 +403,9 @@ async def test_metrics_are_served_and_fed_by_every_kind(monkeypatch: pytest.Monk
     finally:
         await edge.stop()
     assert seen == [["QuorumMetrics", "PassMetrics"], *[["ConditionMetrics", "PassMetrics"]] * 2]
-    assert 'kafka_quorum_operator_kube_requests_total{code="200",resource="pods",verb="get"} 1.0' in text
+    assert (
+        'kafka_quorum_operator_kube_requests_total{code="200",resource="pods",verb="get"} 2.0' in text
+    )  # the lease has a connection of its own
     assert 'kafka_quorum_operator_kafka_requests_total{request="DescribeQuorum",result="answered"} 1.0' in text
     for kind in ("KafkaQuorum", "KafkaBrokerPool", "KafkaStreamsApplication"):
         assert f'kafka_quorum_operator_resources{{kind="{kind}"}} 0.0' in text

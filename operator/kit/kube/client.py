@@ -18,6 +18,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
+from kit.kube.asked import Ask, Ended, Seen, ask_for
 from kit.kube.protocol import PODS, Json, ResourceType
 from kit.kube.words import without_go
 from kit.selector import EVERYTHING, Selector
@@ -44,30 +45,6 @@ _METADATA_KEPT: Final = ("name", "namespace", "uid", "generation", "deletionTime
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
 _Page: TypeAlias = tuple[list[Json], int]
 """Some items of a list, and their length in bytes."""
-Seen: TypeAlias = Callable[[str, str, int | None, float], None]
-"""Is called for each request that has ended: verb, plural of the resource type, HTTP status (None without an answer),
-and how many seconds it took. Of a watch, it is the request that begins it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ask:
-    """A request: the verb and the type that it counts as, and what it is in HTTP."""
-
-    verb: str
-    of: ResourceType
-    method: str
-    path: str
-
-    def __str__(self) -> str:
-        """For messages."""
-        return f"{'WATCH' if self.verb == 'watch' else self.method} {self.path}"
-
-
-@dataclass(slots=True)
-class _Ended:
-    """How a request ended: its HTTP status, if there was an answer."""
-
-    status: int | None = None
 
 
 async def connect(field_manager: str, seen: Seen | None = None) -> "KubeClient":
@@ -96,7 +73,7 @@ class KubeClient:
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object; None only if the server answered that there is none."""
         try:
-            return await self._request(_ask("get", "GET", resource, namespace, name))
+            return await self._request(ask_for("get", "GET", resource, namespace, name))
         except KubeNotFound:
             return None
 
@@ -106,7 +83,7 @@ class KubeClient:
         Raises `KubeError` if they have more than `_LIST_MAX_BYTES` together.
         """
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
-        ask, size_bytes = _ask("list", "GET", resource, namespace), 0
+        ask, size_bytes = ask_for("list", "GET", resource, namespace), 0
         items: list[Json] = []
         async for page, page_bytes in self._pages(ask, query):
             size_bytes += page_bytes
@@ -127,23 +104,23 @@ class KubeClient:
         """
         found: list[Json] = []
         query = {"labelSelector": selector.text} if selector.text else {}
-        async for page, _ in self._pages(_ask("list", "GET", resource, namespace), query, accept=_METADATA_LIST):
+        async for page, _ in self._pages(ask_for("list", "GET", resource, namespace), query, accept=_METADATA_LIST):
             found += ({key: item["metadata"].get(key) for key in _METADATA_KEPT} for item in page)
         return tuple(found)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or with `dry_run` ask for the answer to a creation; `KubeAlreadyExists` if the name is taken."""
         query = {"fieldManager": self._field_manager} | ({"dryRun": "All"} if dry_run else {})
-        return await self._request(_ask("create", "POST", resource, namespace), body=body, query=query)
+        return await self._request(ask_for("create", "POST", resource, namespace), body=body, query=query)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace; `KubeConflict` if the resource version in `body` is not the present one."""
-        ask = _ask("replace", "PUT", resource, namespace, body["metadata"]["name"])
+        ask = ask_for("replace", "PUT", resource, namespace, body["metadata"]["name"])
         return await self._request(ask, body=body, query={"fieldManager": self._field_manager})
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply, which also takes fields that others own."""
-        ask = _ask("apply", "PATCH", resource, namespace, body["metadata"]["name"])
+        ask = ask_for("apply", "PATCH", resource, namespace, body["metadata"]["name"])
         query = {"fieldManager": self._field_manager, "force": "true"}
         return await self._request(ask, body=body, query=query, content_type=_APPLY)
 
@@ -158,7 +135,7 @@ class KubeClient:
         strategic: bool = False,
     ) -> Json:
         """Merge patch or strategic merge patch; conditional if `body` names a resource version or uid."""
-        ask = _ask("patch", "PATCH", resource, namespace, name, subresource)
+        ask = ask_for("patch", "PATCH", resource, namespace, name, subresource)
         query = {"fieldManager": self._field_manager}
         content_type = _STRATEGIC if strategic else _MERGE
         return await self._request(ask, body=body, query=query, content_type=content_type)
@@ -181,7 +158,7 @@ class KubeClient:
             body["gracePeriodSeconds"] = 0
         if orphan:
             body["propagationPolicy"] = "Orphan"
-        await self._request(_ask("delete", "DELETE", resource, namespace, name), body=body)
+        await self._request(ask_for("delete", "DELETE", resource, namespace, name), body=body)
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
         """Evict exactly this pod, if its disruption budget allows it; with the grace period of the pod."""
@@ -192,7 +169,7 @@ class KubeClient:
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions},
         }
-        ask = _ask("evict", "POST", PODS, namespace, name, "eviction")
+        ask = ask_for("evict", "POST", PODS, namespace, name, "eviction")
         await self._request(ask, body=body, query={"dryRun": "All"} if dry_run else {})
 
     async def watch(
@@ -219,7 +196,7 @@ class KubeClient:
             "timeoutSeconds": str(server_s),
         }
         query |= {"resourceVersion": version} if version else {}
-        ask, headers = _ask("watch", "GET", resource, namespace), {"Accept": _METADATA}
+        ask, headers = ask_for("watch", "GET", resource, namespace), {"Accept": _METADATA}
         try:
             with self._noted(ask) as ended:
                 async with asyncio.timeout(_REQUEST_TIMEOUT_S):
@@ -240,7 +217,7 @@ class KubeClient:
             raise _unanswered(ask, error) from error
 
     async def _pages(
-        self, ask: _Ask, query: Mapping[str, str], *, accept: str = "application/json"
+        self, ask: Ask, query: Mapping[str, str], *, accept: str = "application/json"
     ) -> AsyncGenerator[_Page, None]:
         """The items of a list, page by page, with the length of each page. All are of one moment.
 
@@ -267,7 +244,7 @@ class KubeClient:
 
     async def _request(
         self,
-        ask: _Ask,
+        ask: Ask,
         *,
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
@@ -283,7 +260,7 @@ class KubeClient:
 
     async def _data(
         self,
-        ask: _Ask,
+        ask: Ask,
         *,
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
@@ -308,9 +285,9 @@ class KubeClient:
         raise _error(ask, response.status, _said(data))
 
     @contextmanager
-    def _noted(self, ask: _Ask) -> Iterator[_Ended]:
+    def _noted(self, ask: Ask) -> Iterator[Ended]:
         """Measures a request, and passes on how it ended, whatever that is."""
-        ended, began_s = _Ended(), time.monotonic()
+        ended, began_s = Ended(), time.monotonic()
         try:
             yield ended
         except (aiohttp.ClientError, TimeoutError, OSError):
@@ -336,7 +313,7 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     return bytes(data)
 
 
-def _too_much(what: _Ask, which: str, most_bytes: int) -> KubeUnavailable:
+def _too_much(what: Ask, which: str, most_bytes: int) -> KubeUnavailable:
     """An answer is too long: its content is unknown, and the request may have been carried out."""
     return KubeUnavailable(
         f"{what}: {which} came with more than {most_bytes // 1024} KiB, which is not read; delete objects with this "
@@ -344,20 +321,11 @@ def _too_much(what: _Ask, which: str, most_bytes: int) -> KubeUnavailable:
     )
 
 
-def _unanswered(what: _Ask, error: Exception) -> KubeUnavailable:
+def _unanswered(what: Ask, error: Exception) -> KubeUnavailable:
     return KubeUnavailable(f"{what}: no answer from the API server ({str(error) or type(error).__name__})")
 
 
-def _ask(verb: str, method: str, resource: ResourceType, namespace: str, name: str = "", subresource: str = "") -> _Ask:
-    """The request for an object, or for a type; without a namespace, for a namespaced type in all of them."""
-    prefix = "/apis" if "/" in resource.api_version else "/api"
-    space = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
-    path = f"{prefix}/{resource.api_version}{space}/{resource.plural}"
-    parts = (part for part in (path, name, subresource) if part)
-    return _Ask(verb=verb, of=resource, method=method, path="/".join(parts))
-
-
-def _answer(what: _Ask, data: bytes) -> Json:
+def _answer(what: Ask, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
     except (ValueError, RecursionError) as error:  # a proxy's page, say: the result of the request is unknown
@@ -375,13 +343,13 @@ class _Said:
     """The words of a disruption budget; empty if none refused."""
 
 
-def _error(what: _Ask, status: int, said: _Said) -> KubeError:
+def _error(what: Ask, status: int, said: _Said) -> KubeError:
     error = _error_of(what, status, said)
     error.said = clean(said.message, max_chars=MESSAGE_MAX_CHARS)
     return error
 
 
-def _error_of(what: _Ask, status: int, said: _Said) -> KubeError:
+def _error_of(what: Ask, status: int, said: _Said) -> KubeError:
     words = f"{what}: {said.message or f'HTTP status {status}'}"
     if status == _NOT_FOUND:
         return KubeNotFound(words)
