@@ -109,7 +109,7 @@ def _last(options: argparse.Namespace, plane: ControlPlane, operator: Process, c
 def _tables(found: Json) -> str:
     """Every figure for a terminal: a column for each number of quorums."""
     tables = [
-        table(title, ("quorums", *(row["quorums"] for row in rows)), _turned(rows))
+        table(title, ("quorums", *(str(row["quorums"]) for row in rows)), _turned(rows))
         for title, rows in (
             ("At rest", found["at_rest"]),
             ("From the start of the process until every quorum was looked at", found["start"]),
