@@ -19,7 +19,7 @@ COPY operator/kafka_streams /packages/kafka_streams
 COPY operator/kit /packages/kit
 # The pods of a recovery read and rewrite disks with it; the operator itself does not load it.
 COPY operator/kraftlog /packages/kraftlog
-# The Prometheus JMX agent, which controllers load while they migrate from ZooKeeper: from the build context, or from
+# The Prometheus JMX agent, which controllers load for metrics: from the build context, or from
 # Maven Central; the same file either way. It has no licence in it: its own is Apache-2.0, that of a part BSD-3-Clause.
 ARG AGENT_VERSION=1.0.1
 ARG AGENT_SHA256=7d61f737fd661610ccc14aea79764faa1ea94a340cbc8f0029b3d2edea3d80c1

@@ -394,6 +394,12 @@ def _listeners() -> list[Refused]:
             field=f"{field}[0].protocol",
             words="SASL_SSL",
         ),
+        Refused(
+            name="the port of the metrics",
+            patch={**_controllers(listeners=[{**one, "port": 9404}]), "metrics": {"jmx": True}},
+            field=field,
+            words=rules.JMX_PORT_TAKEN.message,
+        ),
         *(
             Refused(
                 name=f"port {port}",
@@ -821,6 +827,8 @@ NAMES: tuple[tuple[str, str], ...] = (
 
 ACCEPTED: dict[str, Json] = {
     "the least": {},
+    "metrics": {"metrics": {"jmx": True}},
+    "the port of metrics that are off": _controllers(listeners=[{"name": "CONTROLLER", "port": 9404}]),
     "Kafka 3.9": _kafka(version="3.9.0"),
     "a release of the future": _kafka(version="5.12.3"),
     "an image": _kafka(image="example.org:5000/kafka@sha256:" + "0" * 64),

@@ -126,6 +126,19 @@ def test_a_storage_class_can_be_corrected_until_the_start(status: dict[str, Any]
     assert cel.holds(rules.STORAGE_CLASS_CHANGED, of("fast"), of("fast"))
 
 
+@pytest.mark.parametrize("jmx", [False, True])
+@pytest.mark.parametrize("port", [9093, 9404])
+def test_both_sides_of_the_rule_of_the_port_agree(port: int, *, jmx: bool) -> None:
+    """Only with metrics the listener must not have their port."""
+    candidate = resource(
+        {"metrics": {"jmx": jmx}, "controllers": {"listeners": [{"name": "CONTROLLER", "port": port}]}}
+    )
+    spec, rule = spec_of(candidate["spec"]), rules.JMX_PORT_TAKEN
+    assert spec is not None
+    assert rule.holds is not None
+    assert rule.holds(spec) == cel.holds(rule, candidate) == (not jmx or port != 9404)
+
+
 @pytest.mark.parametrize("name", ["a", "events", "e" * 51, "e" * 52, "1a", "a.b", "a-", "A", "a-b1"])
 def test_both_sides_of_the_rules_of_names_agree(name: str) -> None:
     """Both sides agree about names, on creation, where the expression checks the name."""

@@ -40,6 +40,11 @@ class ServerProcess:
         """None while it runs."""
         return self._process.poll()
 
+    @property
+    def pid(self) -> int:
+        """Its process id: `setpriv` becomes the server."""
+        return self._process.pid
+
     def wait(self, timeout_s: float = _EXIT_TIMEOUT_S) -> int:
         """Its exit code, after it ended by itself (TimeoutExpired)."""
         return self._process.wait(timeout_s)

@@ -167,11 +167,12 @@ class LiveQuorum:
             if result.exit_code != 0:
                 raise AssertionError(f"format ended with {result.exit_code}: {result.output}")
 
-    def start(self, *nodes: LiveNode) -> None:
-        """Starts servers; they need some seconds before they answer."""
+    def start(self, *nodes: LiveNode, options: tuple[str, ...] = ()) -> None:
+        """Starts servers, with these options of Java; they need some seconds before they answer."""
         for name, text in LOGGING.items():
             (self.directory / name).write_text(text)
         options = (
+            *options,
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
             f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}",
         )

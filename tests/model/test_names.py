@@ -31,6 +31,7 @@ CHANGES: dict[str, Any] = {
     "certificates": 2,
     "users": 1,
     "super_users": ("User:CN=operator",),
+    "jmx": True,
     "zookeeper": BesideZooKeeper(
         access=ZooKeeperAccess(connect="zk-0:2181/kafka"), listener="PLAINTEXT", protocol="PLAINTEXT"
     ),

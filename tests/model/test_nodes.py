@@ -192,6 +192,15 @@ def test_target_keeps_the_listener_of_what_runs() -> None:
     assert target_runtime(wanted, at_rest(revisions=()), running()).listener == other
 
 
+def test_metrics_wait_for_their_port() -> None:
+    """A listener that has the port of the metrics stays, and there are no metrics until it has moved away."""
+    taken = revision(runtime(listener=ControllerListener(name="CONTROLLER", port=9404)))
+    wanted = desired(runtime=runtime(jmx=True))
+    look = at_rest(revisions=(taken,))
+    assert not target_runtime(wanted, look, replace(running(), applied_revision=taken.name)).jmx
+    assert target_runtime(wanted, at_rest(), running()).jmx
+
+
 def test_older_by_record_or_by_pod() -> None:
     """A controller is older by its record or by its present pod; a missing pod does not make it older."""
     new = revision(runtime(heap="1Gi"), number=2)

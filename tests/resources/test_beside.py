@@ -209,8 +209,20 @@ def test_the_agent_of_every_stage() -> None:
         assert [each["name"] for each in pod["spec"]["initContainers"]] == ["verify", "agent"]
         assert pod["spec"]["initContainers"][1]["image"] == "operator:1"
         assert {"name": "metrics", "containerPort": 9404} in container(pod)["ports"]
-        options = {each["name"]: each["value"] for each in container(pod)["env"]}["KAFKA_OPTS"]
-        assert options.count("-javaagent:") == 1
+        variables = {each["name"]: each["value"] for each in container(pod)["env"]}
+        assert [name for name, value in variables.items() if "-javaagent:" in value] == ["EXTRA_ARGS"]
+        assert variables["EXTRA_ARGS"].split()[:2] == ["-name", "kafkaServer"]
+        assert pod["spec"]["initContainers"][1]["command"][-1] == "/agent"
+
+
+def test_one_agent_shows_both() -> None:
+    """With Kafka's own metrics, a controller that migrates has one agent at one port, which shows both."""
+    for at in EVERY:
+        pod = kafka(replace(made_of(at), runtime=replace(made_of(at).runtime, jmx=True)))
+        assert [each["name"] for each in pod["spec"]["initContainers"]] == ["verify", "agent"]
+        assert pod["spec"]["initContainers"][1]["command"][-2:] == ["/agent", "kafka"]
+        assert [each["name"] for each in container(pod)["ports"] if each["containerPort"] == 9404] == ["jmx"]
+        assert json.dumps(pod).count("-javaagent:") == 1
 
 
 def test_no_agent_in_another_quorum() -> None:

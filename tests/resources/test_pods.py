@@ -342,3 +342,20 @@ def test_jvm_options() -> None:
     assert environment(main)["KAFKA_OPTS"] == (
         "-Djava.security.properties=/etc/kafka-quorum/java.security -XX:+UseZGC -Da=b"
     )
+
+
+def test_metrics_of_kafka() -> None:
+    """With metrics the server alone loads the agent, which a confined container brings; nothing else changes."""
+    plain, found = kafka(), kafka(of=revision(runtime(jmx=True)))
+    (main,), (before,) = found["spec"]["containers"], plain["spec"]["containers"]
+    assert main["ports"] == [*before["ports"], {"name": "jmx", "containerPort": 9404}]
+    assert {**environment(main), "EXTRA_ARGS": ""} == {**environment(before), "EXTRA_ARGS": ""}
+    assert environment(main)["EXTRA_ARGS"].startswith(f"{environment(before)['EXTRA_ARGS']} -javaagent:")
+    assert {key: main[key] for key in ("securityContext", "resources", "command")} == {
+        key: before[key] for key in ("securityContext", "resources", "command")
+    }
+    brings = found["spec"]["initContainers"][1]
+    assert brings["securityContext"] == main["securityContext"]
+    assert brings["volumeMounts"] == [{"name": "agent", "mountPath": "/agent"}]
+    assert {"name": "agent", "mountPath": "/opt/agent", "readOnly": True} in main["volumeMounts"]
+    assert found["spec"]["securityContext"] == plain["spec"]["securityContext"]

@@ -284,6 +284,17 @@ def test_revision_round_trip() -> None:
     assert spec == {"paused": False}
 
 
+def test_metrics_are_stored_only_where_they_are() -> None:
+    """A revision with metrics is read back; one without them has no field that an earlier version does not know."""
+    for jmx in (False, True):
+        of = revision(runtime(jmx=jmx))
+        item = revision_object(
+            desired(), of.name, of.number, runtime=of.runtime, image=of.image, inputs_hash=of.inputs_hash, spec={}
+        )
+        assert ("jmx" in item["data"]["runtime"]) is jmx
+        assert revision_from(json.loads(json.dumps(item))) == (of, {})
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"schemaVersion": 2}, {"runtime": {}}, {"runtime": None}, {"image": ...}, {"spec": ...}, {"spec": None}],

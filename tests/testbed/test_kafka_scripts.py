@@ -58,6 +58,14 @@ def test_a_server_can_be_told_not_to_log_collections(kafka_home: Path) -> None:
     assert not (kafka_home / "logs").exists()
 
 
+def test_a_server_alone_has_the_options_in_its_extra_arguments(kafka_home: Path) -> None:
+    """Options of Java in EXTRA_ARGS come before the main class of a server, and no tool has them."""
+    extra = "-name kafkaServer -javaagent:/a.jar=1:/a.yaml -Da=b,c"
+    given = _run(kafka_home, "kafka-server-start.sh", "server.properties", EXTRA_ARGS=extra)
+    assert given[-4:] == ["-javaagent:/a.jar=1:/a.yaml", "-Da=b,c", "kafka.Kafka", "server.properties"]
+    assert "-Da=b,c" not in _run(kafka_home, "kafka-storage.sh", "info", EXTRA_ARGS=extra)
+
+
 def test_a_server_has_a_gigabyte_unless_told_otherwise(kafka_home: Path) -> None:
     """The defaults are the distribution's: 1 GiB for a server, 256 MiB for a tool."""
     assert _run(kafka_home, "kafka-server-start.sh", "server.properties")[:2] == ["-Xmx1G", "-Xms1G"]

@@ -41,6 +41,15 @@ def test_a_page_of_the_active_controller() -> None:
     assert driver(ID, PAGE) == DriverSeen(node_id=ID, active=True, state=DriverState.MIGRATION, migrating=2, lag=12)
 
 
+def test_a_page_with_kafkas_own_metrics() -> None:
+    """Beside Kafka's own metrics the activity has another name; a page with both names is refused."""
+    other = PAGE.replace("kafka_controller_active_controller_count", "kafka_controller_active")
+    own = 'kafka_raft_current_state{state="leader"} 1.0\nkafka_raft_commit_latency_avg_ms NaN\n'
+    assert driver(ID, own + other) == driver(ID, PAGE)
+    with pytest.raises(Malformed, match="the page has both kafka_controller_active_controller_count and"):
+        driver(ID, PAGE + "kafka_controller_active 1.0\n")
+
+
 def test_metrics_that_are_missing() -> None:
     """Without a count or a lag these are None; without the state, or the activity, there is no answer."""
     found = driver(ID, page(broker_count="", behind_lag="", active_controller_count="0"))

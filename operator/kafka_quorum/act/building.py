@@ -51,6 +51,9 @@ def kafka_pod(node_id: NodeID, revision: Revision, config: str, context: Context
     """The pod that runs Kafka on this controller's disk. Raises `Unbuildable`."""
     record, node = node_of(context, node_id)
     image = context.agent_image
+    if revision.runtime.has_agent and not image:
+        way_out = "Set KQ_OPERATOR_IMAGE in its environment, as the chart does"
+        raise Unbuildable(f"the operator's own image, from which the pod gets its metrics, is not known. {way_out}")
     return built(
         lambda: pods.kafka(
             context.desired, record, node, revision, config=config, pull_policy=pull_policy, agent_image=image

@@ -36,6 +36,8 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
     yield from _kafka_faults(spec.kafka)
     yield from _properties_faults(spec)
     yield from _security_faults(spec)
+    if rules.JMX_PORT_TAKEN.holds is not None and not rules.JMX_PORT_TAKEN.holds(spec):
+        yield _sentence(f"{CONTROLLERS}.listeners", rules.JMX_PORT_TAKEN.message)
     yield from _controllers_faults(spec.controllers, allowed)
 
 

@@ -57,7 +57,13 @@ KIND: Final = Definition(
         Column(name="Message", path=".status.message", description="The sentence that belongs to Doing.", wide=True),
     ),
     source="operator/kafka_quorum/api",
-    rules=(rules.NAME_TOO_LONG, rules.NAME_NO_LABEL, rules.CLUSTER_ID_CHANGED, rules.STORAGE_CLASS_CHANGED),
+    rules=(
+        rules.NAME_TOO_LONG,
+        rules.NAME_NO_LABEL,
+        rules.CLUSTER_ID_CHANGED,
+        rules.STORAGE_CLASS_CHANGED,
+        rules.JMX_PORT_TAKEN,
+    ),
     subresources={
         "scale": {
             "specReplicasPath": ".spec.controllers.replicas",

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_quorum.api import properties, release, template
 from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
+from kafka_quorum.model.names import JMX_PORT
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of, whole_bytes
 
@@ -199,6 +200,15 @@ LISTENER_PORT = Rule(
     expression=f"self >= {PORTS[0]} && self <= {PORTS[1]}",
     message=f"port must lie between {PORTS[0]} and {PORTS[1]}: Kafka does not run as root here; 9093 is usual",
     holds=lambda port: PORTS[0] <= port <= PORTS[1],
+)
+JMX_PORT_TAKEN = Rule(
+    expression=(f"!self.spec.metrics.jmx || self.spec.controllers.listeners.all(l, l.port != {JMX_PORT})"),
+    message=(
+        f"with metrics.jmx the metrics have port {JMX_PORT} of each controller: give the listener another port, or set "
+        "metrics.jmx to false"
+    ),
+    field=".spec.controllers.listeners",
+    holds=lambda spec: not (spec.metrics.jmx and any(one.port == JMX_PORT for one in spec.controllers.listeners)),
 )
 SIZE_FORM = Rule(
     expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",

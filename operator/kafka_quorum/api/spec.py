@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from kafka_quorum.api import properties, rules, template
+from kafka_quorum.api.metrics import MetricsSpec
 from kafka_quorum.api.recovery import RecoverySpec
 from kafka_quorum.api.trust import QuorumSecuritySpec
 from kit.crd.model import Model, schema, section
@@ -382,6 +383,7 @@ class KafkaQuorumSpec(Model):
     security: QuorumSecuritySpec = section(QuorumSecuritySpec, "Certificates, users and rights.")
     zookeeper: ZooKeeperSpec = section(ZooKeeperSpec, "The migration from ZooKeeper, for bootstrap mode ZooKeeper.")
     recovery: RecoverySpec = section(RecoverySpec, "The recovery of a quorum whose majority of disks is lost.")
+    metrics: MetricsSpec = section(MetricsSpec, "What the controllers show of themselves.")
     broker_access: BrokerAccessSpec = section(
         BrokerAccessSpec, "How brokers that others manage are asked; pools of brokers need none of it."
     )

@@ -214,6 +214,7 @@ def _runtime(spec: KafkaQuorumSpec, restarted_at: str) -> Runtime:
         ),
         template_spec=canonical(controllers.template.spec),
         restarted_at=restarted_at,
+        jmx=spec.metrics.jmx,
     )
 
 

@@ -175,7 +175,12 @@ class Runtime:
     super_users: tuple[str, ...] = ()
     """Principals with all rights (`User:...`), with Kafka's StandardAuthorizer; empty without an authorizer."""
     measured: bool = False
-    """Whether the controllers report their metrics. It is no input of the hash, so that its end restarts nothing."""
+    """Whether the controllers report the state of a migration from ZooKeeper as metrics. Set by the planner.
+
+    It is no input of the hash, so that its end restarts nothing.
+    """
+    jmx: bool = False
+    """Whether the controllers report Kafka's own metrics. Unlike `measured` it is an input of the hash."""
 
     @property
     def listeners(self) -> tuple[ControllerListener, ...]:
@@ -186,6 +191,11 @@ class Runtime:
     def preferred(self) -> ControllerListener:
         """The listener by which a controller reaches the others."""
         return self.other.listener if self.other is not None and self.other.preferred else self.listener
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether the controllers have an agent that reports metrics."""
+        return self.measured or self.jmx
 
     @property
     def encrypted(self) -> bool:

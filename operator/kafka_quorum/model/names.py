@@ -30,6 +30,9 @@ OF_QUORUM: Final = f"{GROUP}/of-quorum"
 POOL_PORT: Final = 9091
 """The port of the listener that every broker of a pool has for the others and for the operator."""
 
+JMX_PORT: Final = 9404
+"""The port at which a controller shows its metrics over HTTP, if it does."""
+
 LOG_NAME: Final = "kraft"
 """The directory of a controller's log on its volume, and on a copy of it."""
 

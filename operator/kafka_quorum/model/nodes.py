@@ -20,7 +20,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.migration import FoundBy, Keeper, Listens
-from kafka_quorum.model.names import config_name, format_config_name
+from kafka_quorum.model.names import JMX_PORT, config_name, format_config_name
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 from kit.stamps import seconds_of
@@ -70,6 +70,8 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord,
     if applied is not None and not runtime.restarted_at:
         runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
     runtime = _with_listeners(runtime, desired, applied, record)
+    if any(each.port == JMX_PORT for each in runtime.listeners):
+        runtime = replace(runtime, jmx=False)  # until a migration has moved the listener away from this port
     return with_trust(runtime, desired, observed, record, now_s)
 
 

@@ -82,7 +82,7 @@ def kafka(
 ) -> Json:
     """The pod that runs Kafka on the node's claim, and on no disk but the one with the expected identity.
 
-    `agent_image` has the agent that reports metrics, for a revision that is measured: the operator's own image.
+    `agent_image` has the agent that reports metrics, for a revision that has one: the operator's own image.
     """
     base, runtime = _container(record, node, revision, pull_policy), revision.runtime
     port = runtime.listener.port
@@ -119,25 +119,14 @@ def kafka(
     if beside is not None:
         spec["volumes"] += zookeeper.volumes(beside.access)
         container["volumeMounts"] = [*container["volumeMounts"], *zookeeper.mounts(beside.access)]
-    if runtime.measured:
-        _measure(spec, container, agent_image, pull_policy)
+    if runtime.has_agent:
+        agent.add_to(runtime, spec, container, agent_image, pull_policy)
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
     return _pod(metadata | {"name": names.pod_name(desired.member(node.node_id), node.generation)}, spec)
 
 
 def _other_port(runtime: Runtime) -> list[Json]:
     return [] if runtime.other is None else [{"name": "other", "containerPort": runtime.other.listener.port}]
-
-
-def _measure(spec: Json, container: Json, image: str, pull_policy: str) -> None:
-    """Let Kafka report the state of a migration as metrics: an init container brings the agent."""
-    spec["volumes"].append({"name": agent.VOLUME, "emptyDir": {"sizeLimit": "16Mi"}})
-    spec["initContainers"].append(agent.init_container(image, pull_policy))
-    container["volumeMounts"] = [*container["volumeMounts"], agent.MOUNT]
-    container["ports"].append({"name": "metrics", "containerPort": agent.PORT})
-    for entry in container["env"]:
-        if entry["name"] == "KAFKA_OPTS":
-            entry["value"] = f"{entry['value']} {agent.JAVA_OPTION}"
 
 
 def format_arguments(

@@ -36,6 +36,7 @@ _SINCE: Final[Json] = {
     "users": 0,
     "super_users": [],
     "measured": False,
+    "jmx": False,
 }
 """Fields of a runtime that the first version did not have, which are stored only if they say something."""
 _RECOVERY: Final[Json] = {"recovery": None, "recovery_epoch": 0, "recoveries_taken_back": 0}

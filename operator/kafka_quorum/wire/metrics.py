@@ -13,6 +13,7 @@ import aiohttp
 from kafka_quorum.errors import KafkaError, KafkaProtocolError, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.zookeeper import DriverSeen, DriverState
+from kafka_quorum.resources import jmx
 from kafka_quorum.resources.agent import ACTIVE, LAG, METRICS, MIGRATING, STATE
 from kit.errors import Fault
 from kit.parsing import INT32_MAX, Malformed, quoted
@@ -25,7 +26,7 @@ Each look waits for it, and acts are judged by a look of at most two seconds (`S
 answers may have taken half a second: with a port that never answers, a longer limit would leave every look too old.
 """
 MAX_PAGE_BYTES: Final = 256 * 1024
-"""The limit of a page; that of an agent, with its metrics of the JVM, has some 20 kB."""
+"""The limit of a page; that of an agent has 2 to 10 kB, and had some 20 with all metrics of the JVM."""
 MAX_LINES: Final = 5_000
 _INT64_MAX: Final = 2**63 - 1
 _NUMBER: Final = r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,3})?|Inf|NaN)"
@@ -58,6 +59,10 @@ async def read_driver(endpoint_host: str, port: int, node_id: NodeID) -> DriverS
 def driver(node_id: NodeID, page: str) -> DriverSeen:
     """What a page of metrics shows (`Malformed`, also if the state or the activity of the controller is missing)."""
     found = metrics(page)
+    if jmx.ACTIVE in found:  # the name that it has beside Kafka's own metrics
+        if ACTIVE in found:
+            raise Malformed(f"the page has both {ACTIVE} and {jmx.ACTIVE}")
+        found = {**found, ACTIVE: found[jmx.ACTIVE]}
     missing = sorted({STATE, ACTIVE} - found.keys())
     if missing:
         raise Malformed(f"the page has no {' and no '.join(missing)}")
@@ -78,11 +83,11 @@ def driver(node_id: NodeID, page: str) -> DriverSeen:
 
 
 def metrics(page: str) -> Mapping[str, float]:
-    """The metrics of `METRICS` that a page has, by name (`Malformed`); any other one is skipped."""
+    """The metrics of a migration that a page has, by name (`Malformed`); any other one is skipped."""
     lines = page.split("\n")
     if len(lines) > MAX_LINES:
         raise Malformed(f"the page has {len(lines)} lines, at most {MAX_LINES} are read")
-    wanted = frozenset(METRICS.values())
+    wanted = frozenset({*METRICS.values(), jmx.ACTIVE})
     found: dict[str, float] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):

@@ -14,6 +14,7 @@ from tests.simulation.runs.scenarios.issuer_scenarios import ISSUERS
 from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
 from tests.simulation.runs.scenarios.listener_scenarios import CHANGES_OF_TRUST
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
+from tests.simulation.runs.scenarios.metrics_scenarios import METRICS
 from tests.simulation.runs.scenarios.migration_scenarios import MIGRATIONS
 from tests.simulation.runs.scenarios.pause_scenarios import PAUSES
 from tests.simulation.runs.scenarios.recovery_returns import RETURNS
@@ -542,6 +543,7 @@ ALL: Final = (
     *TIMES,
     *TAILS,
     *TOKENS,
+    *METRICS,
     *LOOKS,
     *REFUSED,
     *STANDING,

@@ -168,6 +168,7 @@ _BEYOND: Final[dict[str, Act]] = {
         applies({"kafka": {"version": "4.0.0"}}), later(60, applies({"kafka": {"version": "3.9.2"}}))
     ),
     "another-heap": applies(_OTHER_HEAP),
+    "kafkas-metrics": applies({"metrics": {"jmx": True}}),
     "a-dead-broker": broker_stops(2, 60),
     "a-held-broker": owner_holds(2, 120),
     "a-sleeping-owner": owner_sleeps(120),
