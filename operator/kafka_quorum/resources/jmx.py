@@ -88,7 +88,7 @@ SHOWN: Final = (
     _controller(
         "last_applied_record_lag_seconds",
         "LastAppliedRecordLagMs",
-        "How long ago the last record that this controller applied was written.",
+        "How long ago the last applied record was written; since 1970 before the first one.",
         _MILLI,
     ),
     _controller("last_applied_record_offset", "LastAppliedRecordOffset", "The last record that was applied."),
