@@ -7,6 +7,7 @@ import pytest
 from tests.alerts import promtool
 
 from kafka_quorum.metrics import catalogue
+from kafka_quorum.resources.jmx import SHOWN
 from kit.metrics.metric import Type
 
 RULES = promtool.rules()
@@ -17,17 +18,8 @@ _METRIC = re.compile(r"\b(kafka_[a-z0-9_]+)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
 _BY = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 OWN = {metric.name: metric for metric in catalogue.ALL}
-KAFKAS = {
-    "kafka_controller_active",
-    "kafka_controller_event_queue_timeouts_total",
-    "kafka_controller_fenced_brokers",
-    "kafka_controller_last_applied_record_lag_seconds",
-    "kafka_controller_metadata_errors_total",
-    "kafka_controller_offline_partitions",
-    "kafka_raft_commit_latency_avg_ms",
-    "kafka_snapshot_age_seconds",
-}
-"""Kafka's own metrics that the alerts use."""
+KAFKAS = {each.name for each in SHOWN}
+"""Kafka's own metrics, as controllers show them with `spec.metrics.jmx`."""
 
 
 def used(expression: str) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
