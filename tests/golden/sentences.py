@@ -162,7 +162,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield name, value
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             yield name, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
             pairs = zip(names, values, strict=True)
             yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
         case _:
