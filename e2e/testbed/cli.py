@@ -31,6 +31,7 @@ from testbed import (
     streamsimage,
 )
 from testbed.config import KAFKA_VERSIONS, Paths, default_paths
+from testbed.policies import enforcer
 from testbed.process import TestbedError, environment
 from testbed.progress import note, summary
 
@@ -292,6 +293,12 @@ def node_heal(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def network_policies(paths: Paths, _: argparse.Namespace) -> int:
+    """Enforce network policies until interrupted; prints a line when rules have changed."""
+    enforcer.run(engine.require(paths))
+    return 0
+
+
 def _prints(what: str, ensure: Callable[[Paths], Path | tuple[Path, ...]]) -> Subcommand:
     """The command that makes programs if need be, and prints their paths."""
 
@@ -373,6 +380,7 @@ def _parser() -> argparse.ArgumentParser:
     peer = "cut off from this node only; may be repeated"
     splitter.add_argument("--peer", action="append", default=[], help=peer)
     add("node-heal", node_heal).add_argument("name")
+    add("network-policies", network_policies)
     return parser
 
 
