@@ -6,6 +6,7 @@ are in force on every node, or fails.
 """
 
 import json
+import signal
 import socket
 import subprocess
 import threading
@@ -73,14 +74,14 @@ class Enforcer:
                 raise TestbedError("policies are not enforced any more: the enforcer has ended")
             world = self._read()
             wanted = self._wanted(world)
+            late = {name: text for name, text in wanted.items() if self._texts.get(name) != text}
+            list(self.workers.map(self._apply, late, late.values()))
             if look:
-                self._forget_lost()
-            late = [name for name, text in wanted.items() if self._texts.get(name) != text]
-            list(self.workers.map(lambda name: self._apply(name, wanted[name]), late))
-            if look and late:
-                self._forget_lost()
-                if lacking := [name for name in wanted if name not in self._texts]:
-                    raise TestbedError(f"the rules of these nodes are not in force: {', '.join(lacking)}")
+                others = [name for name in wanted if name not in late]
+                lost = [
+                    name for name, kept in zip(others, self.workers.map(self._has, others), strict=True) if not kept
+                ]
+                list(self.workers.map(self._apply, lost, [wanted[name] for name in lost]))
             return world
 
     def remove(self) -> None:
@@ -100,16 +101,13 @@ class Enforcer:
             for name, network in self.networks.items()
         }
 
-    def _forget_lost(self) -> None:
-        for name, shown in zip(self.networks, self.workers.map(self._shown, self.networks), strict=True):
-            if name in self._texts and not in_force(self._texts[name], shown):
-                del self._texts[name]
-
-    def _shown(self, node: str) -> str:
+    def _has(self, node: str) -> bool:
+        """Whether a node still has its rules. Without an answer it has none; putting them there again shows why."""
         try:
-            return self.engine.docker("exec", node, "sh", "-c", READ)
-        except TestbedError:  # no such chain, or the node is down: putting the rules there says which
-            return ""
+            shown = self.engine.docker("exec", node, "sh", "-c", READ)
+        except TestbedError:
+            return False
+        return in_force(self._texts[node], shown)
 
     def _apply(self, node: str, text: str) -> None:
         self._texts.pop(node, None)
@@ -118,6 +116,8 @@ class Enforcer:
         done = subprocess.run(command, env=env, input=text, capture_output=True, text=True, check=False)
         if done.returncode:
             raise TestbedError(f"{node} does not take the rules of its network policies: {done.stderr.strip()}")
+        if not in_force(text, done.stdout):
+            raise TestbedError(f"the rules of network policies are not in force on {node}: others come first")
         self._texts[node] = text
 
     def _remove(self, node: str) -> None:
@@ -138,7 +138,8 @@ class Enforcer:
 
 
 def run(engine: Engine) -> None:
-    """Enforce until interrupted, and print a line whenever something has changed."""
+    """Enforce until interrupted or ended, and print a line whenever something has changed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with enforcer(engine) as made:
         before: World | None = None
         rounds = 0

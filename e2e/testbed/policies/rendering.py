@@ -22,16 +22,16 @@ _OTHER = {Way.EGRESS: "-d", Way.INGRESS: "-s"}
 _REFUSE = "-j REJECT --reject-with icmp-admin-prohibited"
 _DEFAULT_MASK = 6168
 _LIMITED = "/proc/sys/net/ipv4/icmp_ratemask"
+READ = f"iptables -w -S FORWARD && iptables -w -S {HOOK}"
+"""The script that shows what `in_force` judges."""
 APPLY = (
     f"echo 0 > {_LIMITED} && iptables-restore -w --noflush && "
-    f"(iptables -w -C FORWARD -j {HOOK} 2>/dev/null || iptables -w -I FORWARD 1 -j {HOOK})"
+    f"(iptables -w -C FORWARD -j {HOOK} 2>/dev/null || iptables -w -I FORWARD 1 -j {HOOK}) && {READ}"
 )
-"""The script that puts rules, from its input, before all others of the node.
+"""The script that puts rules, from its input, before all others of the node, and then shows what `in_force` judges.
 
 Refusals are ICMP messages, of which Linux sends a few per second only, unless this mask exempts them.
 """
-READ = f"iptables -w -S FORWARD && iptables -w -S {HOOK}"
-"""The script that shows what `in_force` judges."""
 REMOVE = (
     f"iptables -w -D FORWARD -j {HOOK} 2>/dev/null; "
     f"for chain in {HOOK} {' '.join(_CHAINS.values())}; do iptables -w -F $chain; done 2>/dev/null; "

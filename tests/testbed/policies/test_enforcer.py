@@ -29,7 +29,7 @@ if "iptables-restore" in script:
     text = sys.stdin.read()
     if not (folder / "forgets").exists():
         rules.write_text(text)
-elif "-S FORWARD" in script:
+if "-S FORWARD" in script:
     print("-P FORWARD ACCEPT")
     if rules.exists():
         print("-A FORWARD -j {HOOK}")
@@ -98,7 +98,9 @@ def test_rules_that_a_node_lost_are_put_there_again(bench: Bench) -> None:
     assert bench.rules() == rendered(bench.objects)
 
 
-@pytest.mark.parametrize(("fault", "words"), [("refuses", "does not take the rules"), ("forgets", "not in force: one")])
+@pytest.mark.parametrize(
+    ("fault", "words"), [("refuses", "does not take the rules"), ("forgets", "not in force on one")]
+)
 def test_a_node_without_its_rules_is_an_error(bench: Bench, fault: str, words: str) -> None:
     """A node that refuses rules, or has others afterwards, ends the round with an error: nothing may be judged."""
     bench.made.enforce()
