@@ -13,7 +13,6 @@ from jsonschema import Draft7Validator
 
 from helm import render
 from kafka_brokers.api import crd as brokers_crd
-from kafka_brokers.model.names import LABEL_OF_QUORUM
 from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.introspection import crd as look_crd
@@ -362,14 +361,6 @@ def test_the_definitions_follow_upgrades_and_survive_an_uninstall() -> None:
     assert "CustomResourceDefinition" not in {item["kind"] for item in without}
 
 
-def test_a_network_policy_admits_the_health_endpoint_only() -> None:
-    """With the network policy only the port of the probes is reachable."""
-    policy = only(rendered("--set", "networkPolicy.enabled=true"), "NetworkPolicy")
-    assert policy["spec"]["policyTypes"] == ["Ingress"]
-    assert policy["spec"]["ingress"] == [{"ports": [{"port": "health", "protocol": "TCP"}]}]
-    assert "NetworkPolicy" not in {item["kind"] for item in rendered()}
-
-
 MONITORING = ("--api-versions", "monitoring.coreos.com/v1/PodMonitor")
 """A cluster that has the definition of a PodMonitor."""
 
@@ -412,18 +403,6 @@ def test_a_pod_monitor_is_made_where_it_is_defined(options: tuple[str, ...], *, 
         assert (endpoint["port"], endpoint["honorLabels"], endpoint["interval"]) == ("metrics", True, "15s")
         labels = only(items, "Deployment")["spec"]["template"]["metadata"]["labels"]
         assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
-
-
-def test_a_network_policy_admits_prometheus_by_choice() -> None:
-    """With peers in metricsFrom, they reach the port of the metrics, and nobody else does."""
-    peer = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring"
-    policy = only(rendered("--set", "networkPolicy.enabled=true", "--set", peer), "NetworkPolicy")
-    assert policy["spec"]["ingress"][1:] == [
-        {
-            "from": [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}],
-            "ports": [{"port": "metrics", "protocol": "TCP"}],
-        }
-    ]
 
 
 def test_the_pod_is_placed_as_the_values_say() -> None:
@@ -519,8 +498,6 @@ def test_the_documented_values_render(tmp_path: Path) -> None:
     assert policy["metadata"]["namespace"] == "kafka"
     peers = yaml.safe_load(trust)["controllerNetworkPolicy"]["from"]
     assert peers == policy["spec"]["ingress"][0]["from"][-len(peers) :]
-    pools = {"matchExpressions": [{"key": LABEL_OF_QUORUM, "operator": "Exists"}]}
-    assert pools in [row.get("podSelector") for row in peers]
     assert only(items, "ValidatingAdmissionPolicy")
     for page in ("install.md", "history.md"):
         words = (render.ROOT / "docs" / page).read_text().replace("\\\n", " ")
@@ -560,26 +537,6 @@ def test_the_chart_knows_the_operators_exceptions() -> None:
     assert schema["properties"]["podPolicy"]["properties"]["allow"]["items"]["enum"] == sorted(PodException)
     for text in ((render.CHART / "values.yaml").read_text(), (render.ROOT / "docs" / "install.md").read_text()):
         assert [name for name in PodException if name not in text] == []
-
-
-def test_a_network_policy_for_controllers() -> None:
-    """Controllers, the operator and the named peers reach the pods in each namespace; namespaces must be named."""
-    name = "kafka-quorum-operator-controllers"
-    peer = {"podSelector": {"matchLabels": {"app": "broker"}}}
-    options = ("--set", "controllerNetworkPolicy.enabled=true", "--set", "controllerNetworkPolicy.namespaces={a,b}")
-    found = [
-        item
-        for item in rendered(*options, "--set-json", f"controllerNetworkPolicy.from={json.dumps([peer])}")
-        if item["kind"] == "NetworkPolicy"
-    ]
-    assert [(item["metadata"]["name"], item["metadata"]["namespace"]) for item in found] == [(name, "a"), (name, "b")]
-    (rule,) = found[0]["spec"]["ingress"]
-    own, operator, other = rule["from"]
-    assert own["podSelector"] == found[0]["spec"]["podSelector"]
-    assert operator["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": render.NAMESPACE}
-    assert other == peer
-    assert "controllerNetworkPolicy.namespaces" in refusal("--set", "controllerNetworkPolicy.enabled=true")
-    assert name not in {item["metadata"]["name"] for item in rendered()}
 
 
 def test_an_admission_policy_for_the_operators_account() -> None:
