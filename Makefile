@@ -135,10 +135,8 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 	$(PYTEST) tests/simulation $(PARALLEL) -m "simulation and not bench"
 
 .PHONY: soak
-soak: setup ## every scenario under every single fault, and 2000 storms of each kind; goes on where it was ended
-	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --rolling $(STORMS) --disks $(STORMS) \
-	  --pools $(STORMS) --rivals $(STORMS) --streams $(STORMS) --streams-rivals $(STORMS) --streams-rough $(STORMS) \
-	  --tails $(STORMS) --certificates $(STORMS) --seed $(SEED) --keep $(SOAK)
+soak: setup ## the whole simulation, goes on where it was ended, ends with a summary; HOURS=8 takes that long
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation.soak --storms $(STORMS) $(HOURS:%=--hours %) --keep $(SOAK)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation

@@ -5,6 +5,7 @@ feature's name. Such text must not break a line, move a cursor, reverse what is 
 where it is parsed into a value (the edge), and once more where it is written.
 """
 
+import json
 import re
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ _HIDDEN: Final = frozenset(
     )
 )
 """Letters and marks by category that show nothing: fillers and variation selectors."""
+_ODD: Final = re.compile(r'[\\\x7f]|  |" | "')
+"""In JSON without spaces between values: an escape, so a character that is not plain; spaces that `clean` removes."""
 _LOOKED_AT: Final = 4
 """Of a longer text, this many times the limit is read: removed characters make room, but not without end."""
 
@@ -70,11 +73,16 @@ def within_bytes(line: str, *, max_bytes: int) -> str:
 
 
 def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
-    """JSON of an object's status, with every text in it, keys included, cleaned by `clean`."""
+    """JSON of an object's status, with every text in it, keys included, cleaned by `clean`.
+
+    It may be the same object, for reading only: most statuses have nothing to clean.
+    """
     if isinstance(value, str):
         # Nearly all text is one word of ASCII, which stays as it is.
         plain = value.isascii() and value.isprintable() and " " not in value and len(value) <= max_chars
         return value if plain else clean(value, max_chars=max_chars)
+    if _is_plain(value, min(max_chars, NAME_MAX_CHARS)):
+        return value
     if isinstance(value, dict):
         return {
             cleaned(str(key), max_chars=NAME_MAX_CHARS): cleaned(inner, max_chars=max_chars)
@@ -83,6 +91,17 @@ def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, list):
         return [cleaned(inner, max_chars=max_chars) for inner in value]
     return value
+
+
+def _is_plain(value: object, most_chars: int) -> bool:
+    """Whether JSON has only short texts of visible ASCII with single spaces: one search in it as text says so."""
+    if not isinstance(value, dict | list):
+        return False
+    try:
+        text = json.dumps(value, separators=(",", ":"))
+    except (TypeError, ValueError):  # no JSON: what can be cleaned in it is
+        return False
+    return _ODD.search(text) is None and not any(len(part) > most_chars for part in text.split('"'))
 
 
 def name(text: object) -> str:

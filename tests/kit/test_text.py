@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kit.text import clean, is_clean, within_bytes
+from kit.text import NAME_MAX_CHARS, clean, cleaned, is_clean, within_bytes
 
 HOSTILE = {
     "line feed": ("one\ntwo", "one two"),
@@ -56,6 +56,19 @@ def test_any_text_is_clean_afterwards() -> None:
         assert clean(cleaned, max_chars=20) == cleaned, f"seed {seed}: {text!r}"
         assert not cleaned or is_clean(cleaned, max_chars=20), f"seed {seed}: {text!r}"
         cleaned.encode()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["", "a  b", " a", "a ", "a\nb", 'a "b', "a\\b", "a\x7fb", "ä", "a\u200bb", "\ud800", "x" * 300, "x" * 30, "a b"],
+)
+def test_a_status_is_cleaned_text_by_text(odd: str) -> None:
+    """Whatever else is in a status, each text and each key in it is what `clean` makes of it, and values stay."""
+    status = {"plain": {"rows": [1, True, None, 0.5, "a b"]}, "odd": [odd, {odd: {"deep": odd}}]}
+    shown = clean(odd, max_chars=20)
+    named = clean(odd, max_chars=NAME_MAX_CHARS)
+    found = cleaned(status, max_chars=20)
+    assert found == {"plain": {"rows": [1, True, None, 0.5, "a b"]}, "odd": [shown, {named: {"deep": shown}}]}
 
 
 def test_a_name_is_clean_or_it_is_not() -> None:

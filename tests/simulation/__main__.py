@@ -6,17 +6,12 @@ import sys
 import time
 from pathlib import Path
 
-from tests.simulation.runs.explore import any_replay, explore
-from tests.simulation.runs.scenarios.migration_scenarios import WITH_POOLS
-from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POOLS
-from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
-from tests.simulation.runs.scenarios.scenarios import ALL
-from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
+from tests.simulation.runs.explore import any_replay, every_scenario, explore
 
 
 def main() -> int:
     """Explore or replay; 1 if a run failed."""
-    names = [one.name for one in (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *TRUST_WITH_POOLS, *BESIDE_STAGES)]
+    names = [one.name for one in every_scenario()]
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("scenario", nargs="*", choices=[*names, []], help="all of them by default")
     parser.add_argument(

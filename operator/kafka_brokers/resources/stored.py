@@ -20,6 +20,7 @@ from kafka_quorum.model.formats import LaterFormat, Unreadable, check, unknown_f
 from kafka_quorum.model.names import CLUSTER_ID, INPUTS_HASH
 from kafka_quorum.resources.meta import Json
 from kafka_quorum.resources.stored import accepted_data, accepted_from, accepted_text, stored_text
+from kit.kept import Kept
 from kit.parsing import Malformed, json_object, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
@@ -38,6 +39,8 @@ __all__ = [
 KEY: Final = "disks.json"
 _RECORD: Final = TypeAdapter(PoolRecord)
 _RUNTIME: Final = TypeAdapter(BrokerRuntime)
+_RECORDS: Final[Kept[tuple[str, str, str], PoolRecord]] = Kept(1 << 20, lambda key, _: len(key[2]))
+"""Records that were read before: at most about a million characters of their text."""
 RECORD_ROLE: Final = "broker-disks"
 """The role of the ConfigMap of every pool's record."""
 
@@ -75,9 +78,15 @@ def record_labels(pool: str) -> Json:
 
 def record_from(item: Json) -> PoolRecord:
     """The record in a ConfigMap; `Unreadable` if it is not one of ours, `LaterFormat` if a later version wrote it."""
-    where = f"ConfigMap {item['metadata']['name']}"
+    data, name, version = item.get("data") or {}, item["metadata"]["name"], item["metadata"]["resourceVersion"]
+    text = str(data.get(KEY))
+    return _RECORDS.of((name, version, text), lambda: _read_record(name, version, data))
+
+
+def _read_record(name: str, resource_version: str, data: Json) -> PoolRecord:
+    where = f"ConfigMap {name}"
     try:
-        body = json_object((item.get("data") or {})[KEY])
+        body = json_object(data[KEY])
         version = body.pop("schemaVersion")
     except KeyError as error:
         raise Unreadable(f"{where} has no record of disks that can be read. Restore it from a backup") from error
@@ -86,7 +95,7 @@ def record_from(item: Json) -> PoolRecord:
             f"{where} has no record of disks that can be read ({error}). Restore it from a backup"
         ) from error
     check(version, formats.RECORD, where)
-    stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
+    stored = {**body, "resource_version": resource_version}
     try:
         record = _RECORD.validate_python(stored, strict=False)
     except ValidationError as error:

@@ -6,7 +6,7 @@ must not change are compared with the record of the quorum's identity if the cal
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kafka_quorum.api import checks, recovery, restarts, rules, words
 from kafka_quorum.api.features import resolve_level
@@ -37,10 +37,16 @@ from kafka_quorum.model.registered import BrokerAccess
 from kafka_quorum.model.trust import Issuer, IssuerKind, IssuerRef, TrustPolicy
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 from kit.crd.rule import Rule
+from kit.kept import Kept
 from kit.kube.quantities import bytes_of
 
 NEW_PROTOCOL: Final = Protocol.SSL
 """How the listener of a new quorum is secured if its spec does not say."""
+_NOT_READ: Final = frozenset({"managedFields", "resourceVersion"})
+"""Of the metadata: they change with every write of a status."""
+_Validated: TypeAlias = Desired | tuple[FieldFault, ...]
+_VALIDATED: Final[Kept[tuple[str, IdentityRecord | None, int | None, frozenset[str]], _Validated]] = Kept(1500)
+"""Results of earlier passes: nearly every pass sees the spec of the pass before. About one for each quorum."""
 _PLAIN_MODES: Final = (BootstrapMode.ADOPT.value, BootstrapMode.ZOOKEEPER.value)
 
 
@@ -57,6 +63,23 @@ def validate(
     of its volume claims requests, None if there are no claims. Fields that must not change are compared with both.
     `allowed` are the exceptions from the policy for pods that the operator is installed with.
     """
+    known = (_read_of(resource), record, claimed_bytes, allowed)
+    return _VALIDATED.of(known, lambda: _validated(resource, record, claimed_bytes, allowed))
+
+
+def _read_of(resource: Mapping[str, Any]) -> str:
+    """Everything that validation reads of a resource, as text: equal texts have equal results."""
+    status = part(resource, "status")
+    metadata = {name: value for name, value in part(resource, "metadata").items() if name not in _NOT_READ}
+    return canonical([metadata, resource.get("spec"), status.get("clusterID"), status.get("bootstrap")])
+
+
+def _validated(
+    resource: Mapping[str, Any],
+    record: IdentityRecord | None,
+    claimed_bytes: int | None,
+    allowed: frozenset[str],
+) -> Desired | tuple[FieldFault, ...]:
     spec = parsed(KafkaQuorumSpec, resource)
     if not isinstance(spec, KafkaQuorumSpec):
         return spec

@@ -100,7 +100,7 @@ def bounded(status: Json) -> Json:
 
     The longest list loses rows first, from its end.
     """
-    kept: Json = cleaned(status, max_chars=MESSAGE_MAX_CHARS)
+    kept: Json = dict(cleaned(status, max_chars=MESSAGE_MAX_CHARS))
     left_out: dict[str, int] = {}
     for name, most in _MOST.items():
         if (more := len(kept.get(name, ())) - most) > 0:

@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
@@ -92,6 +93,11 @@ def inputs_hash(runtime: Runtime) -> str:
     0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list. Their form must stay, because
     hashes are names of objects that exist. All other inputs are one object after that.
     """
+    return _inputs_hash(runtime)
+
+
+@lru_cache(maxsize=1024)
+def _inputs_hash(runtime: Runtime) -> str:
     inputs = without_defaults(replace(runtime, measured=False))
     listener: dict[str, object] = inputs.pop("listener")
     first = [

@@ -228,8 +228,8 @@ def _runs(concern: Concern, situation: Situation) -> Runs:
         (situation.record.overlay.stopped, concern.stopped),
         (situation.record.recovery is not None, concern.recovering),
     )
-    allowed = {Runs.ACTS, *(runs for present, runs in states if present)}
-    return next(runs for runs in (Runs.OFF, Runs.REPORTS, Runs.ACTS) if runs in allowed)
+    allowed = [runs for present, runs in states if present]
+    return Runs.OFF if Runs.OFF in allowed else Runs.REPORTS if Runs.REPORTS in allowed else Runs.ACTS
 
 
 def _acts(part: Part) -> bool:

@@ -25,6 +25,7 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.formats import Unreadable
 from kafka_quorum.model.ids import parse_cluster_id
 from kafka_quorum.resources.meta import Json, foreign_controller, labels, owner
+from kit.kept import Kept
 from kit.parsing import INT32_MAX, Malformed, json_object, quoted
 from kit.text import is_clean
 
@@ -36,6 +37,8 @@ DEFAULT_PROTOCOLS: Final = ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SA
 """The elements of Kafka's default `listener.security.protocol.map`."""
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _CONTRACT: Final = TypeAdapter(Contract)
+_CONTRACTS: Final[Kept[tuple[str, str, str], Contract]] = Kept(1 << 20, lambda key, _: len(key[2]))
+"""Contracts that were read before: at most about a million characters of their text."""
 _ROWS_MAX: Final = 1000
 _LATEST_S: Final = 253_402_300_799
 """The end of the year 9999: the last second that a certificate can name."""
@@ -133,22 +136,26 @@ def contract_from(item: Json) -> Contract:
 
     Raises `Unreadable` if it is not one, `LaterFormat` if a later version wrote it.
     """
-    where = f"ConfigMap {item['metadata']['name']}"
+    data, name, version = item.get("data") or {}, item["metadata"]["name"], item["metadata"]["resourceVersion"]
+    text = str(data.get(JSON_KEY))
+    return _CONTRACTS.of((name, version, text), lambda: _read_contract(name, version, data))
+
+
+def _read_contract(name: str, resource_version: str, data: Json) -> Contract:
+    where = f"ConfigMap {name}"
     try:
-        body = json_object((item.get("data") or {})[JSON_KEY])
+        body = json_object(data[JSON_KEY])
         version = body.pop("schemaVersion")
     except (KeyError, Malformed) as error:
         why = f"it has no {JSON_KEY} that can be read"
         raise Unreadable(f"{where} is no broker contract: {why} ({error})") from error
     formats.check(version, formats.CONTRACT, where)
-    stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
+    stored = {**body, "resource_version": resource_version}
     try:
         contract = _CONTRACT.validate_python(stored, strict=False)
     except ValidationError as error:
         raise Unreadable(f"{where} is no broker contract ({error.error_count()} faults)") from error
-    if (
-        fault := _fault(contract) or _secret_fault(contract, item["metadata"]["name"]) or _turn_fault(contract.turn)
-    ) is not None:
+    if (fault := _fault(contract) or _secret_fault(contract, name) or _turn_fault(contract.turn)) is not None:
         raise Unreadable(f"{where} is no valid broker contract: {fault}")
     if field := formats.unknown_field(stored, _CONTRACT.dump_python(contract, mode="json")):
         raise formats.LaterFormat(

@@ -18,6 +18,7 @@ from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.record_faults import fault_of
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
+from kit.kept import Kept
 from kit.parsing import Malformed, json_object, larger_than, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
@@ -28,6 +29,8 @@ ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
 _RUNTIME: Final = TypeAdapter(Runtime)
+_RECORDS: Final[Kept[tuple[str, str, str], IdentityRecord]] = Kept(1 << 20, lambda key, _: len(key[2]))
+"""Records that were read before: at most about a million characters of their text."""
 _SINCE: Final[Json] = {
     "zookeeper": None,
     "other": None,
@@ -84,9 +87,15 @@ def record_labels(quorum: str) -> Json:
 
 def record_from(item: Json) -> IdentityRecord:
     """The record in a ConfigMap; `Unreadable` if it is not one of ours, `LaterFormat` if a later version wrote it."""
-    where = f"ConfigMap {item['metadata']['name']}"
+    data, name, version = item.get("data") or {}, item["metadata"]["name"], item["metadata"]["resourceVersion"]
+    text = str(data.get(_KEY))
+    return _RECORDS.of((name, version, text), lambda: _read_record(name, version, data))
+
+
+def _read_record(name: str, resource_version: str, data: Json) -> IdentityRecord:
+    where = f"ConfigMap {name}"
     try:
-        body = json_object((item.get("data") or {})[_KEY])
+        body = json_object(data[_KEY])
         version = body.pop("schemaVersion")
     except KeyError as error:
         raise Unreadable(f"{where} has no identity record that can be read. Restore it from a backup") from error
@@ -98,7 +107,7 @@ def record_from(item: Json) -> IdentityRecord:
     _refuse_unknown_migration(body.get("migration"), where)
     _check_journal(body.get("recovery"), where)
     try:
-        stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
+        stored = {**body, "resource_version": resource_version}
         record = _RECORD.validate_python(_renamed(stored), strict=False)
     except ValidationError as error:
         raise Unreadable(f"{where} is not valid ({error.error_count()} faults). Restore it from a backup") from error

@@ -6,6 +6,7 @@ The API server parses them the same way; this repeats it because sizes are compa
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _FORM = re.compile(
     r"(?P<number>[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?"
@@ -20,6 +21,11 @@ _FACTORS = {"": Fraction(1), **_BINARY, **_DECIMAL, **_SMALL}
 
 def parse_quantity(text: str) -> Fraction | None:
     """The exact value of a non-negative quantity; None if it is not one."""
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Fraction | None:
     match = _FORM.fullmatch(text.removeprefix("+"))
     if match is None:
         return None

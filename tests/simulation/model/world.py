@@ -5,7 +5,7 @@ decides when they happen.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.happened import Happened, KeeperBrokerStarted
@@ -44,6 +44,9 @@ class Witness(Protocol):
 class World:
     """One Kubernetes cluster with everything that runs on it."""
 
+    begun: ClassVar[list[Callable[["World"], None]]] = []
+    """Called with each new world, for counts over many runs."""
+
     def __init__(self) -> None:
         """A cluster of five nodes, empty."""
         self.clock = VirtualClock()
@@ -76,12 +79,16 @@ class World:
         self.witness: Witness | None = None
         """Receives the looks of an operator."""
         self._later: list[tuple[int, Callable[[], None]]] = []
+        self._clean_at = -1
+        """The store's count of changes when the garbage collector last found nothing."""
+        for hear in self.begun:
+            hear(self)
 
     def step(self) -> None:
         """Let half a second pass."""
         self.steps += 1
         self.clock.advance(STEP_S)
-        for entry in [entry for entry in self._later if entry[0] <= self.steps]:
+        for entry in [entry for entry in self._later if entry[0] <= self.steps] if self._later else ():
             self._later.remove(entry)
             entry[1]()
         self.machines.step()
@@ -217,6 +224,8 @@ class World:
 
     def _collect_garbage(self) -> None:
         """The background collector: each step it deletes one object of an owner that is gone."""
+        if self._clean_at == self.kube.changes:
+            return
         uids = self.kube.uids()
         for resource in _OWNED:
             for item in self.kube.all(resource):
@@ -225,6 +234,7 @@ class World:
                 if orphaned and "deletionTimestamp" not in item["metadata"]:
                     self._remove(resource, item)
                     return
+        self._clean_at = self.kube.changes
 
     def _remove(self, resource: ResourceType, item: Json) -> None:
         self.kube.delete(resource, item["metadata"]["namespace"], item["metadata"]["name"])

@@ -75,6 +75,8 @@ class ZooKeeperOwner:
         return self._model.serves(broker)
 
     def _due(self) -> list[KeeperBroker]:
+        if not self._model.brokers:
+            return []
         contract = self._contract()
         if contract is None:
             return []

@@ -28,7 +28,7 @@ LATER_MUTANTS: Final = (
         "record-of-a-later-schema-is-read",
         "stored",
         ("record-of-a-later-version",),
-        ("record_from", "formats.check(version, formats.RECORD, where)", "assert version"),
+        ("_read_record", "formats.check(version, formats.RECORD, where)", "assert version"),
     ),
     mutant(
         "faults-bring-back-the-applied-spec",

@@ -54,7 +54,7 @@ STATUS_MUTANTS: Final = (
         "an-unreadable-record-in-python",
         "conditions",
         ("record-unreadable",),
-        ("record_from", 'f"{where}...{error}..."', 'f"{where}...{error!r}..."'),
+        ("_read_record", 'f"{where}...{error}..."', 'f"{where}...{error!r}..."'),
     ),
     mutant(
         "an-old-leader-looks-current",

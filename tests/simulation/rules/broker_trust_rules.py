@@ -24,7 +24,7 @@ from tests.simulation.model.kafka.tls import (
     why_not_connected,
     why_refused,
 )
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S
 
@@ -111,7 +111,7 @@ class BrokerTrustRules:
             self._taken(written)
         if plural != CONFIG_MAPS.plural or not name.endswith(_CONTRACT) or not written.by_operator:
             return
-        required, before = _required(loaded(written.after)), _required(loaded(written.before))
+        required, before = _required(seen(written.after)), _required(seen(written.before))
         if required == before:
             return
         secret = f"{name.removesuffix(_CONTRACT)}{_SECRET}"
@@ -142,7 +142,7 @@ class BrokerTrustRules:
 
     def _taken(self, written: Written) -> None:
         """Note when another writer takes files away."""
-        if not written.by_operator and _keys(loaded(written.before)) - _keys(loaded(written.after)):
+        if not written.by_operator and _keys(seen(written.before)) - _keys(seen(written.after)):
             self._taken_s[written.key[2]] = self._world.clock.elapsed_s
 
 

@@ -39,7 +39,7 @@ from tests.simulation.model.happened import (
     Unregistered,
     UpdateSent,
 )
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION
 from tests.simulation.model.world import World
@@ -453,7 +453,7 @@ class Checker:
 
     def _said(self, written: Written) -> None:
         """A status must not contradict itself. It may describe an older spec, but not a later one."""
-        body = loaded(written.after)
+        body = seen(written.after)
         if body is None or not body.get("status", {}).get("conditions"):
             return
         for text in contradictions(body["status"]):
@@ -484,7 +484,7 @@ class Checker:
             return  # a person with an editor
         quorum = name.removesuffix(_RECORD_SUFFIX)
         lineage = self.lineage(namespace, quorum)
-        record, before = _record(loaded(written.after)), _record(loaded(written.before))
+        record, before = _record(seen(written.after)), _record(seen(written.before))
         if record is None:
             self.fail("identity", f"the record of {quorum} cannot be read")
             return

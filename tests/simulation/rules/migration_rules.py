@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from tests.simulation.model.happened import AddSent, Created, Fail, UpdateSent
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.kubernetes.pod_words import release_of
 from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S
@@ -39,11 +39,11 @@ class MigrationRules:
         if plural != CONFIG_MAPS.plural or not written.by_operator:
             return
         if name.endswith(_RECORD_SUFFIX):
-            before, after = (_stored(loaded(body), "record.json") for body in (written.before, written.after))
+            before, after = (_stored(seen(body), "record.json") for body in (written.before, written.after))
             if before and after:
                 self._moved(before, after)
                 self._stages.moved(before, after)
-        if name.endswith(_CONTRACT_SUFFIX) and (contract := _stored(loaded(written.after), "contract.json")):
+        if name.endswith(_CONTRACT_SUFFIX) and (contract := _stored(seen(written.after), "contract.json")):
             record = self._record(namespace, name.removesuffix(_CONTRACT_SUFFIX))
             rows = {row["key"]: row for row in contract["settings"]}
             if record and not rows[VOTERS]["value"] and not _beside(record):

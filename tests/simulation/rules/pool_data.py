@@ -36,7 +36,8 @@ class PoolData:
         """Every disk that exists: on volumes that are not gone for ever, and under running brokers."""
         found = {one.disk.serial: one.disk for one in self._world.volumes.by_claim.values() if not one.dead}
         for broker in self._world.pools.every():
-            found |= {disk.serial: disk for disk in broker.disks}
+            for disk in broker.disks:
+                found[disk.serial] = disk
         return found
 
     def copies(self, cluster: Cluster, at: TopicPartition, *, without: frozenset[int] = frozenset()) -> frozenset[int]:
@@ -47,6 +48,12 @@ class PoolData:
             for serial, disk in self.disks().items()
             if serial not in without and (log := disk.replicas.get(at)) is not None and log.has(acked)
         )
+
+    def is_kept(self, cluster: Cluster, at: TopicPartition) -> bool:
+        """Whether a disk has every acknowledged record of a partition."""
+        acked = cluster.acked.get(at, [])
+        logs = (disk.replicas.get(at) for disk in self.disks().values())
+        return any(log is not None and log.has(acked) for log in logs)
 
     def last_copies(self, disk: Disk) -> list[TopicPartition]:
         """The partitions with acknowledged records of which this disk has the only complete copy."""

@@ -26,7 +26,7 @@ from tests.simulation.model.kafka.broker_model import Cluster
 from tests.simulation.model.kafka.cluster_image import PartitionRow
 from tests.simulation.model.kafka.disk import Disk
 from tests.simulation.model.kafka.replica_log import ReplicaLog
-from tests.simulation.model.kubernetes.kube_model import Written, claims_of, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, claims_of, seen
 from tests.simulation.model.kubernetes.pool_pods import LABEL_NODE, LABEL_POOL, LABEL_ROLE
 from tests.simulation.model.kubernetes.volumes import Volume
 from tests.simulation.model.world import World
@@ -109,7 +109,7 @@ class PoolRules:
         cluster = self._world.pools.cluster(cluster_id)
         leader = self._leader(cluster_id, cluster, at)
         log = leader.log_of(at) if leader is not None else None
-        gone = not self._data.copies(cluster, at)
+        gone = not self._data.is_kept(cluster, at)
         cut = log is not None and not log.has(cluster.acked[at])
         if (gone or cut) and at not in self._lost:
             self._lost.add(at)
@@ -165,8 +165,8 @@ class PoolRules:
         plural, _, name = written.key
         if plural != CONFIG_MAPS.plural or not name.endswith(_RECORD) or not written.by_operator:
             return
-        before = loaded(written.before)
-        given_up = _retired(loaded(written.after)) - _retired(before) - _of_former(before)
+        before = seen(written.before)
+        given_up = _retired(seen(written.after)) - _retired(before) - _of_former(before)
         for volume in self._world.volumes.by_claim.values():
             meta = volume.disk.meta
             machine = self._world.machines.by_name[volume.node]

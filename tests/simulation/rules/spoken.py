@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.simulation.model.kubernetes.kube_model import loaded
+from tests.simulation.model.kubernetes.kube_model import seen
 from tests.simulation.model.world import World
 
 from kafka_quorum.kind import QUORUMS
@@ -32,7 +32,7 @@ def spec_changed_s(world: World, quorum: str) -> float:
 
 
 def _generation(raw: bytes | None) -> int | None:
-    body = loaded(raw)
+    body = seen(raw)
     return None if body is None else body["metadata"]["generation"]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from tests.simulation.model.happened import Created, Fail, Happened, InstanceStarted, InstanceStop, StateDropped
 from tests.simulation.model.kafka.streams_group import Phase, StreamsProcess
 from tests.simulation.model.kafka.streams_releases import Program, Runs, forbidden, program_of, unreadable
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.kubernetes.streams_pods import GENERATION, LABEL_APPLICATION, LABEL_INSTANCE
 from tests.simulation.model.world import World
 
@@ -124,7 +124,7 @@ class StreamsRules:
             self._recorded()
         if (plural, namespace, name) != (_APPLICATIONS, self._namespace, self._name) or written.by_operator:
             return
-        body, now_s = loaded(written.after), self._world.clock.elapsed_s
+        body, now_s = seen(written.after), self._world.clock.elapsed_s
         if body is None:
             return
         spec, first = body["spec"], not self._spec

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.tls import NOT_TRUSTED, OTHER_NAME, Secured, why_not_connected
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.world import World
 from tests.simulation.rules.broker_trust_rules import BrokerTrustRules
 from tests.simulation.rules.glances import WINDOW_S
@@ -150,7 +150,7 @@ class TrustRules:
             return
         if written.key[0] == SECRETS.plural:
             self._overwritten(written)
-            data = (loaded(written.after) or {}).get("data") or {}
+            data = (seen(written.after) or {}).get("data") or {}
             texts = (base64.b64decode(value).decode() for value in data.values())
             self._keys.update(line for text in texts for block in _KEY.findall(text) for line in block.splitlines())
         elif self._keys:
@@ -158,7 +158,7 @@ class TrustRules:
 
     def _overwritten(self, written: Written) -> None:
         """Whose Secret it was before the operator wrote it."""
-        before = loaded(written.before)
+        before = seen(written.before)
         owner = ((before or {}).get("metadata", {}).get("labels") or {}).get(LABEL_QUORUM)
         if written.by_operator and before is not None and owner != written.labels.get(LABEL_QUORUM):
             self._fail("13, others", f"Secret {written.key[2]} of {owner} is written")

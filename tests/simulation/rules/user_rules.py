@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tests.simulation.model.happened import ScramSent
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.world import World
 
 from kafka_quorum.model.names import USED_BY
@@ -50,7 +50,7 @@ class UserRules:
         if written.key[0] != SECRETS.plural:
             self._search(written.after.decode("latin-1"), f"{written.key[0]} {written.key[2]}")
             return
-        body = loaded(written.after) or {}
+        body = seen(written.after) or {}
         if USED_BY in ((body.get("metadata") or {}).get("annotations") or {}):
             data = body.get("data") or {}
             self._words.update(_texts({key: value for key, value in data.items() if key not in _PUBLIC}))

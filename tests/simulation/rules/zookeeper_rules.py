@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.simulation.model.happened import Fail, Formatted, GaveBack, PodDeleted
 from tests.simulation.model.kafka.zookeeper_broker import KeeperBroker, Mode
-from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.place import NAME
 from tests.simulation.model.world import World
 from tests.simulation.rules.spoken import resource_of
@@ -86,7 +86,7 @@ class ZooKeeperRules:
             return
         if plural != CONFIG_MAPS.plural or not name.endswith(_RECORD_SUFFIX):
             return
-        before, after = (_record(loaded(body)) for body in (written.before, written.after))
+        before, after = (_record(seen(body)) for body in (written.before, written.after))
         if after is None:
             return
         if before is None or before["phase"] != after["phase"]:

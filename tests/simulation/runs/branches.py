@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from tests.simulation.runs.choose import driver_of
-from tests.simulation.runs.driver import Driver
+from tests.simulation.runs.driver import Driver, Run
 from tests.simulation.runs.faults import Fault, Injection
 from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.tally import Tally
@@ -25,9 +25,19 @@ class BranchError(Exception):
     """A forked run raised an unexpected exception; the text names the run, and has its traceback."""
 
 
-def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
-    """The runs of a scenario with each of these faults, counted (BranchError). The faults may come in any order."""
-    moments = driver_of(scenario).run().moments
+def grown(scenario: Scenario, faults: Iterable[Fault], plain: Run | None = None) -> Iterator[Tally]:
+    """The runs of a scenario with each of these faults, counted (BranchError). The faults may come in any order.
+
+    `plain` is the run of the scenario without a fault, if it is at hand.
+    """
+    yield from grown_as(scenario, faults, plain or driver_of(scenario).run(), _counted)
+
+
+def grown_as(
+    scenario: Scenario, faults: Iterable[Fault], plain: Run, count: Callable[[Driver, Fault], T]
+) -> Iterator[T]:
+    """The same; `count` ends each run in a process of its own, and its result must be picklable."""
+    moments = plain.moments
     step_of = {call: moment.step for moment in moments for call in moment.calls}
     dated = [(step_of[fault.call] if isinstance(fault, Injection) else fault.step, fault) for fault in faults]
     stem = driver_of(scenario)
@@ -36,7 +46,7 @@ def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
         for step, fault in sorted(dated, key=lambda one: one[0]):
             stem.go_on(step)
             try:
-                yield forked(partial(_counted, stem, fault))
+                yield forked(partial(count, stem, fault))
             except BranchError as error:
                 raise BranchError(f"{scenario.name}/{fault}: {error}") from None
     finally:
@@ -44,8 +54,8 @@ def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
 
 
 def _counted(stem: Driver, fault: Fault) -> Tally:
-    tally = Tally()
-    tally.add(stem.end_with(fault))
+    tally, begun = Tally(), stem.world.steps
+    tally.add(stem.end_with(fault), begun=begun)
     return tally
 
 

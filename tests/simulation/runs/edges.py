@@ -60,7 +60,7 @@ class Wire:
         """Count a call, and return what happens to it; a hitch of the scenario comes first."""
         if self.hitches is not None:
             self.hitches.strike(call)
-        self.calls.append(replace(call, first=self.fresh_pass))
+        self.calls.append(replace(call, first=True) if self.fresh_pass else call)
         self.fresh_pass = False
         injected = self.injection
         if injected is None or self.struck or len(self.calls) - 1 != injected.call:

@@ -46,7 +46,7 @@ _STORMS_AT_ONCE: Final = 10
 """The number of storms in one share: they share no part."""
 _PLAIN: Final = 99_999
 """The number under which the runs without a fault are kept: the draw makes them, because they list the faults."""
-_STORMS: Final = {
+STORMS: Final = {
     kind.kind: kind
     for kind in (
         Storm,
@@ -69,10 +69,15 @@ _MANY: Final = 6_000
 """A scenario with more faults than this is long: one run of it takes many times as long as the others' runs."""
 
 
+def every_scenario() -> tuple[Scenario, ...]:
+    """Every scenario there is: of each name the one that `scenario` finds."""
+    every = (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *TRUST_WITH_POOLS, *BESIDE_STAGES)
+    return tuple({one.name: one for one in reversed(every)}.values())[::-1]
+
+
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    every = (*ALL, *POOL_SCENARIOS, *WITH_POOLS, *TRUST_WITH_POOLS, *BESIDE_STAGES)
-    return next(one for one in every if one.name == name)
+    return next(one for one in every_scenario() if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:
@@ -148,7 +153,7 @@ def replay(text: str, make: Make = real) -> Run:
 def any_replay(text: str, make: Make = real) -> Run | Weathered:
     """One run or one storm by its name."""
     name, _, seed = text.partition("/")
-    return _STORMS[name](int(seed), make=make).run() if name in _STORMS else replay(text, make)
+    return STORMS[name](int(seed), make=make).run() if name in STORMS else replay(text, make)
 
 
 def explore(  # noqa: PLR0913 - one number for each kind of storm
@@ -192,7 +197,7 @@ def explore(  # noqa: PLR0913 - one number for each kind of storm
                 tell(f"{plain.runs} of {len(names)} scenarios without a fault{_failures(plain, one.plain)}")
             kept.keep(_PLAIN, plain)
             texts = _faults_of_all(drawn, every_kind=every_kind)
-            for kind, wanted in zip(_STORMS, counts, strict=True):
+            for kind, wanted in zip(STORMS, counts, strict=True):
                 texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
             return shares(texts)
 
@@ -230,7 +235,7 @@ def shares(texts: list[str]) -> list[list[str]]:
         by_name.setdefault(text.partition("/")[0], []).append(text)
     found = []
     for name, each in by_name.items():
-        size = _STORMS_AT_ONCE if name in _STORMS else _FAULTS_AT_ONCE
+        size = _STORMS_AT_ONCE if name in STORMS else _FAULTS_AT_ONCE
         found += [each[start : start + size] for start in range(0, len(each), size)]
     random.Random(len(texts)).shuffle(found)  # so that no core works alone on the longest scenario at the end
     return found

@@ -8,10 +8,9 @@ import hashlib
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.simulation.runs.tally import Tally
 
@@ -23,14 +22,14 @@ class Kept:
 
     def __init__(self, folder: Path, question: str) -> None:
         """Find or create the folder for this question."""
-        self.folder = folder / _digest(question)
+        self.folder = folder / source_digest(question)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def shares(self, draw: Callable[[], list[list[str]]]) -> list[list[str]]:
         """The runs of each share, by name; drawn only once."""
         path = self.folder / "shares.json"
         if not path.exists():
-            _write(path, json.dumps(draw()))
+            write_whole(path, json.dumps(draw()))
         found: list[list[str]] = json.loads(path.read_text())
         return found
 
@@ -39,25 +38,25 @@ class Kept:
         path = self._path(number)
         if not path.exists():
             return None
-        found: dict[str, Any] = json.loads(path.read_text())
-        counts = {name: Counter(value) for name, value in found.items() if isinstance(value, dict)}
-        return Tally(**(found | counts))
+        return Tally.of(json.loads(path.read_text()))
 
     def keep(self, number: int, tally: Tally) -> None:
         """A share is done."""
-        _write(self._path(number), json.dumps({name: getattr(tally, name) for name in tally.__dataclass_fields__}))
+        write_whole(self._path(number), json.dumps(tally.as_json()))
 
     def _path(self, number: int) -> Path:
         return self.folder / f"share-{number:05d}.json"
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """Write a file: it has all of the text, or stays as it was."""
     begun = path.with_suffix(f".{os.getpid()}")
     begun.write_text(text)
     begun.replace(path)
 
 
-def _digest(question: str) -> str:
+def source_digest(question: str) -> str:
+    """A name for this question to the source as it is: every loaded module of this checkout."""
     found = hashlib.sha256(question.encode())
     files = {Path(file) for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None))}
     for path in sorted(path for path in files if path.suffix == ".py" and _is_ours(path)):

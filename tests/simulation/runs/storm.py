@@ -263,6 +263,8 @@ class Storm:
 
     async def _hop(self) -> None:
         for _ in range(_HOPS):
+            if self._loop.idle():
+                return
             await asyncio.sleep(0)
 
     def _begin(self, own: Round) -> None:

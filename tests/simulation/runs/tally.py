@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from tests.simulation.runs.driver import Run
 from tests.simulation.runs.faults import Fault, Injection
@@ -14,6 +15,8 @@ class Tally:
 
     runs: int = 0
     steps: int = 0
+    performed: int = 0
+    """The steps that were carried out: what a forked run shares with the others counts in none of them."""
     passes: int = 0
     calls: int = 0
     faults: Counter[str] = field(default_factory=Counter)
@@ -29,13 +32,14 @@ class Tally:
     """How often each rule was broken without a fault of the operator: not observed yet, or a late request."""
     failures: list[str] = field(default_factory=list)
 
-    def add(self, run: Run | Weathered) -> None:
-        """Count one run."""
+    def add(self, run: Run | Weathered, *, begun: int = 0) -> None:
+        """Count one run, which was carried out from this step on."""
         if isinstance(run, Weathered):
             self._add_storm(run)
             return
         self.runs += 1
         self.steps += run.steps
+        self.performed += run.steps - begun
         self.passes += run.passes
         self.calls += len(run.calls)
         if run.fault is not None:
@@ -47,6 +51,7 @@ class Tally:
         self.storms += 1
         self.events += storm.events
         self.steps += storm.steps
+        self.performed += storm.steps
         self.passes += storm.passes
         self.faults.update(storm.faults)
         self.tolerated.update(storm.tolerated)
@@ -65,12 +70,23 @@ class Tally:
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
+    def as_json(self) -> dict[str, Any]:
+        """Every field, as `of` takes it."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> "Tally":
+        """A tally that was written as JSON."""
+        counts = {name: Counter(value) for name, value in found.items() if isinstance(value, dict)}
+        return cls(**(found | counts))
+
     def report(self) -> str:
         """Every count, in lines."""
         return "\n".join(
             (
                 f"storms {self.storms}, random events {self.events}, excused: {_told(self.tolerated)}",
-                f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
+                f"runs {self.runs}, passes {self.passes}, calls {self.calls}",
+                f"steps {self.steps}, {self.performed} of them carried out",
                 f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
                 f"actions: {_told(self.actions)}",
                 f"guards: {_told(self.verdicts)}",

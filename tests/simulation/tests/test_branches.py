@@ -19,12 +19,16 @@ from tests.simulation.runs.tally import Tally
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", ["scale-3-to-5", "lost-node", "refused-pod-set-back-1"])
 def test_a_forked_run_is_the_run_from_its_beginning(name: str) -> None:
-    """Steps, passes, calls, actions, verdicts and endings are the same, in any order of the faults."""
+    """Steps, passes, calls, actions, verdicts and endings are the same, in any order of the faults.
+
+    It carries out only the steps from that of its fault on.
+    """
     faults = list(faults_of(Driver(scenario(name)).run()))
     drawn = random.Random(f"forked {name}").sample(faults, 6)
-    for fault, tally in zip(sorted(drawn, key=_step_of(name)), grown(scenario(name), drawn), strict=True):
+    step_of = _step_of(name)
+    for fault, tally in zip(sorted(drawn, key=step_of), grown(scenario(name), drawn), strict=True):
         wanted = Tally()
-        wanted.add(replay(f"{name}/{fault}"))
+        wanted.add(replay(f"{name}/{fault}"), begun=step_of(fault))
         assert tally == wanted, f"{name}/{fault}"
 
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.simulation.model.clock import VirtualClock, VirtualLoop
 from tests.simulation.model.happened import Happened, PodDeleted, StopSent
 from tests.simulation.model.kafka.kraft_api import ModelControllers
 from tests.simulation.model.kafka.process import Process, Software
@@ -22,6 +23,39 @@ from tests.simulation.tests.quorums import CLUSTER, Quorum
 from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.quorum import Endpoint
 from kit.kube.protocol import PODS
+
+
+def test_a_loop_with_nothing_to_do_ends_with_an_error() -> None:
+    """A task that waits for what never comes ends the run with an error, where a usual loop would wait for ever."""
+    loop = VirtualLoop(VirtualClock())
+    with pytest.raises(RuntimeError, match="nothing to do"):
+        loop.run_until_complete(loop.create_future())
+    loop.close()
+
+
+def test_a_timer_fires_when_the_clock_of_the_run_reaches_it() -> None:
+    """A timer is due by the clock of the run alone, a cancelled one never is, and the loop says when it idles."""
+    clock, fired = VirtualClock(), list[str]()
+    loop = VirtualLoop(clock)
+
+    async def turns() -> None:
+        loop.call_later(1.0, fired.append, "late")
+        loop.call_later(0.5, fired.append, "cancelled").cancel()
+        assert loop.idle()
+        await asyncio.sleep(0)
+        assert fired == []
+        clock.advance(1.0)
+        assert not loop.idle()
+        for _ in range(2):  # this task itself is before the timer in the first of these turns
+            await asyncio.sleep(0)
+        assert fired == ["late"]
+        loop.call_soon(fired.append, "soon")
+        assert not loop.idle()
+        await asyncio.sleep(0)
+
+    loop.run_until_complete(turns())
+    loop.close()
+    assert fired == ["late", "soon"]
 
 
 def restarted(quorum: Quorum, pace: Pace, *, away_s: float = 10.0) -> Process:

@@ -95,8 +95,11 @@ class Broker:
 
     def log_of(self, at: TopicPartition) -> ReplicaLog | None:
         """Its log of a partition, if it has one on a disk that works."""
-        disk = self.disk_of(at)
-        return None if disk is None else disk.replicas[at]
+        for disk in self.disks:
+            log = disk.replicas.get(at)
+            if log is not None and disk.meta is not None and disk.meta.directory_id not in self.broken:
+                return log
+        return None
 
     def disk_of(self, at: TopicPartition) -> Disk | None:
         """The disk of its replica of a partition."""

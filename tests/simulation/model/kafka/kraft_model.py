@@ -141,7 +141,8 @@ class KraftModel:
 
     def leader_of(self, cluster_id: ClusterID) -> Process | None:
         """The leader of the highest epoch that a majority follows, by ground truth."""
-        leaders = [one for one in self._running(cluster_id) if one.leads and self._has_majority(one)]
+        leaders = [one for one in self.processes if one.leads and one.cluster_id == cluster_id and self.is_up(one)]
+        leaders = [one for one in leaders if self._has_majority(one)]
         return max(leaders, key=lambda one: one.disk.epoch, default=None)
 
     def _running(self, cluster_id: ClusterID) -> list[Process]:
@@ -273,8 +274,8 @@ class KraftModel:
         ):  # with one voter no leader waits for fetches, not even one that is no voter
             return leader in self.processes
         own = leader.known(leader.key)
-        alive = {key for key in voters if key == own or leader.row(key).fetched_s >= since_s}
-        return len(alive) > len(voters) // 2
+        alive = sum(1 for key in voters if key == own or leader.row(key).fetched_s >= since_s)
+        return alive > len(voters) // 2
 
     def _elect(self, running: list[Process]) -> None:
         now_s = self._clock.elapsed_s

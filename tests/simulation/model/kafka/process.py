@@ -157,4 +157,8 @@ class Process:
 
     def row(self, key: ReplicaKey) -> Row:
         """What this leader records about a replica."""
-        return self.rows.setdefault(self.known(key), Row())
+        known = self.known(key)
+        found = self.rows.get(known)
+        if found is None:
+            found = self.rows[known] = Row()
+        return found

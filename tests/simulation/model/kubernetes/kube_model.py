@@ -9,6 +9,7 @@ callers. `runs/edges.py` puts faults between it and the operator, and `world.py`
 import marshal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 from tests.simulation.model.clock import VirtualClock
@@ -69,6 +70,10 @@ class KubeModel:
         """The same objects for reading: the cluster's components share them, and change nothing in them."""
         self._listed: dict[str, tuple[Key, ...]] = {}
         """The keys of a type in order, of types whose keys have not changed since they were asked."""
+        self._uids_now: frozenset[str] | None = None
+        """The uids of everything, if no object has come or gone since they were asked."""
+        self.changes = 0
+        """How often the store has changed: as long as it does not, whatever is read from it stays the same."""
         self._version = 1000
         self._uids = 0
         self.operator_writes = False
@@ -89,7 +94,11 @@ class KubeModel:
 
     def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """Every object of the type with all of these labels, by name."""
-        return _selected(self._objects, resource, namespace, labels)
+        return [
+            _must(self._objects[key])
+            for key in self._keys(resource.plural)
+            if key[1] == namespace and labels.items() <= (self._views[key]["metadata"].get("labels") or {}).items()
+        ]
 
     def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, with a uid, a version and the defaults that the server sets; as a dry run, store nothing."""
@@ -125,7 +134,7 @@ class KubeModel:
     def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace everything but the status, at the resource version in the body."""
         name = body.get("metadata", {}).get("name", "")
-        old = self._require(resource, namespace, name)
+        old = self._viewed(resource, namespace, name)
         if not body["metadata"].get("resourceVersion"):
             raise KubeRefused(f"{resource.plural} {name!r}: metadata.resourceVersion must be specified for an update")
         _match(resource, old, body["metadata"])
@@ -134,7 +143,7 @@ class KubeModel:
     def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply, forced: created if absent, else merged into what is there."""
         name = body["metadata"]["name"]
-        old = self.get(resource, namespace, name)
+        old = self.view(resource, namespace, name)
         if old is None:
             return self.create(resource, namespace, body)
         _match(resource, old, body["metadata"])
@@ -153,7 +162,7 @@ class KubeModel:
         """Merge patch of the object, or of its status alone; `strategic` merges conditions by their type."""
         if subresource not in {"", "status"}:
             raise KubeRefused(f"{resource.plural} have no subresource {subresource!r} here")
-        old = self._require(resource, namespace, name)
+        old = self._viewed(resource, namespace, name)
         _match(resource, old, body.get("metadata", {}))
         body = copied(body)
         if strategic:
@@ -199,7 +208,7 @@ class KubeModel:
         key = (resource.plural, namespace, name)
         before = self._objects.pop(key)
         del self._views[key]
-        self._listed.pop(key[0], None)
+        self._came_or_went(key)
         self._version += 1
         self._wrote(key, before, None)
 
@@ -222,13 +231,13 @@ class KubeModel:
         if key[1]:
             metadata.setdefault("namespace", key[1])
         raw = marshal.dumps(body)
-        self._objects[key], self._views[key] = raw, _must(raw)
-        self._listed.pop(key[0], None)
+        self._objects[key], self._views[key] = raw, viewed(raw)
+        self._came_or_went(key)
 
     def forget(self, key: Key) -> None:
         """Remove an object, for a test that begins without it."""
         del self._objects[key], self._views[key]
-        self._listed.pop(key[0], None)
+        self._came_or_went(key)
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -252,16 +261,15 @@ class KubeModel:
 
     def all(self, resource: ResourceType) -> Iterator[Json]:
         """All objects of a type in any namespace, for reading only."""
-        plural = resource.plural
-        if plural not in self._listed:
-            self._listed[plural] = tuple(sorted(key for key in self._views if key[0] == plural))
-        for key in self._listed[plural]:
+        for key in self._keys(resource.plural):
             if key in self._views:
                 yield self._views[key]
 
     def uids(self) -> frozenset[str]:
         """The uids of everything that exists."""
-        return frozenset(str(body["metadata"]["uid"]) for body in self._views.values())
+        if self._uids_now is None:
+            self._uids_now = frozenset(str(body["metadata"]["uid"]) for body in self._views.values())
+        return self._uids_now
 
     def snapshot(self) -> dict[Key, Json]:
         """Every object there is."""
@@ -306,10 +314,27 @@ class KubeModel:
             raise KubeNotFound(f"{resource.plural} {name!r} not found")
         return found
 
+    def _viewed(self, resource: ResourceType, namespace: str, name: str) -> Json:
+        found = self.view(resource, namespace, name)
+        if found is None:
+            raise KubeNotFound(f"{resource.plural} {name!r} not found")
+        return found
+
+    def _keys(self, plural: str) -> tuple[Key, ...]:
+        if plural not in self._listed:
+            self._listed[plural] = tuple(sorted(key for key in self._views if key[0] == plural))
+        return self._listed[plural]
+
+    def _came_or_went(self, key: Key) -> None:
+        """There is another object now, or one less."""
+        self._listed.pop(key[0], None)
+        self._uids_now = None
+        self.changes += 1
+
     def _update(self, resource: ResourceType, old: Json, new: Json, *, status: bool) -> Json:
         metadata = old["metadata"]
         if status:
-            new = {**old, "status": new.get("status", {})}
+            new = {**old, "metadata": dict(metadata), "status": new.get("status", {})}
         else:
             if resource.plural in _WITH_STATUS and ("status" in old or "status" in new):
                 new["status"] = old.get("status", {})
@@ -331,14 +356,15 @@ class KubeModel:
         self._version += 1
         body["metadata"]["resourceVersion"] = str(self._version)
         after = marshal.dumps(body)
-        self._objects[key], self._views[key] = after, _must(after)
+        self._objects[key], self._views[key] = after, viewed(after)
+        self.changes += 1
         if before is None:
-            self._listed.pop(key[0], None)
+            self._came_or_went(key)
         self._wrote(key, before, after)
         return _must(after)
 
     def _wrote(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        body = self._views.get(key) or _must(before or b"")
+        body = self._views.get(key) or viewed(before or b"")
         written = Written(
             key=key,
             by_operator=self.operator_writes,
@@ -385,8 +411,19 @@ def claims_of(pod: Json) -> list[str]:
 
 
 def loaded(raw: bytes | None) -> Json | None:
-    """The JSON behind a stored object."""
+    """A copy of the JSON behind a stored object."""
     return None if raw is None else _must(raw)
+
+
+def seen(raw: bytes | None) -> Json | None:
+    """The JSON behind a stored object, for reading only: all readers share it."""
+    return None if raw is None else viewed(raw)
+
+
+@lru_cache(maxsize=2000)
+def viewed(raw: bytes) -> Json:
+    """The same of an object that is there."""
+    return _must(raw)
 
 
 def _must(raw: bytes) -> Json:

@@ -67,7 +67,7 @@ class Machines:
 
     def is_ready(self, name: str) -> bool:
         """Whether pods are scheduled there."""
-        node = self._kube.get(NODES, "", name)
+        node = self._kube.view(NODES, "", name)
         return node is not None and any(row["status"] == "True" for row in node["status"]["conditions"])
 
     def takes_pods(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class Machines:
     def cordon(self, name: str, *, cordoned: bool) -> None:
         """A person cordons a node, or uncordons it."""
         self.by_name[name].cordoned_s = self._clock.elapsed_s if cordoned else None
-        if self._kube.get(NODES, "", name) is not None:
+        if self._kube.view(NODES, "", name) is not None:
             self._kube.patch(NODES, "", name, {"spec": {"unschedulable": cordoned or None}})
 
     def delete(self, name: str) -> None:
@@ -92,7 +92,7 @@ class Machines:
             self._kube.remove(NODES, "", name)
 
     def _mark(self, machine: Machine, *, ready: bool) -> None:
-        node = self._kube.get(NODES, "", machine.name)
+        node = self._kube.view(NODES, "", machine.name)
         if node is None:
             if machine.heard:  # its kubelet registers it again
                 self._register(machine.name)
