@@ -194,3 +194,70 @@ def test_a_lost_volume_is_looked_at_again() -> None:
     assert lost_for((0.0, True), (500.0, True)) == 10.0
     assert lost_for((0.0, True), (5.0, True), (6.0, False)) == 0.0
     assert lost_for((0.0, True), (5.0, True), (6.0, False), (7.0, True)) == 0.0
+
+
+# A disk that was emptied: its own root directory is there, and nothing in it
+
+ACCEPTED = replace(report(running(), node(running(), 3001)), place="12:17")
+"""The report of the script that saw the data of controller 3001."""
+
+
+def emptied_at(finished_at_s: float, run: str, place: str = "12:17") -> DiskReport:
+    """A run that found this place empty."""
+    return replace(empty_at(finished_at_s), place=place, run=run)
+
+
+def runs_of(*reports: DiskReport, before: DiskReport | None = ACCEPTED) -> list[int]:
+    """How many runs count as those of an emptied disk, after these reports; `before` is that of Kafka's pod."""
+    first: tuple[tuple[float, dict[str, object]], ...] = () if before is None else ((1.0, {"report": before}),)
+    looks = ((2.0 + number, waits(said)) for number, said in enumerate(reports))
+    return [row.emptied_runs for row in after(*first, *looks).blank_disks]
+
+
+def test_runs_in_the_place_of_the_data_count() -> None:
+    """Each run counts that finds the place of the data empty, also two within one second; one run counts once."""
+    assert runs_of(emptied_at(100.0, "a")) == [1]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(100.0, "a")) == [1]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(100.0, "b")) == [2]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b")) == [2]
+
+
+def test_runs_in_another_place_do_not_count() -> None:
+    """A directory that stands in for the volume is no emptied disk, and ends the count."""
+    assert runs_of(emptied_at(100.0, "a", "13:18"), emptied_at(101.0, "b", "13:18")) == [0]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b", "13:18"), emptied_at(102.0, "c")) == [1]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        replace(ACCEPTED, place=""),
+        replace(ACCEPTED, accepted=False),
+        replace(ACCEPTED, directory_id=directory(3001, 2)),
+    ],
+    ids=["never seen", "unknown place", "refused", "another directory id"],
+)
+def test_the_place_must_be_known(before: DiskReport | None) -> None:
+    """Only the place counts where a script saw the data of this directory id, and accepted it."""
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b"), before=before) == [0]
+
+
+def test_an_unknown_place_is_no_place() -> None:
+    """Two reports without a place show nothing together."""
+    assert runs_of(emptied_at(100.0, "a", ""), before=replace(ACCEPTED, place="")) == [0]
+
+
+def test_a_container_that_runs_between_ends_the_count() -> None:
+    """If a container of Kafka was seen to run, the data may have been there: the runs before it do not count."""
+    first: tuple[float, dict[str, object]] = (1.0, {"report": ACCEPTED})
+    looks = (first, (2.0, waits(emptied_at(100.0, "a"))), (2.5, RUNS))
+    assert [row.emptied_runs for row in after(*looks, (3.0, waits(emptied_at(101.0, "b")))).blank_disks] == [1]
+
+
+def test_places_are_forgotten_with_their_claims() -> None:
+    """The place is remembered as long as the claim exists."""
+    memory = after((1.0, {"report": ACCEPTED}))
+    assert [row.place for row in memory.data_places] == ["12:17"]
+    look = replace(at_rest(), memory=memory, claims=())
+    assert remembered(look, 2.0).data_places == ()

@@ -243,6 +243,27 @@ def test_report_of_an_empty_disk() -> None:
     assert (report.found, report.cluster_id, report.node_id, report.directory_id) == (DiskFound.EMPTY, None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("place", "read_as"),
+    [
+        ("12:17", "12:17"),
+        ("12:0", ""),
+        ("0:17", ""),
+        ("12", ""),
+        (12, ""),
+        (None, ""),
+        ("12:17 ", ""),
+        ("1" * 21 + ":1", ""),
+    ],
+)
+def test_place_and_run_of_a_report(place: object, read_as: str) -> None:
+    """A report has the place that its script saw, if it is one, and the container that ran the script."""
+    text = json.dumps(EMPTY | {"place": place})
+    report = read(pod("formatter", main=container("format", terminated(1, text)))).report
+    assert report is not None
+    assert (report.place, report.run) == (read_as, "containerd://x")
+
+
 @pytest.mark.parametrize("script", [None, 1, "2"])
 def test_empty_in_the_words_of_an_earlier_script(script: object) -> None:
     """An `empty` of the scripts of 0.1.0 is no evidence, because they also used it for an unreadable disk."""

@@ -30,6 +30,7 @@ from tests.model.values import (
     node,
     nothing,
     pod,
+    report,
     running,
     runtime,
     situation,
@@ -54,7 +55,7 @@ from kafka_quorum.model.migration import ListenerChange
 from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import Observed, QuorumView, Tenure
 from kafka_quorum.model.permit import Verdict
-from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
+from kafka_quorum.model.pods import DiskFound, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.scram import ScramSeen
 from kafka_quorum.plan.guards.registry import GUARDS, yes
@@ -214,6 +215,32 @@ def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
     held(may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)))
 
 
+def test_a_formatter_beside_a_pod_that_refused_the_disk() -> None:
+    """A formatter waits for every pod that uses its disk, except one that can never run Kafka on it."""
+    refused: dict[str, object] = {"deleting": True, "container": WAITING, "report": empty_report()}
+    look = with_the_claim(at_rest(running()), 3001, bound_to="worker-3001")
+
+    def verdict(record: IdentityRecord = LOST, **changes: object) -> Verdict:
+        seen = with_pod(look, 3001, **(refused | changes))
+        return may_format_newcomer(situation(record=record, observed=replace(seen, record=record)), node(record, 3001))
+
+    assert verdict().allowed
+    own = report(running(), node(running(), 3001))
+    for changes in (
+        {"deleting": False},
+        {"container": Running(started_at="")},
+        {"report": None},
+        {"report": own},
+        {"report": replace(empty_report(), found=DiskFound.UNREADABLE)},
+        {"report": replace(own, directory_id=directory(3001, 9), accepted=False)},
+        {"directory_id": directory(3001, 9)},
+        {"node_name": "worker-3002"},
+    ):
+        held(verdict(**changes), f"pod {NAME}-3001-g1")
+    nowhere = with_the_claim(with_pod(look, 3001, **refused), 3001, bound_to="")
+    held(may_format_newcomer(situation(record=LOST, observed=replace(nowhere, record=LOST)), node(LOST, 3001)))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -336,6 +363,20 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """The guard's verdict on the disk of controller 3001."""
     record = running()
     return may_retire_disk(situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001))
+
+
+def test_an_emptied_disk_needs_no_time() -> None:
+    """Two runs in the place of the data are evidence, however close; one is not, and neither are old ones."""
+
+    def verdict(**changes: object) -> Verdict:
+        look = still_blank(unseen(EMPTIED), 0.5)
+        (row,) = look.memory.blank_disks
+        rows = (replace(row, **changes),)  # type: ignore[arg-type]
+        return retire(replace(look, memory=replace(look.memory, blank_disks=rows)))
+
+    assert verdict(emptied_runs=2).allowed
+    held(verdict(emptied_runs=1))
+    held(verdict(emptied_runs=2, unseen_s=LOOKED_S - 11.0))
 
 
 def aged(observed: Observed, age_s: float) -> Observed:

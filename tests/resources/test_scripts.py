@@ -177,6 +177,7 @@ def accepted(said: Said) -> None:
         "clusterID": CLUSTER,
         "nodeID": "3000",
         "directoryID": OWN,
+        "place": said.report["place"] if said.report else "",
         "mode": "InitialControllers",
         "accepted": True,
         "message": said.report["message"] if said.report else "",
@@ -363,6 +364,52 @@ def test_unwritable_intent(volume: Volume) -> None:
     volume.intent.with_suffix(".new").mkdir()
     refused(volume.format(), "empty", "cannot be written")
     assert not volume.log_dir.exists()
+
+
+def test_only_its_own_files_are_flushed(volume: Volume) -> None:
+    """What other pods wrote on the same Kubernetes node is not flushed, unless `sync` takes no names."""
+    for takes, expected in (("exit 0", {True}), ('[ -z "$1" ]', {True, False})):
+        program = f'#!/bin/sh\necho "sync $*" >> "$CALLS"\n{takes}\n'
+        (volume.place / "bin" / "sync").write_text(program)
+        shutil.rmtree(volume.log_dir, ignore_errors=True)
+        said = volume.format()
+        accepted(said)
+        named = [len(call.split()) > 1 for call in said.calls if call.startswith("sync")]
+        assert {*named} == expected, said.calls
+
+
+def test_place_of_a_volume(volume: Volume) -> None:
+    """The place stays when the volume is emptied, and is another one for a directory that stands in for it."""
+    (volume.place / "bin" / "stat").write_text(
+        '#!/bin/sh\n[ "$1 $2" = "-c %i:%W" ] && ls -di "$3" | sed "s/ .*/:17/"\n'
+    )
+    (volume.place / "bin" / "stat").chmod(0o755)
+    places = []
+    for change in ("formatted", "emptied", "another"):
+        match change:
+            case "formatted":
+                volume.formatted()
+            case "emptied":
+                shutil.rmtree(volume.log_dir)
+            case _:
+                volume.disk.rename(volume.place / "elsewhere")
+                volume.disk.mkdir()
+        said = volume.run(scripts.VERIFY, PATH=f"{volume.place / 'bin'}:{os.environ['PATH']}")
+        assert said.report is not None
+        places.append(said.report["place"])
+    first, emptied, another = places
+    assert first == emptied != another
+    assert first.endswith(":17")
+
+
+@pytest.mark.parametrize("says", ["echo 12:0", "echo 12:?", "echo 12:-", "exit 1"])
+def test_unknown_place(volume: Volume, says: str) -> None:
+    """Without the birth time of the directory its number alone shows nothing: every new file system has the same."""
+    (volume.place / "bin" / "stat").write_text(f"#!/bin/sh\n{says}\n")
+    (volume.place / "bin" / "stat").chmod(0o755)
+    said = volume.run(scripts.VERIFY, PATH=f"{volume.place / 'bin'}:{os.environ['PATH']}")
+    assert said.report is not None
+    assert (said.report["found"], said.report["place"]) == ("empty", "")
 
 
 def test_failing_flush(volume: Volume) -> None:

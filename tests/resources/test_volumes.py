@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from tests.kit.kube.recording import RecordingKube
-from tests.model.values import at_rest, bound, key, view, with_pod, with_the_claim, without_pod
+from tests.model.values import at_rest, bound, key, running, view, with_pod, with_the_claim, without_pod
 
+from kafka_quorum.model.identity import with_disk_lost
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.nodes import unplaced
@@ -76,6 +78,9 @@ def test_only_volumes_of_silent_replicas_without_a_place_are_asked_for() -> None
     assert [one.node_id for one in unplaced(without_pod(look, 3001))] == [3001]
     assert [one.node_id for one in unplaced(with_pod(look, 3001, scheduled=False))] == [3001]
     assert [one.node_id for one in unplaced(with_pod(look, 3001, finished=True))] == [3001]
+    lost = replace(look, record=with_disk_lost(running(), NodeID(3001), new_claim=False))
+    assert [one.node_id for one in unplaced(with_pod(lost, 3001, deleting=True))] == [3001]
+    assert unplaced(with_pod(lost, 3001)) == ()
     assert unplaced(with_the_claim(without_pod(look, 3001), 3001, volume="")) == ()
     assert unplaced(replace(without_pod(look, 3001), quorum=Unknown(reason="nobody leads"))) == ()
     assert unplaced(replace(without_pod(look, 3001), record=bound())) == ()

@@ -18,6 +18,12 @@ SCRIPT: Final = 2
 """The number that our scripts put into reports. Those of 0.1.0 put none, and reported unreadable disks as empty."""
 BLANK_FOR_S: Final = 15.0
 """How far apart two runs must be that found a disk empty, if no run between them found anything else."""
+EMPTIED_RUNS: Final = 2
+"""How many runs in a row are enough, however close, if they found nothing in the very place where the data was.
+
+What hides data for a moment is something else in its place: a directory below a mount point, or another volume. The
+root directory of the volume itself, which can be listed and is empty, shows that the data was deleted.
+"""
 FRESH_FOR_S: Final = 10.0
 """How old the last of these runs may be when a disk is given up: an older one is no evidence of its present state."""
 LOOKS_AGAIN_WITHIN_S: Final = 30.0
@@ -119,9 +125,14 @@ def looks_again(observed: Observed, node: NodeIdentity) -> bool:
     return any(row.pod_uid in looking for row in rows_of(observed, node))
 
 
+def is_evidence(row: BlankDisk) -> bool:
+    """Whether these runs of a pod are enough: far enough apart, or in the very place where the data was."""
+    return row.for_s >= BLANK_FOR_S or row.emptied_runs >= EMPTIED_RUNS
+
+
 def is_blank(observed: Observed, node: NodeIdentity) -> bool:
-    """Whether one pod, made for the node's present disk, found nothing there in two runs, far enough apart."""
-    return any(row.for_s >= BLANK_FOR_S for row in rows_of(observed, node))
+    """Whether one pod, made for the node's present disk, found nothing there in two runs, and they are enough."""
+    return any(is_evidence(row) for row in rows_of(observed, node))
 
 
 def has_earlier(observed: Observed, node: NodeIdentity) -> bool:
@@ -144,7 +155,7 @@ def is_gone(observed: Observed, disk: Disk) -> bool:
 
 def is_fresh(observed: Observed, node: NodeIdentity) -> bool:
     """Whether one of those pods looked a moment ago."""
-    rows = (row for row in rows_of(observed, node) if row.for_s >= BLANK_FOR_S)
+    rows = (row for row in rows_of(observed, node) if is_evidence(row))
     return any(row.age_s(observed.looked_at_s) <= FRESH_FOR_S for row in rows)
 
 

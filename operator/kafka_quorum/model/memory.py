@@ -31,6 +31,10 @@ class BlankDisk:
     """The last look that did not show the last run yet; minus infinity, for unknown, if there is only one run."""
     looked_s: float
     """The last look."""
+    run: str = ""
+    """The container of the last run; empty if the kubelet did not report it."""
+    emptied_runs: int = 0
+    """How many runs in a row, up to the last one, found the place of the data itself, and nothing in it."""
     instance: str = ""
     """The container that runs: Kafka, or still the script that compares the disk. Empty while none runs."""
     runs_since_s: float = 0.0
@@ -48,6 +52,15 @@ class BlankDisk:
         ended before it was seen, and the clock of the Kubernetes node shows how much later the last one ended.
         """
         return now_s - min(self.unseen_s, self.first_seen_s + self.last_s - self.first_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPlace:
+    """Where a script saw the data of this directory id on the volume of this claim: `DiskReport.place`."""
+
+    claim_uid: str
+    directory_id: DirectoryID
+    place: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +178,7 @@ class Memory:
     lost_nodes: tuple[LostNode, ...] = ()
     blank_disks: tuple[BlankDisk, ...] = ()
     gone_volumes: tuple[GoneVolume, ...] = ()
+    data_places: tuple[DataPlace, ...] = ()
     soak: Soak | None = None
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()

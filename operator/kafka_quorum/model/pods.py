@@ -75,6 +75,10 @@ class DiskReport:
     message: str
     finished_at_s: float = 0.0
     """When the script ended, in seconds since the epoch; 0 if the kubelet did not report it."""
+    place: str = ""
+    """The root directory of the volume: its number and its birth time. Empty if they are unknown."""
+    run: str = ""
+    """The container that ran the script: another one for each run. Empty if the kubelet did not report it."""
     outdated: bool = False
     """A script of an earlier operator reported `empty` also for what it could not read: so `found` is UNREADABLE."""
 

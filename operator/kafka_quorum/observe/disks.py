@@ -3,6 +3,9 @@
 One look at a blank volume proves nothing: its data may come back. So the first and the last run that found no data are
 remembered. They are forgotten when a run finds something else, or cannot read the disk, or Kafka runs, or no look was
 taken for a while.
+
+Data comes back where something else stood in for its volume: a directory below a mount point, or another volume. So the
+place of the data is remembered as well, while it is there. Runs that find nothing in this very place are counted.
 """
 
 from dataclasses import replace
@@ -10,10 +13,10 @@ from typing import Final
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.memory import BlankDisk, GoneVolume, Memory
+from kafka_quorum.model.memory import BlankDisk, DataPlace, GoneVolume, Memory
 from kafka_quorum.model.nodes import lacks_data
 from kafka_quorum.model.observed import Claim, Observed
-from kafka_quorum.model.pods import Pod, PodRole
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 
 STARTED_AFTER_S: Final = 5.0
 """A container that runs for longer than this runs Kafka: the script before it takes a moment."""
@@ -29,6 +32,7 @@ def remembered(observed: Observed, now_s: float) -> Memory:
     return replace(
         observed.memory,
         blank_disks=tuple(row for row in rows if row is not None),
+        data_places=_places(observed),
         gone_volumes=tuple(_gone(observed, claim, now_s) for claim in observed.claims if claim.volume_gone),
     )
 
@@ -42,7 +46,7 @@ def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
         return before and replace(before, instance="", looked_s=now_s)  # it looks again at this moment
     if not lacks_data(observed.record, pod, pod.report) or pod.report.finished_at_s <= 0:
         return None
-    ended_s = pod.report.finished_at_s
+    ended_s, emptied = pod.report.finished_at_s, _is_emptied(observed, pod, pod.report)
     if before is None or ended_s < before.last_s:  # the node's clock was set back: its earlier stamps count no more
         return BlankDisk(
             pod_uid=pod.uid,
@@ -53,11 +57,39 @@ def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
             first_seen_s=now_s,
             last_seen_s=now_s,
             looked_s=now_s,
+            run=pod.report.run,
+            emptied_runs=int(emptied),
         )
     seen = replace(before, instance="", looked_s=now_s)
-    if ended_s == before.last_s:
+    if ended_s == before.last_s and pod.report.run == before.run:  # stamps are whole seconds, and runs may be shorter
         return seen
-    return replace(seen, last_s=ended_s, last_seen_s=now_s, unseen_s=before.looked_s)
+    runs = before.emptied_runs + 1 if emptied else 0
+    times = replace(seen, last_s=ended_s, last_seen_s=now_s, unseen_s=before.looked_s)
+    return replace(times, run=pod.report.run, emptied_runs=runs)
+
+
+def _is_emptied(observed: Observed, pod: Pod, report: DiskReport) -> bool:
+    """Whether the script found nothing in the very place where the data of this pod's directory id was."""
+    if report.found is not DiskFound.EMPTY or not report.place:
+        return False
+    this = (pod.claim_uid, pod.directory_id, report.place)
+    return any((row.claim_uid, row.directory_id, row.place) == this for row in observed.memory.data_places)
+
+
+def _places(observed: Observed) -> tuple[DataPlace, ...]:
+    """The places of the data on all present claims: what was seen last counts."""
+    present = {claim.uid for claim in observed.claims}
+    places = {(row.claim_uid, row.directory_id): row for row in observed.memory.data_places}
+    for pod in observed.pods:
+        report = pod.report
+        if pod.role is not PodRole.KAFKA or report is None or not report.accepted or pod.directory_id is None:
+            continue
+        this = (pod.claim_uid, pod.directory_id)
+        if report.directory_id == pod.directory_id and report.place:
+            places[this] = DataPlace(claim_uid=pod.claim_uid, directory_id=pod.directory_id, place=report.place)
+        else:
+            places.pop(this, None)  # its data was seen, and nothing shows where
+    return tuple(row for row in places.values() if row.claim_uid in present)
 
 
 def _before(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
@@ -68,9 +100,12 @@ def _before(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
 
 
 def _ran(before: BlankDisk, pod: Pod, now_s: float) -> BlankDisk | None:
-    """For a moment only the script runs. A container that runs for longer runs Kafka, and so has its disk."""
+    """For a moment only the script runs. A container that runs for longer runs Kafka, and so has its disk.
+
+    Until that is known, the runs before it do not count as those of an emptied disk.
+    """
     if pod.instance != before.instance:
-        return replace(before, instance=pod.instance, runs_since_s=now_s, looked_s=now_s)
+        return replace(before, instance=pod.instance, runs_since_s=now_s, looked_s=now_s, emptied_runs=0)
     return None if now_s - before.runs_since_s > STARTED_AFTER_S else replace(before, looked_s=now_s)
 
 

@@ -45,13 +45,22 @@ def suspects(observed: Observed) -> tuple[str, ...]:
 
 
 def unplaced(observed: Observed) -> tuple[Claim, ...]:
-    """The claims whose volumes can show where a replica is that does not fetch, while no pod of it has a node."""
+    """The claims whose volumes can show something about a place.
+
+    Where is a replica that does not fetch, while no pod of it has a node? And can a formatter mount the volume beside a
+    pod that is being deleted?
+    """
     record = observed.record
     if record is None or record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
         return ()
     live = observed.quorum.value.live
     silent = {node.claim_uid for node in record.nodes if node.key not in live and not node_of(observed, node)}
-    return tuple(claim for claim in observed.claims if claim.uid in silent and claim.volume)
+    ends = {node.claim_uid for node in record.nodes if not node.formatted and _pod_ends(observed, node)}
+    return tuple(claim for claim in observed.claims if claim.uid in silent | ends and claim.volume)
+
+
+def _pod_ends(observed: Observed, node: NodeIdentity) -> bool:
+    return any(pod.deleting for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
 
 
 def agreed(observed: Observed, now_s: float) -> Memory:

@@ -1,7 +1,9 @@
 """Reduces Kubernetes objects, as the API server writes them, to the few facts that decisions need. Pure."""
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.disk import SCRIPT
@@ -32,6 +34,9 @@ from kit.kube.quantities import bytes_of
 from kit.parsing import INT32_MAX, Malformed, json_object, number
 from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
+
+_PLACE: Final = re.compile(r"[1-9][0-9]{0,19}:[1-9][0-9]{0,19}")
+"""Number and birth time (seconds since the epoch) of a directory. A file system without birth times shows 0."""
 
 
 def pod_from(item: Json) -> Pod | None:
@@ -210,7 +215,7 @@ def _last_report(row: Json | None) -> DiskReport | None:
         ended = state.get("terminated") or {}
         report = _parse_report(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
         if report is not None:
-            return report
+            return replace(report, run=str(ended.get("containerID") or ""))
     return None
 
 
@@ -229,6 +234,7 @@ def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
             accepted=body["accepted"] is True,
             message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
             finished_at_s=finished_at_s,
+            place=_place(body.get("place")),
             outdated=outdated,
         )
     except formats.LaterFormat:
@@ -242,6 +248,11 @@ def _check_script(body: Json) -> None:
     number = body.get("script")
     if "found" in body and type(number) is int and number > SCRIPT:
         formats.check(number, SCRIPT, "the report of the script that looked at its disk")
+
+
+def _place(text: object) -> str:
+    """A place as our scripts write it; empty if it is none, as in the reports of earlier scripts."""
+    return text if isinstance(text, str) and _PLACE.fullmatch(text) else ""
 
 
 def _number(text: object) -> int:

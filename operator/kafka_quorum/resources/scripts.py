@@ -3,6 +3,9 @@
 A disk is empty only if its mount exists, and listing it, and the log directory in it, both succeed. If anything else
 hides the content from a script (no permission, a stale handle, a failing device), the disk is `unreadable`.
 
+The report has the *place*: number and birth time of the root directory of the volume, if the file system and the
+image's `stat` show both. A directory that stands in for a volume has another place. An emptied volume keeps its own.
+
 Both report what they found on the disk in one line of JSON, as the container's termination message. The formatter
 writes its intent, flushed to disk, before Kafka's tool writes a byte. Only files with this exact intent beside them,
 and without `meta.properties`, are half a format of ours, and may be wiped. Kafka's tool writes `meta.properties` last.
@@ -34,6 +37,7 @@ mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
 unreadable() {{ found=unreadable why=$1; }}
 look() {{
   found=empty cluster= node= directory= why= recovery=0
+  place=$(stat -c '%i:%W' "$root/" 2>/dev/null | grep -xE '[1-9][0-9]{{0,19}}:[1-9][0-9]{{0,19}}')
   if ! mounted; then unreadable "no volume is mounted at $root"
   elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
   elif has "${{mark##*/}}" && ! recovery=$(cat "$mark" 2>&1); then unreadable "$mark cannot be read: $recovery"
@@ -51,8 +55,8 @@ look() {{
 report() {{
   said=$(printf '%s' "$2" | tr '\\n\\t' '  ' | tr -cd ' -~' | tr -d '"\\\\' | tail -c 1500)
   ids=$(printf '"clusterID":"%s","nodeID":"%s","directoryID":"%s"' "$cluster" "$node" "$directory")
-  printf '{{"script":{SCRIPT},"found":"%s",%s,"mode":"%s","accepted":%s,"message":"%s"}}\\n' \\
-    "$found" "$ids" "$KQ_MODE" "$1" "$said" | tee /dev/termination-log
+  printf '{{"script":{SCRIPT},"found":"%s",%s,"place":"%s","mode":"%s","accepted":%s,"message":"%s"}}\\n' \\
+    "$found" "$ids" "$place" "$KQ_MODE" "$1" "$said" | tee /dev/termination-log
 }}
 """
 
@@ -76,17 +80,19 @@ if [ $found = partial ]; then
   else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
   fi
 fi
+flush() { sync "$@" 2>/dev/null || sync; }   # these alone: a sync of all would stop every other disk of the node
 put() {   # a new file each time: a link of that name could lead to any other file
-  rm -f "$1.new" && { [ ! -L "$1" ] || rm -f "$1"; } && printf '%s' "$2" > "$1.new" && sync && mv "$1.new" "$1"
+  rm -f "$1.new" && { [ ! -L "$1" ] || rm -f "$1"; } && printf '%s' "$2" > "$1.new" && flush "$1.new" &&
+    mv "$1.new" "$1"
 }
 marked() { [ "${KQ_RECOVERY:-0}" = 0 ] || put "$mark" "$KQ_RECOVERY"; }
-put "$intent" "$KQ_INTENT" && marked && mkdir -p "$dir" && sync || {
+put "$intent" "$KQ_INTENT" && marked && mkdir -p "$dir" && flush "$root" "$dir" || {
   look; report false "the volume cannot be written"; exit 1
 }
 said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" "--cluster-id=$KQ_CLUSTER_ID" "$@" 2>&1)
 code=$?
 printf '%s\\n' "$said"
-sync
+flush "$dir" "$dir"/* "$dir"/*/*
 look
 if [ $code = 0 ] && [ $found = formatted ] && expected; then report true "formatted"; exit 0; fi
 [ $found != partial ] || found=empty   # what is there is half a format of ours

@@ -18,6 +18,50 @@ EVIDENCE_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("blank-beside-one-that-lags",),
         ("_may_do_without", "votes and not others.carries", "False"),
     ),
+    # A disk is emptied if its own root directory was found empty twice; anything else may be in its place
+    mutant(
+        "an-empty-directory-anywhere-is-an-emptied-disk",
+        "2, data",
+        ("disk-blank-of-follower", "disk-blank-of-leader"),
+        ("_is_emptied", "(row.claim_uid, row.directory_id, row.place) == this", "True"),
+    ),
+    mutant(
+        "the-place-of-the-data-is-where-a-script-looked-last",
+        "2, data",
+        ("disk-blank-of-follower", "disk-blank-of-leader"),
+        ("_places", "not report.accepted", "False"),
+        ("_places", "report.directory_id == pod.directory_id and report.place", "report.place"),
+    ),
+    mutant(
+        "a-disk-is-emptied-that-was-listed-as-empty-once",
+        "2, data",
+        ("listed-as-empty-for-a-moment",),
+        ("is_evidence", "row.emptied_runs >= EMPTIED_RUNS", "row.emptied_runs >= 1"),
+        (
+            "is_fresh",
+            "row.age_s(observed.looked_at_s) <= FRESH_FOR_S",
+            "row.age_s(observed.looked_at_s) <= FRESH_FOR_S or row.for_s == 0",
+        ),
+    ),
+    mutant(
+        "an-emptied-disk-is-waited-for-as-a-hidden-one",
+        "live",
+        ("emptied-disk-is-given-up-soon",),
+        ("is_evidence", "row.emptied_runs >= EMPTIED_RUNS", "False"),
+    ),
+    # A formatter beside a pod that has refused the disk for good
+    mutant(
+        "a-formatter-beside-a-pod-that-is-not-deleted",
+        "one user of a claim",
+        ("emptied-disk-of-follower/call:386:error", "emptied-disk-of-follower/call:386:late-effect"),
+        ("refused_for_good", "pod.deleting", "True"),
+    ),
+    mutant(
+        "a-formatter-waits-for-a-pod-that-refused",
+        "live",
+        ("formatted-beside-a-pod-that-lingers",),
+        ("_why_not_newcomer", "not refused_for_good(situation, node, pod)", "True"),
+    ),
     # Live: by the timeout that the leader runs with
     mutant(
         "live-by-the-default-timeout",

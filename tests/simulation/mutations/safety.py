@@ -126,10 +126,10 @@ MUTANTS: Final = (
         "one-blank-look-is-a-loss",
         "2, data",
         ("disk-blank-of-follower", "disk-blank-of-leader"),
-        ("is_blank", "(row.for_s >= BLANK_FOR_S for row in rows_of(observed, node))", "rows_of(observed, node)"),
+        ("is_blank", "(is_evidence(row) for row in rows_of(observed, node))", "rows_of(observed, node)"),
         (
             "is_fresh",
-            "(row for row in rows_of(observed, node) if row.for_s >= BLANK_FOR_S)",
+            "(row for row in rows_of(observed, node) if is_evidence(row))",
             "(row for row in rows_of(observed, node))",
         ),
         (

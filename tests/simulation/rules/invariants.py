@@ -419,12 +419,28 @@ class Checker:
             self._late_pods.add(name)
         if event.late:
             return  # its volume and its kubelet decide what it does then: `Shared` and `Started` report it
-        others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
-        volume = _claim_of(body)
-        for other in others:
+        self._shares(namespace, quorum, body, formats=role == FORMATTER)
+
+    def _shares(self, namespace: str, quorum: str, body: Json, *, formats: bool) -> None:
+        """A pod is made: no other pod may use its claim, but one in which Kafka can never run again."""
+        name, volume = body["metadata"]["name"], _claim_of(body)
+        for other in self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum}):
             works = (other["metadata"].get("labels") or {}).get("kafkaquorum.io/role") == ROLE
-            if other["metadata"]["name"] != name and not works and _claim_of(other) == volume:
+            if other["metadata"]["name"] == name or works or _claim_of(other) != volume:
+                continue
+            if not (formats and self._is_over(namespace, quorum, other)):
                 self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+
+    def _is_over(self, namespace: str, quorum: str, pod: Json) -> bool:
+        """Whether Kafka can never run again in a pod: it does not run, the pod ends, and its directory id is retired.
+
+        A kubelet starts nothing in a pod that is being deleted.
+        """
+        metadata = pod["metadata"]
+        sandbox = self._world.kubelet.of_pod(namespace, metadata["name"])
+        made_for = metadata["annotations"].get("kafkaquorum.io/directory-id", "")
+        ends = sandbox is not None and sandbox.process is None and "deletionTimestamp" in metadata
+        return ends and made_for in self.lineage(namespace, quorum).retired
 
     def _created_apart(self, event: Created, name: str, labels: Json) -> None:
         """What belongs to a pool; `RecoveryRules` judge what pods do that work on disks."""

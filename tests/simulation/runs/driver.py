@@ -186,6 +186,7 @@ class Driver:
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
         self.world.kubelet.pace = scenario.pace
         self.world.kubelet.backs_off = scenario.backs_off
+        self.world.kubelet.lingers = scenario.lingers
         self._wire.hitches = Hitches(scenario.hitches, self.world)
         self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)

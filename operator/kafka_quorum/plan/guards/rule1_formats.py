@@ -10,6 +10,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.held import why_held
 from kafka_quorum.plan.facts.preflight import why_not_beside
+from kafka_quorum.plan.facts.refused import refused_for_good
 from kafka_quorum.plan.guards.claims import claim_is_ours
 from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
 
@@ -61,7 +62,8 @@ def _why_not_newcomer(situation: Situation, node: NodeIdentity) -> str:
         return f"{waiting}: the initial controllers are not formatted yet"
     if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
         return f"Did not format controller {node.node_id}: its disk is formatted already"
-    if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    if kafka := [pod for pod in pods if journal is not None or not refused_for_good(situation, node, pod)]:
         return f"{waiting}: pod {kafka[0].name} still uses its disk"
     if journal is not None and not _formats(journal, node):
         return f"{waiting}: recovery {journal.epoch} has to start controller {journal.node_id} first"

@@ -12,6 +12,7 @@ from kafka_quorum.model.disk import (
     Claimed,
     found_empty,
     is_blank,
+    is_evidence,
     is_fresh,
     is_gone,
     looks,
@@ -139,7 +140,8 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 2: a disk is given up only on evidence, only if its replica does not fetch, and never with the quorum.
 
     The evidence is a claim that is gone, a volume that Kubernetes reports as lost for some seconds, or a disk that was
-    empty in two runs. The two runs are some seconds apart, and the last one was a moment ago. A voter's disk stays
+    empty in two runs. The two runs are some seconds apart, or both found nothing in the very place where the data was;
+    and the last one was a moment ago. A voter's disk stays
     until the voters without it are a caught-up, committed majority.
     """
     observed = situation.observed
@@ -182,8 +184,7 @@ def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     if row is None or pod.running or pod.deleting or not found_empty(observed, pod, node):
         return False
     now_s = observed.looked_at_s
-    enough = row.for_s >= BLANK_FOR_S
-    late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
+    late = row.age_s(now_s) > FRESH_FOR_S if is_evidence(row) else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
     if not isinstance(situation.disk(node), Claimed):
         return False  # possibly only this pod still keeps its volume
     if not late or not _may_do_without(situation, node).allowed:

@@ -92,6 +92,8 @@ class Kubelet:
         self.pace: Paces = steady
         self.backs_off = False
         """Whether containers wait as long as with a real kubelet; else `BACK_OFF_S`."""
+        self.lingers = 0
+        """For how many steps a pod that is being deleted stays: what runs in it runs on, and nothing starts."""
         self.bad_images: tuple[str, ...] = ("typo",)
         self.releases: dict[str, str] = {}
         """The releases of images whose tags are wrong."""
@@ -185,6 +187,9 @@ class Kubelet:
         if sandbox is not None and sandbox.streams is not None and not self.streams.stop(sandbox):
             return
         if sandbox is not None and not sandbox.ending:
+            if sandbox.lingered < self.lingers:
+                sandbox.lingered += 1
+                return
             if sandbox.process is not None:
                 self._kraft.resign(sandbox.process)
             self.kill(sandbox)
@@ -315,17 +320,20 @@ class Kubelet:
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True
         self._disk(sandbox).reported = accepted
-        ended = self._ended(self._disk(sandbox), env, accepted=accepted, said=said)
+        ended = self._ended(sandbox, env, accepted=accepted, said=said)
         self._container(pod, {"terminated": ended}, phase="Succeeded" if accepted else "Failed")
 
-    def _ended(self, disk: Disk, env: dict[str, str], *, accepted: bool, said: str) -> Json:
-        meta = disk.meta
+    def _ended(self, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> Json:
+        """How a container ends in which a script of the operator ran."""
+        disk = self._disk(sandbox)
+        meta, sandbox.runs = disk.meta, sandbox.runs + 1
         message = {
             "script": SCRIPT,
             "found": disk.content.value,
             "clusterID": meta.cluster_id if meta else "",
             "nodeID": str(meta.node_id) if meta else "",
             "directoryID": meta.directory_id if meta else "",
+            "place": self._volumes.by_claim[sandbox.claim_uid].place,
             "mode": env["KQ_MODE"],
             "accepted": accepted,
             "message": said,
@@ -335,6 +343,7 @@ class Kubelet:
             "reason": "Completed" if accepted else "Error",
             "message": json.dumps(message),
             "finishedAt": self._clock.stamp(),
+            "containerID": f"containerd://{sandbox.uid}-{sandbox.runs}",
         }
 
     # The pod that runs Kafka
@@ -359,8 +368,9 @@ class Kubelet:
         disk = self._disk(sandbox)
         if not (disk.content is Content.FORMATTED and accepts(env, disk, any_directory=False)):
             said = f"the disk is {disk.content.value}"
-            self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=said))
+            self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
         elif not sandbox.verified:
+            sandbox.passed_report = self._ended(sandbox, env, accepted=True, said="as expected")
             sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
             self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
         else:
@@ -392,7 +402,7 @@ class Kubelet:
                 ),
             )
         except CannotStartError as error:
-            self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
+            self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=str(error)))
             return
         process, sandbox.began_s = sandbox.process, self._clock.elapsed_s
         self._tell(
@@ -411,7 +421,7 @@ class Kubelet:
         """Kafka has ended by itself, and the container is to start again."""
         said = sandbox.process.failed if sandbox.process else ""
         sandbox.process = None
-        self._refuse(pod, sandbox, self._ended(self._disk(sandbox), env, accepted=False, said=said))
+        self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
         sandbox.stage, sandbox.said = 0, ended
@@ -431,7 +441,8 @@ class Kubelet:
     def _row(self, pod: Json, sandbox: Sandbox, state: Json, phase: str = "Pending") -> None:
         """Write the state of the present container."""
         started = sandbox.process.incarnation if sandbox.process and sandbox.verified else ""
-        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started)
+        passed = sandbox.passed_report
+        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started, passed=passed)
         write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, **rows})
 
     # Both

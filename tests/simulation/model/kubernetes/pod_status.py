@@ -10,10 +10,19 @@ _VERIFIED: Json = {"name": VERIFY_CONTAINER, "state": {"terminated": {"exitCode"
 _WAITS: Json = {"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}
 
 
-def rows_of(pod: Json, state: Json, *, verified: bool, said: Json | None = None, started: str = "") -> Json:
+def rows_of(
+    pod: Json,
+    state: Json,
+    *,
+    verified: bool,
+    said: Json | None = None,
+    started: str = "",
+    passed: Json | None = None,
+) -> Json:
     """The rows of the containers; the present container has this state.
 
     `verified`: the init container has passed. `said` is how that container ended before; `started` is its id.
+    `passed` is how the init container ended.
     """
     last = {"lastState": {"terminated": said}} if said and "terminated" not in state else {}
     if not pod["spec"].get("initContainers"):
@@ -22,7 +31,8 @@ def rows_of(pod: Json, state: Json, *, verified: bool, said: Json | None = None,
         row = {"name": VERIFY_CONTAINER, "state": state, **last}
         return {"initContainerStatuses": [row], "containerStatuses": [_WAITS]}
     row = {"name": KAFKA_CONTAINER, "state": state, **last, **({"containerID": started} if started else {})}
-    return {"initContainerStatuses": [_VERIFIED], "containerStatuses": [row]}
+    verify = _VERIFIED if passed is None else {"name": VERIFY_CONTAINER, "state": {"terminated": passed}}
+    return {"initContainerStatuses": [verify], "containerStatuses": [row]}
 
 
 def write_status(kube: KubeModel, pod: Json, status: Json) -> None:

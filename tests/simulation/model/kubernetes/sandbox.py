@@ -46,6 +46,12 @@ class Sandbox:
     """When Kafka started."""
     said: Json | None = None
     """The last termination of the container that runs or waits."""
+    runs: int = 0
+    """How many containers have ended."""
+    passed_report: Json | None = None
+    """How the init container ended that compared the disk, and accepted it."""
+    lingered: int = 0
+    """For how many steps it has been ending."""
     done: bool = False
     ending: bool = False
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from tests.simulation.model.happened import DiskLost, Happened
 from tests.simulation.model.kafka.disk import Disk
@@ -9,6 +10,10 @@ from tests.simulation.model.kubernetes.kube_model import KubeModel
 
 from kafka_quorum.model.names import LABEL_QUORUM
 from kit.kube.protocol import CLAIMS, VOLUMES, Json
+
+_BELOW_THE_MOUNT: Final = 7
+"""The number of every directory that stands in for a volume."""
+_FIRST_ROOT: Final = 100
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,8 +30,12 @@ class Volume:
     """Whether it stays on the machine where it was created; else any machine can attach it."""
     dead: bool = False
     """Its machine is gone permanently."""
+    root: int = 0
+    """The number of its root directory, which emptying does not change."""
     stand_in: Disk | None = None
     """What pods temporarily find in place of the disk: an empty directory, or an unreadable one."""
+    stands_at_root: bool = False
+    """The stand-in is the root directory itself, which is listed as empty for a moment."""
     absent: bool = False
     """Temporarily it cannot be mounted: pods that need it wait."""
     away: bool = False
@@ -40,6 +49,12 @@ class Volume:
         return self.stand_in or self.disk
 
     @property
+    def place(self) -> str:
+        """Number and birth time of the directory that pods find now."""
+        stands_in = self.stand_in is not None and not self.stands_at_root
+        return f"{_BELOW_THE_MOUNT if stands_in else self.root}:1790000000"
+
+    @property
     def hidden(self) -> bool:
         """Whether the disk exists, and pods cannot see it."""
         return self.absent or self.stand_in is not None
@@ -47,6 +62,7 @@ class Volume:
     def shown(self, now_s: float) -> None:
         """The disk is visible again."""
         self.stand_in, self.absent, self.away, self.back_s = None, False, False, now_s
+        self.stands_at_root = False
 
 
 class Volumes:
@@ -70,7 +86,8 @@ class Volumes:
         """Provision an empty disk on this node for a claim."""
         metadata = claim["metadata"]
         self.by_claim[metadata["uid"]] = Volume(
-            disk=self._disk(),
+            disk=(disk := self._disk()),
+            root=_FIRST_ROOT + disk.serial,
             node=node,
             local=self.local,
             namespace=metadata["namespace"],

@@ -3,6 +3,7 @@
 Each scenario notices a mutant in `mutations/evidence.py`, which drops one requirement of the operator.
 """
 
+from collections.abc import Callable
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -15,23 +16,32 @@ from tests.simulation.rules.glances import RECENT_S
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import freeze_for, happen, slow_for
 from tests.simulation.runs.faults import Accident, Loss
-from tests.simulation.runs.scenarios.release_scenes import both, controllers, ends_on, ends_restarted, pauses_for
+from tests.simulation.runs.scenarios.release_scenes import both, controllers, ends_on, ends_restarted, later, pauses_for
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
     after,
+    always,
+    annotates,
     applies,
     does_nothing,
     first_disks,
+    goes_away,
     goes_blank,
+    has_a_new_disk,
+    has_retired,
     is_changing,
+    is_listed_as_empty,
     is_ready,
+    lacks_the_disk_of_before,
     loses,
     one_of,
+    shows_disks,
     spec_of,
     turn,
 )
 from tests.simulation.runs.scenarios.time_scenarios import is_moving, kafka_at, moved_not_stopped
+from tests.simulation.runs.scenarios.word_scenarios import replaces
 from tests.simulation.runs.slow import Hitch
 
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
@@ -39,6 +49,10 @@ from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
 from kit.kube.protocol import BUDGETS, CLAIMS, PODS, Json
 
 _BLANK_STEPS: Final = 60
+_MOMENT_STEPS: Final = 8
+"""Shorter than the pause between two runs of a script (`BACK_OFF_S`)."""
+_LINGERS_STEPS: Final = 12
+_SOON_STEPS: Final = 20
 _LAG_STEPS: Final = 90
 _SHORT_LAG_STEPS: Final = 11
 """Longer than the operator may be behind, and shorter than a fetch timeout of ten seconds."""
@@ -165,6 +179,21 @@ def _freezes_what_is_shown_late(world: World) -> None:
     world.kube.watchers.append(watch)
 
 
+def _notes(missing: str, when: Callable[[World], bool]) -> Act:
+    """Note what is missing, if this does not hold now."""
+
+    def act(world: World, _: Checker) -> None:
+        if not when(world):
+            _NOTED.setdefault(world, []).append(missing)
+
+    return act
+
+
+def _has_formatted(world: World) -> bool:
+    """Every disk is formatted, while the pod of the one before may still be there."""
+    return all(volume.disk.key is not None for volume in world.volumes.of_quorum(NAMESPACE, NAME))
+
+
 def _nothing_noted(world: World) -> str:
     return "; ".join(_NOTED.get(world, ()))
 
@@ -219,6 +248,69 @@ EVIDENCE_SCENARIOS: Final = (
             turn("waits", after(90), does_nothing),
         ),
         holds=_first_disks_vote,
+    ),
+    Scenario(
+        name="listed-as-empty-for-a-moment",
+        spec=_THREE,
+        turns=(
+            turn(
+                "the volume is listed as empty for a moment, and the operator looks again within it",
+                is_ready,
+                both(
+                    is_listed_as_empty(_MOMENT_STEPS, "follower"),
+                    later(_MOMENT_STEPS - 2, annotates("example.com/a", "b")),
+                ),
+            ),
+            turn("waits", after(60), does_nothing),
+        ),
+        holds=_first_disks_vote,
+    ),
+    *(
+        Scenario(
+            name=f"emptied-disk-of-{who}-whose-pod-lingers",
+            spec=_THREE,
+            turns=(turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
+            lingers=_LINGERS_STEPS,
+            exhaustive=True,
+        )
+        for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="emptied-disk-is-given-up-soon",
+        spec=_THREE,
+        turns=(
+            turn("empties the disk of a follower", is_ready, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("looks ten seconds later", always, later(_SOON_STEPS, _notes("no disk is given up", has_retired))),
+        ),
+        holds=_nothing_noted,
+    ),
+    Scenario(
+        name="formatted-beside-a-pod-that-lingers",
+        spec=_THREE,
+        turns=(
+            turn("empties the disk of a follower", is_ready, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("it is given up", has_retired, later(_LINGERS_STEPS, _notes("no disk is formatted", _has_formatted))),
+        ),
+        holds=_nothing_noted,
+        lingers=2 * _LINGERS_STEPS,
+    ),
+    Scenario(
+        name="given-up-and-back-while-its-pod-lingers",
+        spec=_THREE,
+        turns=(
+            turn("hides a disk", is_ready, goes_away),
+            turn("shows it once it is given up", has_retired, shows_disks),
+            turn("waits", after(90), does_nothing),
+        ),
+        holds=lacks_the_disk_of_before,
+        lingers=_LINGERS_STEPS,
+    ),
+    Scenario(
+        name="replaced-by-a-person-while-its-pod-lingers",
+        spec=_THREE,
+        turns=(turn("gives up a disk", is_ready, replaces("follower")),),
+        holds=has_a_new_disk,
+        lingers=_LINGERS_STEPS,
     ),
     Scenario(
         name="disk-lost-while-a-voter-is-added",

@@ -60,6 +60,8 @@ class Scenario:
     pace: Paces = steady
     backs_off: bool = False
     """Whether the kubelet's pauses have their real length; they are short if a scenario does not need that."""
+    lingers: int = 0
+    """For how many steps a pod that is being deleted stays."""
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     until_s: float = 0.0
@@ -342,6 +344,17 @@ def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
         for node_id in [one_of(world, who) for who in whos]:
             for claim in list(world.claims(NAMESPACE, NAME, node_id)):
                 hide(world, Loss.DISK_BLANK, str(claim["metadata"]["uid"]), steps)
+
+    return act
+
+
+def is_listed_as_empty(steps: int, who: str) -> Callable[[World, Checker], None]:
+    """For this number of steps the root directory of a volume is listed as empty, and Kafka there ends."""
+
+    def act(world: World, checker: Checker) -> None:
+        goes_blank(steps, who)(world, checker)
+        for volume in world.volumes.by_claim.values():
+            volume.stands_at_root = volume.stand_in is not None
 
     return act
 

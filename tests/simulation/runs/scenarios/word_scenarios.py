@@ -55,7 +55,7 @@ def _holds(*whos: str) -> Act:
 _ENDS_HOLD: Final = annotates(HOLD, None)
 
 
-def _replaces(who: str) -> Act:
+def replaces(who: str) -> Act:
     """A person gives up the disk that this controller has now, and leaves the annotation where it is."""
 
     def act(world: World, checker: Checker) -> None:
@@ -69,14 +69,14 @@ def _replaces(who: str) -> Act:
 
 def _replaces_a_machine(world: World, checker: Checker) -> None:
     """The machine of a follower is gone, and a person gives it up a moment later."""
-    _replaces("follower")(world, checker)
+    replaces("follower")(world, checker)
     loses(Loss.NODE_KILLED, "follower")(world, checker)
 
 
 def _replaces_while_another_is_down(world: World, checker: Checker) -> None:
     """The machine of a follower has no power for a while, and meanwhile a person gives up the disk of the leader."""
     loses(Loss.NODE_OFF, "follower")(world, checker)
-    later(_DOWN, _replaces("leader"))(world, checker)
+    later(_DOWN, replaces("leader"))(world, checker)
 
 
 def _pauses_with_hold(world: World, checker: Checker) -> None:
@@ -273,7 +273,7 @@ _REPLACEMENTS: Final = (
             name=f"replace-{name}",
             spec=_THREE,
             turns=(
-                turn("gives up a disk", is_ready, _replaces(who)),
+                turn("gives up a disk", is_ready, replaces(who)),
                 turn("wants another heap", _is_replaced, later(_SHORT, _HEAP)),
             ),
             holds=has_a_new_disk,
@@ -299,8 +299,8 @@ _REPLACEMENTS: Final = (
         name="replace-two",
         spec=_THREE,
         turns=(
-            turn("gives up a disk", is_ready, _replaces("follower")),
-            turn("gives up another one", has_retired, later(_SHORT, _replaces("leader"))),
+            turn("gives up a disk", is_ready, replaces("follower")),
+            turn("gives up another one", has_retired, later(_SHORT, replaces("leader"))),
         ),
         until=lambda world: not _replaced(2)(world) and is_ready(world),
         holds=_replaced(2),
@@ -310,7 +310,7 @@ _REPLACEMENTS: Final = (
         spec=_THREE,
         turns=(
             turn("wants another heap", is_ready, _HEAP),
-            turn("gives up a disk", _is_restarted_but(2), _replaces("leader")),
+            turn("gives up a disk", _is_restarted_but(2), replaces("leader")),
         ),
         until=_is_replaced,
         holds=ends_restarted("1024m"),
@@ -320,7 +320,7 @@ _REPLACEMENTS: Final = (
         spec=_THREE,
         turns=(
             turn("a pool restarts brokers", is_ready, takes),
-            turn("gives up a disk", is_ready, _replaces("follower")),
+            turn("gives up a disk", is_ready, replaces("follower")),
             turn("the pool is done", tells("Progressing", "pool/hot"), later(30, gives_back)),
         ),
         until=_is_replaced,
@@ -330,7 +330,7 @@ _REPLACEMENTS: Final = (
         name="replace-what-is-held",
         spec=_THREE,
         turns=(
-            turn("holds a follower, and gives it up", is_ready, both(_holds("follower"), _replaces("follower"))),
+            turn("holds a follower, and gives it up", is_ready, both(_holds("follower"), replaces("follower"))),
             turn("waits", says("Progressing", "ReplaceRefused"), later(_LONG, does_nothing)),
         ),
         ends="ReplaceRefused",
@@ -340,7 +340,7 @@ _REPLACEMENTS: Final = (
         name="replace-when-the-hold-ends",
         spec=_THREE,
         turns=(
-            turn("holds a follower, and gives it up", is_ready, both(_holds("follower"), _replaces("follower"))),
+            turn("holds a follower, and gives it up", is_ready, both(_holds("follower"), replaces("follower"))),
             turn("ends the hold", says("Progressing", "ReplaceRefused"), later(_LONG, _ENDS_HOLD)),
         ),
         until=_is_replaced,
@@ -350,7 +350,7 @@ _REPLACEMENTS: Final = (
         name="replace-and-hold-half-way",
         spec=_THREE,
         turns=(
-            turn("gives up a disk", is_ready, _replaces("follower")),
+            turn("gives up a disk", is_ready, replaces("follower")),
             turn("pauses, and holds that controller", has_retired, _pauses_with_hold),
             turn("ends the hold", after(60), _ENDS_HOLD),
         ),
@@ -371,7 +371,7 @@ _REPLACEMENTS: Final = (
         name="replace-one-of-a-pair",
         spec=spec_of("InitialControllers", 2, controllers={"allowInterruption": True}),
         turns=(
-            turn("gives up a disk", is_ready, _replaces("follower")),
+            turn("gives up a disk", is_ready, replaces("follower")),
             turn("waits", says("Progressing", "ReplaceRefused"), later(_LONG, does_nothing)),
         ),
         ends="ReplaceRefused",
