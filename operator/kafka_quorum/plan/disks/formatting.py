@@ -38,13 +38,8 @@ def formatting(situation: Situation) -> Part:
     observed, record = situation.observed, situation.record
     if record.recovery is not None and record.recovery.stage not in FORMATS:
         return Part()  # what stops and fences the controllers alone acts on pods
-    for node in record.nodes:
-        for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
-            if (directory_id := _reported(record, node, pod)) is not None:
-                message = f"controller {node.node_id} is formatted with directory id {directory_id}"
-                reported = with_report(record, node.node_id, directory_id)
-                write = WriteRecord(record=reported, change=RecordChange.FORMATTED, message=message)
-                return Part(exclusive=write)
+    if (reports := _reports(situation)) is not None:
+        return Part(exclusive=reports)
     barrier = _barrier(situation)
     if barrier.exclusive is not None:
         return barrier
@@ -57,6 +52,20 @@ def formatting(situation: Situation) -> Part:
     left = (pod for pod in observed.pods if pod.role is PodRole.FORMATTER and record.node(pod.node_id) is None)
     leftovers = (leftover_formatter(situation, pod) for pod in left if record.phase is BootstrapPhase.STARTED)
     return merged((barrier, *tended, *created, *leftovers))
+
+
+def _reports(situation: Situation) -> WriteRecord | None:
+    """The record with every format that a formatter reported, and that it still lacks; None if there is none."""
+    record, messages = situation.record, list[str]()
+    for node in situation.record.nodes:
+        for pod in situation.observed.pods_of(node.node_id, PodRole.FORMATTER):
+            if (directory_id := _reported(record, node, pod)) is not None:
+                messages.append(f"controller {node.node_id} is formatted with directory id {directory_id}")
+                record = with_report(record, node.node_id, directory_id)
+                break  # a second report would be of the disk that the first one is of
+    if not messages:
+        return None
+    return WriteRecord(record=record, change=RecordChange.FORMATTED, message="; ".join(messages))
 
 
 def _tended(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
