@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard, Row
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, ValueMapping
+from helm.dashboards import jmx
 from helm.dashboards.panels import (
     BLUE,
     FLEET_UID,
@@ -370,6 +371,6 @@ def dashboard() -> Dashboard:
         )
         .link(link_to("All quorums", FLEET_UID, "The dashboard of the fleet, with the worst quorum first"))
     )
-    for part in (_summary, _voters, _operator, _certificates):
+    for part in (_summary, _voters, _operator, _certificates, jmx.row):
         board = part(board)
     return board

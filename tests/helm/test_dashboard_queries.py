@@ -1,7 +1,7 @@
 """The queries of the dashboards, asked of a real Prometheus that has every series of the catalogues for an hour."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
@@ -11,17 +11,15 @@ from harness import dashboards, prometheus
 from harness.dashboards import Query
 from harness.prometheus import Prometheus
 from kafka_quorum.metrics import catalogue
+from kafka_quorum.resources import jmx
 from kit.metrics.metric import Label, Type
 
 QUERIES: Final = [query for name in dashboards.NAMES for query in dashboards.queries(name)]
 STEP_S: Final = 30
 SAMPLES: Final = 120
 VARIABLES: Final = {"namespace": "kafka", "quorum": "demo", "__rate_interval": "2m"}
-_OPEN: Final = {
-    "kafka_version": ("4.4.0", "4.1.2"),
-    "node": ("3000", "3001", "3002"),
-    "reason": ("Rolling", "LostDisk"),
-}
+_NODES: Final = ("3000", "3001", "3002")
+_OPEN: Final = {"kafka_version": ("4.4.0", "4.1.2"), "node": _NODES, "reason": ("Rolling", "LostDisk")}
 """Values of labels whose values cannot be listed; any other one has two."""
 _TARGETS: Final = tuple(
     (("job", "operator"), ("instance", f"10.0.0.{n}:8081"), ("pod", f"operator-{n}")) for n in (1, 2)
@@ -51,8 +49,25 @@ def _series() -> Iterator[tuple[str, Type, list[tuple[str, Labels]]]]:
         else:
             rows = [(metric.name, each) for each in all_labels]
         yield metric.name, metric.type, rows
-    for name, kind in (("process_resident_memory_bytes", Type.GAUGE), ("process_cpu_seconds_total", Type.COUNTER)):
-        yield name, kind, [(name, each) for each in _TARGETS]
+    yield from _of_libraries()
+
+
+def _of_libraries() -> Iterator[tuple[str, Type, list[tuple[str, Labels]]]]:
+    """The same of what the libraries of the operator and of the JMX agent add, and of Kafka's own metrics."""
+    of_quorum: Labels = (("namespace", "kafka"), ("quorum", "demo"), ("job", "controllers"))
+    of_nodes: list[Labels] = [(*of_quorum, ("node", node), ("instance", f"{node}:9404")) for node in _NODES]
+    rows: list[tuple[str, Type, Iterable[Labels], Labels]] = [
+        ("process_resident_memory_bytes", Type.GAUGE, (*_TARGETS, *of_nodes), ()),
+        ("process_cpu_seconds_total", Type.COUNTER, (*_TARGETS, *of_nodes), ()),
+        ("jvm_memory_used_bytes", Type.GAUGE, of_nodes, (("area", "heap"),)),
+        ("jvm_gc_collection_seconds_sum", Type.COUNTER, of_nodes, (("gc", "G1"),)),
+    ]
+    for name, kind, targets, extra in rows:
+        yield name, kind, [(name, (*each, *extra)) for each in targets]
+    for shown in jmx.SHOWN:
+        states: tuple[Labels, ...] = tuple((("state", state),) for state in shown.values) or ((),)
+        kind = Type.COUNTER if shown.is_counter else Type.GAUGE
+        yield shown.name, kind, [(shown.name, (*each, *state)) for each in of_nodes for state in states]
 
 
 def _openmetrics(end_s: float) -> str:

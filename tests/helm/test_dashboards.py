@@ -14,6 +14,7 @@ from harness import dashboards
 from harness.dashboards import Query
 from helm import render
 from kafka_quorum.metrics import catalogue
+from kafka_quorum.resources import jmx
 from kit.metrics.metric import Metric, Type
 
 Json = dict[str, Any]
@@ -26,9 +27,17 @@ BY_PANEL = pytest.mark.parametrize(
 BY_QUERY = pytest.mark.parametrize("query", QUERIES, ids=[query.place for query in QUERIES])
 OF_GRAFANA = {"__rate_interval"}
 OF_A_SCRAPE = {"pod", "instance", "job"}
-"""Labels that Prometheus adds: docs/metrics.md requires `pod`."""
-OF_A_PROCESS = {"process_resident_memory_bytes": Type.GAUGE, "process_cpu_seconds_total": Type.COUNTER}
-"""Metrics that the library adds to those of the catalogue."""
+"""Labels that Prometheus adds: the PodMonitors of the chart add `pod`."""
+OF_A_CONTROLLER = {"namespace", "quorum", "node"}
+"""Labels that the PodMonitor of the controllers adds to Kafka's own metrics."""
+OF_KAFKA = {shown.name: Type.COUNTER if shown.is_counter else Type.GAUGE for shown in jmx.SHOWN}
+OF_A_PROCESS = {
+    "process_resident_memory_bytes": Type.GAUGE,
+    "process_cpu_seconds_total": Type.COUNTER,
+    "jvm_memory_used_bytes": Type.GAUGE,
+    "jvm_gc_collection_seconds_sum": Type.COUNTER,
+}
+"""Metrics that the libraries of the operator and of the JMX agent add to those of the catalogues."""
 _OF_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -39,11 +48,26 @@ def metric(name: str) -> Metric | None:
     return known.get(name) or (base if base is not None and base.type is Type.HISTOGRAM else None)
 
 
+def type_of(name: str) -> Type | None:
+    """The type of the metric, of the operator or of Kafka; None if neither has it."""
+    found = metric(name)
+    return found.type if found else (OF_KAFKA | OF_A_PROCESS).get(name)
+
+
 def labels(name: str) -> set[str]:
     """The labels that the series of this name have."""
     found = metric(name)
-    own = set(found.label_names) if found else set()
-    return own | OF_A_SCRAPE | ({"le"} if name.endswith("_bucket") else set())
+    own = set(found.label_names) if found else set(OF_A_CONTROLLER)
+    special = {"kafka_raft_current_state": {"state"}, "jvm_memory_used_bytes": {"area"}}
+    return own | OF_A_SCRAPE | ({"le"} if name.endswith("_bucket") else set()) | special.get(name, set())
+
+
+def values(name: str, label: str) -> tuple[str, ...]:
+    """All values that a label can have, if they can be listed."""
+    if name == "kafka_raft_current_state" and label == "state":
+        return jmx.STATES
+    found = metric(name)
+    return {each.name: each.values for each in found.labels}.get(label, ()) if found else ()
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -66,16 +90,17 @@ def test_grafanas_own_types_read_them(name: str) -> None:
 
 @BY_QUERY
 def test_every_name_is_one_that_the_operator_has(query: Query) -> None:
-    """A metric, a label, and a value that a label is compared with, is in the catalogue."""
+    """A metric, a label, and a value that a label is compared with, is in the operator's or in Kafka's catalogue."""
     assert query.selectors(), query.expr
     for selector in query.selectors():
-        found = metric(selector.metric)
-        assert found is not None or selector.metric in OF_A_PROCESS, selector.metric
+        assert type_of(selector.metric) is not None, selector.metric
         for matcher in selector.matchers:
             assert matcher.label in labels(selector.metric), (selector.metric, matcher.label)
-            closed = {each.name: each.values for each in found.labels}[matcher.label] if found else ()
-            if closed and not matcher.value.startswith("$") and matcher.operator in {"=", "!="}:
+            closed = values(selector.metric, matcher.label)
+            if closed and matcher.operator in {"=", "!="}:
                 assert matcher.value in closed, (selector.metric, matcher)
+            elif closed:
+                assert all(any(re.fullmatch(part, each) for each in closed) for part in matcher.value.split("|"))
     known = set().union(*(labels(selector.metric) for selector in query.selectors()))
     assert query.labels() <= known, query.labels() - known
 
@@ -90,8 +115,7 @@ def test_legends_use_labels_that_the_series_have(query: Query) -> None:
 def test_counters_are_read_as_rates(query: Query) -> None:
     """A counter and the buckets of a histogram stand only inside rate() or increase(), and no gauge does."""
     for selector in query.selectors():
-        found = metric(selector.metric)
-        kind = found.type if found else OF_A_PROCESS[selector.metric]
+        kind = type_of(selector.metric)
         in_rate = re.search(rf"\b(rate|increase)\({selector.metric}\b", query.expr) is not None
         assert in_rate == (kind in {Type.COUNTER, Type.HISTOGRAM}), (selector.metric, kind)
 
