@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -365,6 +365,15 @@ MONITORING = ("--api-versions", "monitoring.coreos.com/v1/PodMonitor")
 """A cluster that has the definition of a PodMonitor."""
 
 
+_OPERATOR: Final = "kafka-quorum-operator"
+"""The name of the release, and of what belongs to the operator itself."""
+
+
+def _named(items: list[Json]) -> set[tuple[str, str]]:
+    """The kind and the name of each object."""
+    return {(item["kind"], item["metadata"]["name"]) for item in items}
+
+
 def test_metrics_have_a_port_and_a_service() -> None:
     """The operator's pods have the port of its metrics, and a Service has the address of each pod."""
     items = rendered()
@@ -380,7 +389,7 @@ def test_metrics_have_a_port_and_a_service() -> None:
     (container,) = only(without, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert [port["name"] for port in container["ports"]] == ["health"]
     assert {"name": "KQ_METRICS_PORT", "value": "0"} in container["env"]
-    assert {"PodMonitor", "Service"} & {item["kind"] for item in without} == set()
+    assert not {("PodMonitor", _OPERATOR), ("Service", f"{_OPERATOR}-metrics")} & _named(without)
 
 
 @pytest.mark.parametrize(
@@ -395,9 +404,9 @@ def test_metrics_have_a_port_and_a_service() -> None:
 def test_a_pod_monitor_is_made_where_it_is_defined(options: tuple[str, ...], *, made: bool) -> None:
     """A PodMonitor is made if its definition exists, or as the values say; it keeps the quorum's own namespace."""
     items = rendered(*options, "--set", "metrics.podMonitor.labels.release=prometheus,metrics.podMonitor.interval=15s")
-    assert ("PodMonitor" in {item["kind"] for item in items}) is made
+    assert (("PodMonitor", _OPERATOR) in _named(items)) is made
     if made:
-        monitor = only(items, "PodMonitor")
+        monitor = only(items, "PodMonitor", _OPERATOR)
         assert monitor["metadata"]["labels"]["release"] == "prometheus"
         (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
         assert (endpoint["port"], endpoint["honorLabels"], endpoint["interval"]) == ("metrics", True, "15s")
