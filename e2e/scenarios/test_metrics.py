@@ -32,7 +32,7 @@ def test_the_series_of_a_quorum_are_true_and_end_with_it(ready: Quorum) -> None:
     """A ready quorum has the series of its status; a standby shows none; after its deletion nobody does."""
 
     def shown() -> tuple[Samples, Json] | None:
-        """The series and the status, as soon as both are of one look: conditions change for some seconds after Ready."""
+        """The series and the status, when both are of one look: conditions change for some seconds after Ready."""
         found, status = scrape(acting()), ready.status()
         same = (of_quorum(found, ready, "condition", condition=row["type"]) for row in status["conditions"])
         agree = list(same) == [[_VALUES[row["status"]]] for row in status["conditions"]]
