@@ -198,11 +198,11 @@ def test_a_lost_volume_is_looked_at_again() -> None:
 
 # A disk that was emptied: its own root directory is there, and nothing in it
 
-ACCEPTED = replace(report(running(), node(running(), 3001)), place="12:17")
+ACCEPTED = replace(report(running(), node(running(), 3001)), place="12:17:f5")
 """The report of the script that saw the data of controller 3001."""
 
 
-def emptied_at(finished_at_s: float, run: str, place: str = "12:17") -> DiskReport:
+def emptied_at(finished_at_s: float, run: str, place: str = "12:17:f5") -> DiskReport:
     """A run that found this place empty."""
     return replace(empty_at(finished_at_s), place=place, run=run)
 
@@ -222,10 +222,17 @@ def test_runs_in_the_place_of_the_data_count() -> None:
     assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b")) == [2]
 
 
+def test_a_run_is_known_by_its_container() -> None:
+    """One container is one run, whatever its stamps say; a run without an id counts for nothing here."""
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "a")) == [1]
+    assert runs_of(emptied_at(100.0, ""), emptied_at(101.0, "")) == [0]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "")) == [0]
+
+
 def test_runs_in_another_place_do_not_count() -> None:
     """A directory that stands in for the volume is no emptied disk, and ends the count."""
-    assert runs_of(emptied_at(100.0, "a", "13:18"), emptied_at(101.0, "b", "13:18")) == [0]
-    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b", "13:18"), emptied_at(102.0, "c")) == [1]
+    assert runs_of(emptied_at(100.0, "a", "13:18:f5"), emptied_at(101.0, "b", "13:18:f5")) == [0]
+    assert runs_of(emptied_at(100.0, "a"), emptied_at(101.0, "b", "13:18:f5"), emptied_at(102.0, "c")) == [1]
 
 
 @pytest.mark.parametrize(
@@ -258,6 +265,6 @@ def test_a_container_that_runs_between_ends_the_count() -> None:
 def test_places_are_forgotten_with_their_claims() -> None:
     """The place is remembered as long as the claim exists."""
     memory = after((1.0, {"report": ACCEPTED}))
-    assert [row.place for row in memory.data_places] == ["12:17"]
+    assert [row.place for row in memory.data_places] == ["12:17:f5"]
     look = replace(at_rest(), memory=memory, claims=())
     assert remembered(look, 2.0).data_places == ()

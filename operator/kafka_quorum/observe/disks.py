@@ -61,7 +61,8 @@ def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
             emptied_runs=int(emptied),
         )
     seen = replace(before, instance="", looked_s=now_s)
-    if ended_s == before.last_s and pod.report.run == before.run:  # stamps are whole seconds, and runs may be shorter
+    known = bool(pod.report.run and before.run)
+    if pod.report.run == before.run if known else ended_s == before.last_s:  # stamps are whole seconds, runs shorter
         return seen
     runs = before.emptied_runs + 1 if emptied else 0
     times = replace(seen, last_s=ended_s, last_seen_s=now_s, unseen_s=before.looked_s)
@@ -69,8 +70,8 @@ def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
 
 
 def _is_emptied(observed: Observed, pod: Pod, report: DiskReport) -> bool:
-    """Whether the script found nothing in the very place where the data of this pod's directory id was."""
-    if report.found is not DiskFound.EMPTY or not report.place:
+    """Whether a run that can be told from others found nothing in the very place where the data of this pod was."""
+    if report.found is not DiskFound.EMPTY or not report.place or not report.run:
         return False
     this = (pod.claim_uid, pod.directory_id, report.place)
     return any((row.claim_uid, row.directory_id, row.place) == this for row in observed.memory.data_places)

@@ -35,8 +35,12 @@ from kit.parsing import INT32_MAX, Malformed, json_object, number
 from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, name
 
-_PLACE: Final = re.compile(r"[1-9][0-9]{0,19}:[1-9][0-9]{0,19}")
-"""Number and birth time (seconds since the epoch) of a directory. A file system without birth times shows 0."""
+_PLACE: Final = re.compile(r"[1-9][0-9]{0,19}:[1-9][0-9]{0,19}:0*[1-9a-f][0-9a-f]{0,15}")
+"""Number and birth time (seconds since the epoch) of a directory, and the id of its file system (hexadecimal).
+
+A file system without birth times, or without an id, shows 0. Every new file system has the same number, and may have
+been made in the same second as another one.
+"""
 
 
 def pod_from(item: Json) -> Pod | None:

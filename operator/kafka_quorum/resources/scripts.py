@@ -3,8 +3,9 @@
 A disk is empty only if its mount exists, and listing it, and the log directory in it, both succeed. If anything else
 hides the content from a script (no permission, a stale handle, a failing device), the disk is `unreadable`.
 
-The report has the *place*: number and birth time of the root directory of the volume, if the file system and the
-image's `stat` show both. A directory that stands in for a volume has another place. An emptied volume keeps its own.
+The report has the *place*: number and birth time of the root directory of the volume, and the id of its file system, if
+the file system and the image's `stat` show all of them. A directory that stands in for a volume has another place. An
+emptied volume keeps its own. A volume without the log directory that holds anything else has none: it may be the data.
 
 Both report what they found on the disk in one line of JSON, as the container's termination message. The formatter
 writes its intent, flushed to disk, before Kafka's tool writes a byte. Only files with this exact intent beside them,
@@ -37,11 +38,13 @@ mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
 unreadable() {{ found=unreadable why=$1; }}
 look() {{
   found=empty cluster= node= directory= why= recovery=0
-  place=$(stat -c '%i:%W' "$root/" 2>/dev/null | grep -xE '[1-9][0-9]{{0,19}}:[1-9][0-9]{{0,19}}')
+  place=$(stat -c '%i:%W' "$root/" 2>/dev/null):$(stat -f -c %i "$root/" 2>/dev/null)
+  printf '%s\\n' "$place" | grep -qxE '[1-9][0-9]{{0,19}}:[1-9][0-9]{{0,19}}:0*[1-9a-f][0-9a-f]{{0,15}}' || place=
   if ! mounted; then unreadable "no volume is mounted at $root"
   elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
   elif has "${{mark##*/}}" && ! recovery=$(cat "$mark" 2>&1); then unreadable "$mark cannot be read: $recovery"
-  elif ! has "${{dir##*/}}"; then :
+  elif ! has "${{dir##*/}}"; then
+    ! printf '%s\\n' "$listed" | grep -qvxF -e . -e .. -e lost+found -e "${{intent##*/}}" -e "${{mark##*/}}" || place=
   elif [ -f "$dir" ]; then found=partial
   elif ! list "$dir"; then unreadable "$dir cannot be listed: $listed"
   elif has meta.properties; then
@@ -68,9 +71,10 @@ expected() {
   [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] && mine || return 1
   [ -z "$KQ_DIRECTORY_ID" ] || [ "$directory" = "$KQ_DIRECTORY_ID" ]
 }
+flush() { sync "$@" 2>/dev/null || sync; }   # these alone: a sync of all would stop every other disk of the node
 look
 if [ $found = formatted ]; then
-  if expected; then report true "formatted already"; exit 0; fi
+  if expected; then flush "$dir" "$dir"/* "$dir"/*/*; report true "formatted already"; exit 0; fi
   report false "the disk holds controller $node of cluster $cluster with directory id $directory: another format's"
   exit 1
 fi
@@ -80,7 +84,6 @@ if [ $found = partial ]; then
   else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
   fi
 fi
-flush() { sync "$@" 2>/dev/null || sync; }   # these alone: a sync of all would stop every other disk of the node
 put() {   # a new file each time: a link of that name could lead to any other file
   rm -f "$1.new" && { [ ! -L "$1" ] || rm -f "$1"; } && printf '%s' "$2" > "$1.new" && flush "$1.new" &&
     mv "$1.new" "$1"

@@ -50,9 +50,9 @@ class Volume:
 
     @property
     def place(self) -> str:
-        """Number and birth time of the directory that pods find now."""
+        """Number, birth time and file system of the directory that pods find now."""
         stands_in = self.stand_in is not None and not self.stands_at_root
-        return f"{_BELOW_THE_MOUNT if stands_in else self.root}:1790000000"
+        return f"{_BELOW_THE_MOUNT if stands_in else self.root}:1790000000:f5"
 
     @property
     def hidden(self) -> bool:
