@@ -123,8 +123,7 @@ def test_a_contract_wakes_the_pools_of_its_namespace() -> None:
 
     quorums = served(Pools())
     edge._served = {"kafkabrokerpools": served(Pools())}
-    contract = {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/role": "broker-contract"}}
-    edge._part(quorums, CONFIG_MAPS, contract)
+    edge._part(quorums, {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/role": "broker-contract"}})
     assert woken == [ObjectKey(namespace="ns", name="a")]
 
 
@@ -144,7 +143,7 @@ def test_a_part_wakes_its_quorum() -> None:
     quorums = served(Noting())
     edge._served = {"kafkaquorums": quorums, "kafkabrokerpools": served(Noting())}
     for labels in ({"kafkaquorum.io/quorum": "demo"}, {"kafkaquorum.io/quorum": ""}, {}, None):
-        edge._part(quorums, PODS, {"namespace": "ns", "name": "x", "labels": labels})
+        edge._part(quorums, {"namespace": "ns", "name": "x", "labels": labels})
     assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 
@@ -164,113 +163,14 @@ def test_a_share_begins_no_loop_for_what_is_not_selected() -> None:
     assert woken == [("mine", True), ("other", False), ("bare", False)]
 
 
-class _Beside:
-    """Loops of two namespaces that note what is woken."""
-
-    def __init__(self) -> None:
-        self.woken: list[ObjectKey] = []
-
-    def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
-        assert (create, resource_version) == (False, "")
-        self.woken.append(key)
-
-    def keys(self) -> tuple[ObjectKey, ...]:
-        return (ObjectKey(namespace="ns", name="a"), ObjectKey(namespace="other", name="b"))
-
-
-def test_what_certificates_of_pools_follow_wakes_the_quorums_beside_them() -> None:
-    """A new spec of a pool, its deletion, and its record; a write of its status wakes no quorum."""
-    edge, quorums = edge_of(), _Beside()
-
-    class Pools:
-        def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
-            """Wakes the pool itself."""
-
-    pools = Served(resource=POOLS, label="kafkaquorum.io/pool", loops=cast("Loops", Pools()), sweep=cast("Sweep", None))
-    edge._served = {"kafkaquorums": served(quorums), "kafkabrokerpools": pools}
-    pool = {"namespace": "ns", "name": "p", "uid": "u", "generation": 1, "resourceVersion": "5"}
-    events = (pool, {**pool, "resourceVersion": "6"}, {**pool, "generation": 2}, {**pool, "deletionTimestamp": ""})
-    counts = []
-    for event in events:
-        edge.own(POOLS, event)
-        counts.append(len(quorums.woken))
-    assert counts == [1, 1, 2, 3]
-    labelled = {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/pool": "p"}}
-    edge._part(pools, PODS, labelled)
-    assert len(quorums.woken) == 3
-    edge._part(pools, CONFIG_MAPS, labelled)
-    assert quorums.woken == [ObjectKey(namespace="ns", name="a")] * 4
-
-
-async def test_all_that_a_look_lists_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While these watches are open, the objects of a quorum are read again for no other reason than an event."""
-    seen: set[str] = set()
-
-    class Noting(WatchedKube):
-        async def watch(
-            self,
-            resource: ResourceType,
-            namespace: str,
-            *,
-            label: str,
-            version: str,
-            server_s: int,
-            opened: Callable[[], None],
-        ) -> AsyncGenerator[bytes, None]:
-            assert (namespace, version, server_s > 0) == (NAMESPACE, "", True)
-            opened()
-            seen.add(f"{resource.plural} {label}".rstrip())
-            await asyncio.Event().wait()
-            yield b""
-
-    async def connected(_: str, __: object) -> WatchedKube:
-        return Noting()
-
-    monkeypatch.setattr(handlers, "connect", connected)
-    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
-    assert not edge._watched.complete()
-    await edge.start()
-    try:
-        async with asyncio.timeout(10):
-            while not edge._watched.complete():  # noqa: ASYNC110 - its state changes without an event
-                await asyncio.sleep(0)
-        kinds = ("pods", "persistentvolumeclaims", "configmaps", "services", "poddisruptionbudgets")
-        wanted = {f"{kind} kafkaquorum.io/quorum" for kind in (*kinds, "controllerrevisions")}
-        wanted |= {"kafkaquorums", "kafkabrokerpools", "configmaps kafkaquorum.io/pool"}
-        assert wanted <= seen
-    finally:
-        await edge.stop()
-
-
-def test_what_a_watch_may_have_missed_makes_every_loop_forget() -> None:
-    """Every kind forgets what it remembers."""
-    edge, doubted = edge_of(), list[None]()
-
-    class Doubting:
-        def doubt(self) -> None:
-            doubted.append(None)
-
-    edge._served = {"a": served(Doubting()), "b": served(Doubting())}
-    edge._watched.noted("one").missed()
-    assert len(doubted) == 2
-
-
 class WatchedKube(RecordingKube):
     """An API server that reports a change of each stored object to the watches of its type and label."""
 
     async def watch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        *,
-        label: str,
-        version: str,
-        server_s: int,
-        opened: Callable[[], None],
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
     ) -> AsyncGenerator[bytes, None]:
         """One event for each object with the label, then silence."""
         assert (version, server_s > 0) == ("", True)
-        opened()
         for item in self.model.list(resource, namespace, {}):
             if label in item["metadata"].get("labels", {}) or (not label and resource == POOLS):
                 yield json.dumps({"type": "MODIFIED", "object": {"metadata": item["metadata"]}}).encode() + b"\n"

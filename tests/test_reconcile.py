@@ -319,76 +319,6 @@ async def test_objects_are_remembered_at_rest() -> None:
     assert bench.kube.calls != []
 
 
-async def test_watched_objects_are_remembered_for_as_long_as_all_of_them_are_watched() -> None:
-    """While every watch is open, no time makes them old; when one is interrupted, two minutes do."""
-    bench, watched = await at_rest(), [True]
-    bench.reconciler._objects._watched = lambda: watched[0]
-    for _ in range(100):
-        bench.clock.seconds += Settings().resync_s
-        await bench.run()
-    assert {call.verb for call in bench.kube.calls} <= {"patch"}  # the stamp of the look
-    watched[0] = False
-    bench.kube.calls.clear()
-    await bench.run()
-    assert [call.verb for call in bench.kube.calls].count("list") == 6
-
-
-async def test_watched_objects_are_read_again_once_a_day() -> None:
-    """However long nothing happens: at most a day apart, at least half a day."""
-    bench = await at_rest()
-    bench.reconciler._objects._watched = lambda: True
-    await bench.run()
-    bench.clock.seconds += Settings().watched_s / 2 - 1
-    bench.kube.calls.clear()
-    await bench.run()
-    assert "list" not in {call.verb for call in bench.kube.calls}
-    bench.clock.seconds += Settings().watched_s / 2 + 1
-    await bench.run()
-    assert "list" in {call.verb for call in bench.kube.calls}
-
-
-async def test_an_echo_that_comes_before_the_answer_to_its_write_is_no_event() -> None:
-    """The watch may be faster than the answer: the objects of the pass are remembered all the same."""
-    bench = await at_rest()
-    await bench.run()
-    bench.clock.seconds += 80  # the stamp of the look is due
-    real = bench.kube.patch
-    bench.kube.calls.clear()
-
-    async def patch(*place: Any, **more: Any) -> Json:  # noqa: ANN401 - as it came
-        written = await real(*place, **more)
-        bench.reconciler.changed(KEY, written["metadata"]["resourceVersion"])
-        return written
-
-    bench.kube.patch = patch  # type: ignore[method-assign]
-    await bench.run()
-    assert [call.verb for call in bench.kube.calls] == ["patch"]
-    bench.kube.calls.clear()
-    bench.clock.seconds += 10
-    await bench.run()
-    assert bench.kube.calls == []
-
-
-async def test_an_event_beside_the_echo_is_one() -> None:
-    """A change of another object during the same pass is not taken for an echo."""
-    bench = await at_rest()
-    await bench.run()
-    bench.clock.seconds += 80
-    real = bench.kube.patch
-
-    async def patch(*place: Any, **more: Any) -> Json:  # noqa: ANN401 - as it came
-        written = await real(*place, **more)
-        bench.reconciler.changed(KEY, written["metadata"]["resourceVersion"])
-        bench.reconciler.changed(KEY)
-        return written
-
-    bench.kube.patch = patch  # type: ignore[method-assign]
-    await bench.run()
-    bench.kube.calls.clear()
-    await bench.run()
-    assert "list" in [call.verb for call in bench.kube.calls]
-
-
 async def test_old_objects_are_not_remembered() -> None:
     """If an answer is older than our own last write of the status, the next pass lists the objects again."""
     bench = await at_rest()
@@ -610,7 +540,6 @@ async def test_other_steps_are_asked_about_at_once() -> None:
     bench.controllers.updated.clear()
     raised = replace(saying(), finalized=saying("4.2.1").finalized)
     bench.controllers.versions = dict.fromkeys(IDS, raised)
-    bench.reconciler.changed(KEY)  # a look follows, no glance
     await bench.run()
     assert {step.name for step in validated(bench)} == {"metadata.version", "share.version"}
 

@@ -43,9 +43,8 @@ from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
 from kit.kube.client import KubeClient, connect
-from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.kube.watch import Watch
-from kit.kube.watched import Watched
 from kit.lease import Lease
 from kit.loops import Loops
 from kit.metrics import server as scraped
@@ -55,8 +54,6 @@ from kit.sweep import Sweep
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
 """What a resource cannot do without for two minutes: a deletion of one of these wakes the resource at once."""
-_OF_QUORUMS: Final = (BUDGETS, REVISIONS)
-"""What a look at a quorum lists besides: while all of it is watched, nothing is listed again at rest."""
 _BEAT_S: Final = 1.0
 GRACE_S: Final = 8.0
 """How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
@@ -90,9 +87,6 @@ class Edge:
         """Connections of the lease alone: its renewal must not wait behind the requests of a thousand quorums."""
         self._controllers: KafkaControllers | None = None
         self._served: dict[str, Served] = {}
-        self._watched = Watched(self._missed)
-        self._pools: dict[str, object] = {}
-        """The generation of each pool, by uid, when a watch reported it last."""
         self._lease: Lease | None = None
         self._introspection: Introspection | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -126,7 +120,6 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
-            watched=self._watched.complete,
             subscribers=(
                 self._observations,
                 *(self._introspection.subscribers if self._introspection else ()),
@@ -164,15 +157,19 @@ class Edge:
         for name, work in self._introspection.tasks() if self._introspection else ():
             self._begin(name, work)
         # Kopf ends if it may not watch a kind, as before the rights of an upgrade are granted: these are watched here.
-        # Quorums are watched twice, because Kopf does not tell when it may have missed an event.
-        for kind in (QUORUMS, POOLS, APPLICATIONS):
-            self._follow(self._kube, kind, "", kind.plural, partial(self.own, kind))
+        for kind in (POOLS, APPLICATIONS):
+            for namespace in self.settings.namespaces or ("",):
+                watch = Watch(self._kube, kind, namespace, "")
+                self._begin(
+                    f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self.own, kind))
+                )
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
-            kinds = (*_WATCHED, *_OF_QUORUMS) if one.resource == QUORUMS else _WATCHED
-            for resource in kinds:
-                what = f"{resource.plural} of {one.resource.plural}"
-                self._follow(self._kube, resource, one.label, what, partial(self._part, one, resource))
+            for namespace in self.settings.namespaces or ("",):
+                for resource in _WATCHED:
+                    watch = Watch(self._kube, resource, namespace, one.label)
+                    name = f"watch of {resource.plural} of {one.resource.plural} {namespace}".rstrip()
+                    self._begin(name, partial(watch.follow, partial(self._part, one)))
         logger.info("watching %s%s", ", ".join(self.settings.namespaces) or "all namespaces", self._share)
 
     def _serve(self, kube: KubeClient, resource: ResourceType, label: str, loops: Loops) -> None:
@@ -181,23 +178,8 @@ class Edge:
         def found(key: ObjectKey) -> None:
             loops.wake(key, create=True)
 
-        one, watched = self.settings, self._watched.complete
-        sweep = Sweep(kube, self._clock, resource, one.namespaces, loops.keys, found, one.selector, watched)
+        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found, self.settings.selector)
         self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
-
-    def _follow(
-        self, kube: KubeClient, resource: ResourceType, label: str, what: str, seen: Callable[[Json], None]
-    ) -> None:
-        """Watch a kind of object for ever, in every namespace that is served."""
-        for namespace in self.settings.namespaces or ("",):
-            name = f"watch of {what} {namespace}".rstrip()
-            watch = Watch(kube, resource, namespace, label, self._watched.noted(name))
-            self._begin(name, partial(watch.follow, seen))
-
-    def _missed(self) -> None:
-        """A watch may have missed an event: nothing that is remembered is used any more."""
-        for one in self._served.values():
-            one.loops.doubt()
 
     def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.create_task(supervised(name, work), name=name)
@@ -269,37 +251,17 @@ class Edge:
         key = ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", "")))
         selected = self.settings.selector.selects(metadata.get("labels"))
         self.wake(kind, key, create=selected, resource_version=str(metadata.get("resourceVersion", "")))
-        if kind == POOLS and self._is_news(metadata):
-            self._beside(QUORUMS, key.namespace)
 
-    def _is_news(self, pool: Mapping[str, Any]) -> bool:
-        """Whether the spec of a pool is new, or it goes: a write of its status concerns no quorum."""
-        uid, generation = str(pool.get("uid", "")), pool.get("generation")
-        if "deletionTimestamp" in pool:
-            self._pools.pop(uid, None)
-            return True
-        before, self._pools[uid] = self._pools.get(uid), generation
-        return before != generation
-
-    def _beside(self, kind: ResourceType, namespace: str) -> None:
-        """Wake every resource of this kind in a namespace."""
-        for key in self._served[kind.plural].loops.keys():  # noqa: SIM118 - not a dictionary
-            if key.namespace == namespace:
-                self.wake(kind, key, create=False)
-
-    def _part(self, one: Served, resource: ResourceType, metadata: Json) -> None:
-        """Wake the resource of an object that was created, changed or deleted.
-
-        A contract wakes the pools beside it, and the record of a pool the quorums: their certificates follow it.
-        """
+    def _part(self, one: Served, metadata: Json) -> None:
+        """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""
         labels = metadata.get("labels") or {}
         name, namespace = labels.get(one.label), str(metadata.get("namespace", ""))
         if isinstance(name, str) and name:
             self.wake(one.resource, ObjectKey(namespace=namespace, name=name), create=False)
         if labels.get(LABEL_ROLE) == CONTRACT_ROLE:
-            self._beside(POOLS, namespace)
-        if resource == CONFIG_MAPS and one.resource == POOLS:
-            self._beside(QUORUMS, namespace)
+            for key in self._served[POOLS.plural].loops.keys():  # noqa: SIM118 - not a dictionary
+                if key.namespace == namespace:
+                    self.wake(POOLS, key, create=False)
 
     async def _beats(self) -> None:
         while True:

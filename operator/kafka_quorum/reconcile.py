@@ -1,8 +1,7 @@
 """One pass over one quorum: observe → validate → plan → act → status. Level-triggered: it starts from what is.
 
 A look at the quorum may use the Kubernetes objects of an earlier pass while no watch has reported an event. A plan that
-has actions is computed again from freshly listed objects. After an act the caller looks again at once. At rest, most
-looks are glances: the leader is asked whether anything is new (`observe.glance`).
+has actions is computed again from freshly listed objects. After an act the caller looks again at once.
 """
 
 import asyncio
@@ -16,23 +15,22 @@ from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.leased import leased_controllers, leased_zookeepers
 from kafka_quorum.api.scaling import autoscaler_of
-from kafka_quorum.checks import checked
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.actions import BeginOperation, GiveBackNodes, TakeToken, one_object
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.memory import Announced, Memory, StepCheck
 from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes, quorum, seeds
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
-from kafka_quorum.observe.glance import Glances
+from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.material import MaterialReads
-from kafka_quorum.observe.remembered import RememberedObjects
 from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.scram import ScramReads
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
@@ -41,7 +39,7 @@ from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges, KeeperReads,
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.plan.releases.wants import depends_on_brokers
+from kafka_quorum.plan.releases.wants import announced, depends_on_brokers, questions
 from kafka_quorum.report import QuorumDraft, Reporter, narrate
 from kafka_quorum.resources.agent import PORT as METRICS_PORT
 from kafka_quorum.resources.stored import accepted_text
@@ -64,6 +62,7 @@ from kit.report.told import no_effect, standing
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4
 """The pause before a look that may have the answers of brokers for which an act waits."""
+_ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took at least this long, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
@@ -98,6 +97,14 @@ class PassResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Checks:
+    """The leader's answers to validated steps, and those of them that are remembered."""
+
+    answers: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
+    announced: Announced | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Stale:
     """There is something to do, and the objects are not fresh enough for it. `answers` came for it a moment ago."""
 
@@ -116,7 +123,6 @@ class Reconciler:
         ids: IdSource,
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
-        watched: Callable[[], bool] = lambda: False,
         subscribers: Iterable[Subscriber[Observed]] = (),
         brokers: BrokerEdges = NO_BROKERS,
         keepers: KeeperEdges = NO_KEEPERS,
@@ -124,8 +130,6 @@ class Reconciler:
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
-        `watched` says whether every watch is open: then a remembered object is as it was read, for as long as no event
-        comes. What no watch reports (Secrets) has times of its own.
         `subscribers` receive a report of every pass, besides the log and events.
         """
         self._kube = kube
@@ -145,15 +149,11 @@ class Reconciler:
         self._admission = PodAdmission(kube, clock, settings)
         self._brokers = BrokerReads(kube, clock, brokers)
         self._keepers = KeeperReads(kube, clock, keepers)
-        self._materials = MaterialReads(kube, clock, controllers, watched)
+        self._materials = MaterialReads(kube, clock, controllers)
         self._scram = ScramReads(kube, clock, controllers)
-        recorded = bool(settings.observations.target or settings.observations.topic)
-        self._glances = Glances(controllers, clock, always_look=recorded)
         self._memories: dict[ObjectKey, Memory] = {}
-        self._objects = RememberedObjects(clock, settings, watched)
+        self._snapshots: dict[ObjectKey, Snapshot] = {}
         self._changes: dict[ObjectKey, int] = {}
-        self._heard: dict[ObjectKey, list[str]] = {}
-        """The resource's own versions in the events since the pass began; empty for an event of another object."""
         self._repeats: dict[ObjectKey, Repeats] = {}
         self._failed: dict[ObjectKey, frozenset[tuple[str, ...]]] = {}
         """What the last pass that acted could not make or keep for controllers: the next one does not wait for it."""
@@ -168,24 +168,23 @@ class Reconciler:
         if self._reporter.is_echo(key, resource_version):
             return False
         self._changes[key] = self._changes.get(key, 0) + 1
-        self._heard.setdefault(key, []).append(resource_version)
-        self._objects.forget(key)
+        self._snapshots.pop(key, None)
         return True
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._changes, self._heard, self._repeats, self._failed):
+        for store in (self._memories, self._snapshots, self._changes, self._repeats, self._failed):
             store.pop(key, None)
         self._announced.discard(key)
         self._reporter.forget(key)
         self._admission.forget(key.namespace, key.name)
-        for reads in (self._objects, self._glances, self._brokers, self._keepers, self._materials, self._scram):
+        for reads in (self._brokers, self._keepers, self._materials, self._scram):
             reads.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Passes end in errors: the status must not claim what is unknown by now. Raises `KubeError`."""
-        self._objects.forget(key)
+        self._snapshots.pop(key, None)
         if self._may_act():
             draft = await self._reporter.cannot_look(key, why)
             if draft is not None:
@@ -198,12 +197,9 @@ class Reconciler:
         """
         if not self._may_act():
             return self._idle()
-        remembered, answers = self._objects.of(key), None
-        if remembered is not None and await self._glanced(key, remembered):
-            return self._idle()
+        remembered, answers = self._remembered(key), None
         while True:
             changes = self._changes.get(key, 0)
-            self._heard.pop(key, None)
             taken = remembered or await self._snapshot(key)
             if taken is None:
                 return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
@@ -227,16 +223,14 @@ class Reconciler:
         finally:
             await self._subscribers.publish(draft.ended(took_s=self._clock.monotonic() - began_s, error=error))
 
-    async def _glanced(self, key: ObjectKey, taken: Snapshot) -> bool:
-        """Whether a glance showed that nothing is new, so that no look is needed now."""
-        memory = self._memories.get(key)
-        found = memory and await self._glances.glance(key, taken, memory, quorums=len(self._changes))
-        if found is not None:
-            self._memories[key] = found
-        return found is not None
+    def _remembered(self, key: ObjectKey) -> Snapshot | None:
+        taken = self._snapshots.get(key)
+        if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
+            return None
+        return taken
 
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
-        self._objects.forget(key)
+        self._snapshots.pop(key, None)
         async with self._reading:
             return await snapshot(self._kube, key.namespace, key.name, self._clock)
 
@@ -314,10 +308,7 @@ class Reconciler:
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
                 no_effect(draft, repeated.words, repeated.times)
         elif self._is_last_word(key, written, changes) and done.at_rest:
-            rests = replace(taken, resource=written)
-            self._objects.keep(key, rests)
-            if self._brokers.is_settled(key) and not done.faults:
-                self._glances.rests(key, rests, done.observed, self._materials.access(key, done.observed))
+            self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
         awaited_s = _AWAITED_S if self._brokers.is_awaited(key) else self._settings.tick_s
@@ -345,12 +336,8 @@ class Reconciler:
         return replace(planned, actions=(), requeue_s=0.0)
 
     def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
-        """Whether no watch event came since the objects were read, and no answer was older than our own last write.
-
-        The echo of this pass's own write may come before the answer to it, and is no event.
-        """
-        echoes = [version for version in self._heard.get(key, ()) if self._reporter.is_echo(key, version)]
-        heard_nothing = changes + len(echoes) == self._changes.get(key, 0)
+        """Whether no watch event came since the objects were read, and no answer was older than our own last write."""
+        heard_nothing = changes == self._changes.get(key, 0)
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
     def _idle(self) -> PassResult:
@@ -371,7 +358,7 @@ class Reconciler:
         situation = None if seen.record is None else at(record=seen.record)
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
-        checks = await checked(self._controllers, self._clock, situation, looked)
+        checks = await self._checks(situation, looked)
         held = await gather.token(self._kube, situation)
         seen = await self._keepers.look(key, desired, seen, METRICS_PORT)
         if situation is not None:
@@ -393,6 +380,20 @@ class Reconciler:
             holder=held.value.holder if isinstance(held, Known) else seen.memory.holder,
         )
         return replace(seen, memory=self._memories[key])
+
+    async def _checks(self, situation: Situation | None, looked: Look) -> _Checks:
+        """The leader's answer to the next step, in every look; and to steps that could be taken, once a minute."""
+        if situation is None:
+            return _Checks(answers=(), announced=None)
+        asked = await gather.checks(self._controllers, looked.leader, questions(situation))
+        could = announced(situation)
+        told, now_s = situation.observed.memory.announced, self._clock.monotonic()
+        fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
+        if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):
+            answers = await gather.checks(self._controllers, looked.leader, could)
+            told = Announced(at_s=now_s, checks=answers) if answers else None
+        kept = told.checks if told is not None and could else ()
+        return _Checks(answers=(*asked, *kept), announced=told if could else None)
 
 
 def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:

@@ -47,8 +47,7 @@ class Settings:
 
     `look_max_age_s` is how old the look may be that an act on the quorum is judged by (`docs/safety.md`).
     `holder` is the name under which this process holds the lease, which must be no other process's.
-    `resync_s` is how long remembered Kubernetes objects are trusted while no watch reports an event; `watched_s` is the
-    same while every watch is open without a gap.
+    `resync_s` is how long remembered Kubernetes objects are trusted while no watch reports an event.
     """
 
     image_template: str = "apache/kafka:{version}"
@@ -62,7 +61,6 @@ class Settings:
     log_format: str = "text"
     tick_s: float = 10.0
     resync_s: float = 120.0
-    watched_s: float = 86_400.0
     look_max_age_s: float = 2.0
     holder: str = "kafka-quorum-operator"
     lease_namespace: str = "default"
@@ -105,7 +103,6 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         log_format=log_format,
         tick_s=_positive(environment, "KQ_TICK_S", defaults.tick_s),
         resync_s=_positive(environment, "KQ_RESYNC_S", defaults.resync_s),
-        watched_s=_positive(environment, "KQ_WATCHED_S", defaults.watched_s),
         holder=environment.get("HOSTNAME") or defaults.holder,
         lease_namespace=environment.get("KQ_LEASE_NAMESPACE") or defaults.lease_namespace,
         lease_name=environment.get("KQ_LEASE_NAME") or defaults.lease_name,

@@ -79,11 +79,6 @@ class Loops:
             self._reconciler.changed(key)
             loop.wake_up()
 
-    def doubt(self) -> None:
-        """A watch may have missed an event: the next pass over each resource uses nothing that was remembered."""
-        for key in self._loops:
-            self._reconciler.changed(key)
-
     def keys(self) -> Iterable[ObjectKey]:
         """The resources that have a loop."""
         return tuple(self._loops)

@@ -1,8 +1,7 @@
 """The search for resources that no watch has reported: without a loop, or with another spec than the last time.
 
 A Kopf watch that is refused once, because a right is missing for a minute, never begins again. The sweep finds what
-that watch would have reported. Only metadata is read, so that a thousand resources cost little. While every watch is
-open, there is nothing to find: then it searches seldom.
+that watch would have reported. Only metadata is read, so that a thousand resources cost little.
 """
 
 import asyncio
@@ -17,8 +16,6 @@ from kit.kube.protocol import Json, ResourceType
 from kit.selector import EVERYTHING, Selector
 
 EVERY_S: Final = 30.0
-SELDOM_S: Final = 3600.0
-"""The pause between two searches while every watch is open."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +39,11 @@ class Sweep:
         known: Callable[[], Iterable[ObjectKey]],
         wake: Callable[[ObjectKey], None],
         selector: Selector = EVERYTHING,
-        watched: Callable[[], bool] = lambda: False,
     ) -> None:
         """`namespaces` is empty for all; `known` are the resources that have a loop, `wake` begins one or wakes it.
 
-        Only resources that `selector` selects are searched for. `watched` says whether every watch is open.
+        Only resources that `selector` selects are searched for.
         """
-        self._watched = watched
-        self._searched_at_s = -SELDOM_S
         self._kube = kube
         self._clock = clock
         self._resource = resource
@@ -68,15 +62,8 @@ class Sweep:
     async def keep(self) -> None:
         """Search for ever."""
         while True:
-            await self.turn()
-            await asyncio.sleep(EVERY_S)
-
-    async def turn(self) -> None:
-        """A search, unless watches report everything and the last complete one was not long ago."""
-        if self._watched() and self._clock.monotonic() - self._searched_at_s < SELDOM_S:
-            self._ended_at_s = self._clock.monotonic()
-        else:
             await self.once()
+            await asyncio.sleep(EVERY_S)
 
     async def once(self) -> None:
         """One search. A failed one is logged; resources that were seen before stay known."""
@@ -91,7 +78,6 @@ class Sweep:
             return
         finally:
             self._ended_at_s = self._clock.monotonic()
-        self._searched_at_s = self._ended_at_s
         before, looped = self._seen, set(self._known())
         self._seen = {}
         for metadata in listed:

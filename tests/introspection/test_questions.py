@@ -341,17 +341,9 @@ class Watched:
         self.metadata, self.begun = metadata, 0
 
     async def watch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        *,
-        label: str,
-        version: str,
-        server_s: int,
-        opened: Callable[[], None],
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
     ) -> AsyncGenerator[bytes, None]:
         """One watch: the question that exists."""
-        opened()
         assert (resource, namespace, label, version, server_s > 0) == (PLAN_QUESTIONS, NAMESPACE, "", "", True)
         self.begun += 1
         if self.begun == 1:

@@ -310,19 +310,6 @@ async def test_every_wake_up_says_that_objects_changed() -> None:
     await loops.stop()
 
 
-async def test_doubt_forgets_what_was_remembered_and_wakes_nothing() -> None:
-    """What a watch may have missed is read with the next pass of each resource, not at once by all of them."""
-    passes = Passes(well)
-    loops = loops_of(passes)
-    loops.wake(KEY, create=True)
-    await passes.reach(1)
-    await asyncio.sleep(0)
-    loops.doubt()
-    assert passes.changes == 2
-    assert not loops._loops[KEY].wake.is_set()
-    await loops.stop()
-
-
 async def test_the_echo_of_our_own_write_wakes_nothing() -> None:
     """The echo of our own write causes no pass."""
     passes = Passes(well)

@@ -7,7 +7,7 @@ from kit.errors import KubeUnavailable
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, ResourceType
 from kit.selector import EVERYTHING, Selector, parse
-from kit.sweep import SELDOM_S, Sweep
+from kit.sweep import Sweep
 
 
 class Listing:
@@ -97,29 +97,3 @@ async def test_a_search_that_fails_is_an_attempt() -> None:
     await sweep.once()
     assert woken == [key("a")]
     assert listing.asked[-2:] == ["a", "b"]
-
-
-async def test_while_every_watch_is_open_searches_are_rare() -> None:
-    """Then the first search is followed by another one an hour later; it counts as an attempt all the same."""
-    listing, clock, watched = Listing(a=1), MovingClock(10.0), [False]
-    sweep = Sweep(listing, clock, WIDGETS, (), lambda: [key("a")], lambda _: None, watched=lambda: watched[0])
-    await sweep.turn()
-    await sweep.turn()
-    assert len(listing.asked) == 2
-    watched[0] = True
-    clock.seconds += SELDOM_S - 1
-    await sweep.turn()
-    assert (len(listing.asked), sweep.age_s) == (2, 0)
-    clock.seconds += 1
-    await sweep.turn()
-    assert len(listing.asked) == 3
-
-
-async def test_a_search_that_fails_is_made_again_soon() -> None:
-    """A failed search is no search, even while every watch is open."""
-    listing = Listing(a=1)
-    sweep = Sweep(listing, MovingClock(10.0), WIDGETS, (), list, lambda _: None, watched=lambda: True)
-    listing.fault = KubeUnavailable("no answer")
-    await sweep.turn()
-    await sweep.turn()
-    assert len(listing.asked) == 2

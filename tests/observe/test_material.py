@@ -1,7 +1,6 @@
 """How Secrets with certificates are read, how controllers are reached, and when listeners are asked."""
 
 import asyncio
-import copy
 from dataclasses import replace
 
 import pytest
@@ -17,12 +16,11 @@ from kafka_quorum.model.actions import ReloadListener
 from kafka_quorum.model.certified import holders
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Material, controller
-from kafka_quorum.model.names import authority_name
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Secured
 from kafka_quorum.observe.access import NO_LEAF
-from kafka_quorum.observe.material import EVERY_S, GIVEN_SECRETS_S, OWN_SECRETS_S, SOON_S, MaterialReads
+from kafka_quorum.observe.material import EVERY_S, SOON_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
 from kit.errors import KubeRefused
@@ -201,51 +199,6 @@ async def test_it_stays_locked_out_while_a_controller_could_not_start(lost: str)
 
 
 # Listeners
-
-
-async def test_secrets_are_read_again_with_the_objects_or_after_a_while() -> None:
-    """No watch reports them. Those of the own authority may be ten minutes old in a look that leads to no act."""
-    clock, kube = MovingClock(), with_secrets()
-    reads, taken = MaterialReads(kube, clock, AnsweringControllers(), lambda: True), await a_look()
-    await asked(reads, taken)
-    kube.calls.clear()
-    clock.at_s += OWN_SECRETS_S - 1
-    await asked(reads, taken)
-    assert kube.calls == []
-    clock.at_s += 1
-    await asked(reads, taken)
-    assert {(call.verb, call.plural) for call in kube.calls} == {("get", "secrets")}
-    kube.calls.clear()
-    await asked(reads, replace(taken))  # the objects were listed again, as before each act
-    assert {(call.verb, call.plural) for call in kube.calls} >= {("get", "secrets"), ("list", "kafkabrokerpools")}
-
-
-async def test_a_secret_that_could_not_be_read_is_read_again_soon() -> None:
-    """What is unknown is asked for as often as before."""
-    clock, kube = MovingClock(), with_secrets()
-    reads, taken = MaterialReads(kube, clock, AnsweringControllers(), lambda: True), await a_look()
-    await asked(reads, taken)
-    place = (SECRETS.plural, authority_name(NAME))
-    secret = copy.deepcopy(kube.objects[place])
-    kube.objects[place] = {**secret, "data": {"tls.crt": "AAAA"}}
-    clock.at_s += OWN_SECRETS_S
-    assert isinstance((await asked(reads, taken)).own, Unknown)
-    kube.objects[place] = secret
-    clock.at_s += GIVEN_SECRETS_S
-    found = await asked(reads, taken)
-    assert isinstance(found.own, Known)
-
-
-async def test_pools_are_listed_in_every_look_that_no_watch_helps() -> None:
-    """Without watches a new pool gets its certificate with the next look."""
-    kube, watched = with_secrets(), [True]
-    reads, taken = MaterialReads(kube, MovingClock(), AnsweringControllers(), lambda: watched[0]), await a_look()
-    await asked(reads, taken)
-    for open_, times in ((True, 0), (False, 1)):
-        kube.calls.clear()
-        watched[0] = open_
-        await asked(reads, taken)
-        assert [call.verb for call in kube.calls] == ["list"] * times
 
 
 async def test_listeners_are_asked_beside_the_look() -> None:

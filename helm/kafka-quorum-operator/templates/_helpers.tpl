@@ -158,7 +158,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # whether one of this name belongs to somebody else
     - list # compare with the voter set
-    - watch # one that changes or goes wakes its quorum, so that none is listed again at rest; only metadata is read
     - create # the voters' budget
     - patch # follow the voter set
 - apiGroups: [apps]
@@ -184,7 +183,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [controllerrevisions]
   verbs:
     - list # the revisions that lost pods are made again from
-    - watch # as for budgets
     - create # one for each change of what pods are made of
     - delete # old ones that nothing is made from
 - apiGroups: [""]

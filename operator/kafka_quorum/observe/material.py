@@ -62,14 +62,6 @@ from kit.pki.leaf import Leaf
 logger = logging.getLogger(__name__)
 EVERY_S: Final = 60.0
 SOON_S: Final = 5.0
-OWN_SECRETS_S: Final = 600.0
-"""How old may be what the Secrets of the operator's own authority had, in a look that leads to no act.
-
-No watch reports them, because that takes the right to list every Secret. Each look that leads to an act reads them
-again. What ends with time is judged in each look.
-"""
-GIVEN_SECRETS_S: Final = 120.0
-"""The same for Secrets that others fill, and while one could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +73,6 @@ class _Read:
     material: Material
     access: Access
     probe: Probe | None
-    read_s: float = 0.0
-    """When it was read, by the operator's monotonic clock."""
-
-    def lasts_s(self) -> float:
-        """For how long it may be used, in seconds, while the other objects stay as they are."""
-        leafs = (seen for _, seen in self.material.leafs)
-        complete = isinstance(self.material.own, Known) and all(isinstance(seen, Known) for seen in leafs)
-        return OWN_SECRETS_S if complete and self.desired.trust.issuer.own else GIVEN_SECRETS_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +89,9 @@ class _Stored:
 class MaterialReads:
     """Reads Secrets in a look, and asks listeners beside it. Nothing here outlives the process."""
 
-    def __init__(
-        self, kube: KubeApi, clock: Clock, controllers: Controllers, watched: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Nothing is read yet. `watched` says whether an event reports every pool that comes, changes or goes."""
-        self._kube, self._clock, self._controllers, self._watched = kube, clock, controllers, watched
+    def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers) -> None:
+        """Nothing is read yet."""
+        self._kube, self._clock, self._controllers = kube, clock, controllers
         self._probes = Probes(clock, controllers)
         self._last: dict[ObjectKey, _Read] = {}
         self._shown: dict[ObjectKey, dict[tuple[int, str], Shown]] = {}
@@ -140,16 +122,11 @@ class MaterialReads:
         encrypted = any(each.runtime.encrypted for each in taken.revisions)
         if record is None or not (encrypted or needs_certificates(desired, record)):
             return None, bare
-        last, now_s = self._last.get(key), self._clock.monotonic()
-        same = last is not None and last.taken is taken and last.desired == desired
-        if last is not None and same and self._watched() and isinstance(last.material.pools, Known):
-            pools: Knowable[tuple[PoolSeen, ...]] = last.material.pools
-        else:
-            pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
-        fresh = same and last is not None and now_s - last.read_s < last.lasts_s()
-        if last is None or not fresh or last.material.pools != pools:
+        last = self._last.get(key)
+        pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
+        if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
             had = None if last is None else last.access.leaf
-            last = replace(await self._read(taken, desired, record, replace(bare, leaf=had), pools), read_s=now_s)
+            last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
             self._last[key] = last
         self._ask(key, taken, last)
         shown = self._shown.setdefault(key, {})

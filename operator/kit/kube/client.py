@@ -7,7 +7,7 @@ Nothing is retried here: the caller looks again first.
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -173,18 +173,9 @@ class KubeClient:
         await self._request(ask, body=body, query={"dryRun": "All"} if dry_run else {})
 
     async def watch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        *,
-        label: str,
-        version: str,
-        server_s: int,
-        opened: Callable[[], None] = lambda: None,
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of a watch of objects with this label, their metadata only, until the server ends it.
-
-        `opened` is called when the server has accepted it: whatever changes from then on is among these bytes.
 
         `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with the existing
         objects. The server ends it after `server_s` seconds. Raises `KubeError`.
@@ -207,7 +198,6 @@ class KubeClient:
                     ended.status = answer.status
                     if answer.status != _FINE:
                         raise _error(ask, answer.status, _said(await answer.read()))
-            opened()
             try:
                 async for chunk in answer.response.content.iter_any():
                     yield chunk

@@ -1,8 +1,8 @@
 """Watches of the API server: something that belongs to a resource changed.
 
 Only names and labels are read, never the objects. A watch begins with the existing objects, and continues where it was
-interrupted. If the API server no longer has that place, it begins again with the existing objects: whatever was deleted
-between was not reported. A watch ends only with an error, so its caller repeats it for ever (`supervise`).
+interrupted. If the API server no longer has that place, it begins again with the existing objects. A watch ends only
+with an error, so its caller repeats it for ever (`supervise`).
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Final
 
 from kit.errors import KubeRefused, KubeUnavailable
@@ -28,27 +27,11 @@ _GONE: Final = 410
 logger = logging.getLogger(__name__)
 
 
-def _nothing() -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    """What becomes of a watch: it is open, it was interrupted, or an event may have been missed."""
-
-    opened: Callable[[], None] = _nothing
-    interrupted: Callable[[], None] = _nothing
-    missed: Callable[[], None] = _nothing
-
-
 class Watch:
     """One resource type in one namespace (empty for all), by a label that its objects have."""
 
-    def __init__(
-        self, kube: KubeClient, resource: ResourceType, namespace: str, label: str, noted: Noted | None = None
-    ) -> None:
+    def __init__(self, kube: KubeClient, resource: ResourceType, namespace: str, label: str) -> None:
         """Begin with the existing objects."""
-        self._noted = noted or Noted()
         self._kube = kube
         self._resource = resource
         self._namespace = namespace
@@ -56,31 +39,14 @@ class Watch:
         self._version = ""
 
     async def follow(self, seen: Callable[[Json], None]) -> None:
-        """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only.
-
-        Of an object that is gone, the metadata has a deletionTimestamp in any case.
-        """
+        """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only."""
         while True:
             chunks = self._kube.watch(
-                self._resource,
-                self._namespace,
-                label=self._label,
-                version=self._version,
-                server_s=SERVER_S,
-                opened=self._opened,
+                self._resource, self._namespace, label=self._label, version=self._version, server_s=SERVER_S
             )
-            try:
-                async with aclosing(chunks):
-                    await self._read(chunks, seen)
-            finally:
-                self._noted.interrupted()
+            async with aclosing(chunks):
+                await self._read(chunks, seen)
             await asyncio.sleep(_REOPEN_S)
-
-    def _opened(self) -> None:
-        """The watch is open. If it begins with the existing objects, deletions before it were missed."""
-        if not self._version:
-            self._noted.missed()
-        self._noted.opened()
 
     async def _read(self, chunks: AsyncGenerator[bytes, None], seen: Callable[[Json], None]) -> None:
         """One watch, until the API server ends it."""
@@ -93,8 +59,6 @@ class Watch:
                 event = _event(line, self._resource) if line.strip() else None
                 if event is not None:
                     self._take(event, seen)
-                elif line.strip():
-                    self._noted.missed()
 
     async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
         try:
@@ -112,8 +76,6 @@ class Watch:
             return
         metadata = body.get("metadata") or {}
         self._version = str(metadata.get("resourceVersion") or self._version)
-        if event.get("type") == "DELETED":
-            metadata.setdefault("deletionTimestamp", "")
         if event.get("type") != "BOOKMARK":
             seen(metadata)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -10,8 +10,7 @@ from tests import virtual_time
 
 from kit.errors import KubeRefused, KubeUnavailable
 from kit.kube.protocol import CONFIG_MAPS, Json, ResourceType
-from kit.kube.watch import Noted, Watch
-from kit.kube.watched import Watched
+from kit.kube.watch import Watch
 
 
 def line(type_: str, name: str = "x", version: str = "1", **more: Any) -> bytes:  # noqa: ANN401 - any JSON
@@ -29,23 +28,13 @@ class Streams:
         self.versions: list[str] = []
 
     async def watch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        *,
-        label: str,
-        version: str,
-        server_s: int,
-        opened: Callable[[], None],
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
     ) -> AsyncGenerator[bytes, None]:
-        """The next stream; after the last one, silence. One that begins with an exception is never opened."""
+        """The next stream; after the last one, silence."""
         assert (resource, namespace, label) == (CONFIG_MAPS, "ns", "l")
         assert server_s > 0
         self.versions.append(version)
-        chunks = self._streams.pop(0) if self._streams else [3600.0]
-        if not isinstance(chunks[0], Exception):
-            opened()
-        for chunk in chunks:
+        for chunk in self._streams.pop(0) if self._streams else [3600.0]:
             if isinstance(chunk, Exception):
                 raise chunk
             if isinstance(chunk, bytes):
@@ -54,11 +43,11 @@ class Streams:
                 await asyncio.sleep(chunk)
 
 
-async def _followed(streams: Streams, for_s: float = 30.0, noted: Noted | None = None) -> list[str]:
+async def _followed(streams: Streams, for_s: float = 30.0) -> list[str]:
     """The names that are reported within this many seconds."""
     seen: list[Json] = []
     kube: Any = streams
-    task = asyncio.create_task(Watch(kube, CONFIG_MAPS, "ns", "l", noted).follow(seen.append))
+    task = asyncio.create_task(Watch(kube, CONFIG_MAPS, "ns", "l").follow(seen.append))
     await asyncio.wait({task}, timeout=for_s)
     if task.done():
         task.result()
@@ -109,61 +98,3 @@ def test_what_is_no_watch_ends_with_an_error(stream: list[bytes | Exception | fl
     """Any other end of a watch is an error that the caller receives; nothing hangs."""
     with pytest.raises(error):
         virtual_time.run(_followed(Streams(stream), for_s=200.0))
-
-
-def _notes(streams: Streams) -> list[str]:
-    """What becomes of a watch, in words."""
-    found: list[str] = []
-    noted = Noted(
-        opened=lambda: found.append("opened"),
-        interrupted=lambda: found.append("interrupted"),
-        missed=lambda: found.append("missed"),
-    )
-    virtual_time.run(_followed(streams, noted=noted))
-    return found
-
-
-def test_a_watch_that_continues_where_it_ended_misses_nothing() -> None:
-    """Only the first watch, which begins with the existing objects, may have missed something."""
-    notes = _notes(Streams([line("ADDED", "a", "5")], [line("ADDED", "b", "6")], [3600.0]))
-    assert notes == ["missed", "opened", "interrupted", "opened", "interrupted", "opened", "interrupted"]
-
-
-def test_a_watch_that_begins_anew_may_have_missed_something() -> None:
-    """After 410 Gone deletions may be missed, and so may the change of an object that is nested too deeply."""
-    gone = json.dumps({"type": "ERROR", "object": {"code": 410, "message": "too old"}}).encode() + b"\n"
-    notes = _notes(Streams([line("ADDED", "a", "5"), gone], [3600.0]))
-    assert notes == ["missed", "opened", "interrupted", "missed", "opened", "interrupted"]
-    deep = line("ADDED", "deep").rstrip(b"}}\n") + b',"spec":' + b'{"a":' * 30_000 + b"1" + b"}" * 30_002 + b"\n"
-    assert _notes(Streams([deep, 3600.0])) == ["missed", "opened", "missed", "interrupted"]
-
-
-def test_an_object_that_is_gone_has_the_mark_of_a_deletion() -> None:
-    """An object that is deleted at once has no deletionTimestamp of its own."""
-
-    async def metadata() -> list[Json]:
-        seen: list[Json] = []
-        kube: Any = Streams([line("MODIFIED", "a", "5"), line("DELETED", "a", "6"), 3600.0])
-        task = asyncio.create_task(Watch(kube, CONFIG_MAPS, "ns", "l").follow(seen.append))
-        await asyncio.wait({task}, timeout=5)
-        task.cancel()
-        return seen
-
-    assert ["deletionTimestamp" in one for one in virtual_time.run(metadata())] == [False, True]
-
-
-def test_watches_are_complete_while_all_of_them_are_open() -> None:
-    """One watch that is not open is enough, and without watches nothing is watched."""
-    missed: list[None] = []
-    watched = Watched(lambda: missed.append(None))
-    assert not watched.complete()
-    first, second = watched.noted("first"), watched.noted("second")
-    first.opened()
-    assert not watched.complete()
-    second.opened()
-    assert watched.complete()
-    first.interrupted()
-    assert not watched.complete()
-    assert missed == []
-    second.missed()
-    assert missed == [None]
