@@ -9,7 +9,7 @@ import gzip
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -24,6 +24,10 @@ ANSWERS_MAX: Final = 8
 """How many answers may be under way at once: a client that reads slowly keeps its answer in memory."""
 ANSWER_S: Final = 30.0
 """In this time an answer must have been read."""
+CONNECTIONS_MAX: Final = 64
+"""How many connections may be open at once: each is an open file, and the operator needs those for itself."""
+FIRST_REQUEST_S: Final = 10.0
+"""In this time a new connection must have sent a whole request."""
 _ACCEPTED: Final = {True: "application/openmetrics-text;version=1.0.0", False: "text/plain;version=0.0.4"}
 _END: Final = b"# EOF\n"
 _COMPRESSION: Final = 1
@@ -92,8 +96,12 @@ class Server:
 async def serve(port: int, scrape: Scrape) -> Server:
     """Answer `/metrics` on every address of this machine; port 0 is any free one. OSError if it is not free."""
     room = asyncio.Semaphore(ANSWERS_MAX)
+    silent = set[asyncio.BaseProtocol]()
+    """New connections that have not sent a whole request."""
+    loop = asyncio.get_running_loop()
 
     async def answer(request: web.Request) -> web.StreamResponse:
+        silent.discard(request.protocol)
         if room.locked():
             text = f"{ANSWERS_MAX} scrapes are being answered already: try again later\n"
             return web.Response(status=503, text=text, headers={"Retry-After": "10"})
@@ -104,8 +112,36 @@ async def serve(port: int, scrape: Scrape) -> Server:
     app.router.add_get("/metrics", answer, allow_head=False)
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=1.0, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - Prometheus asks from outside the pod
-    return Server(port=int(runner.addresses[0][1]), close=runner.cleanup)
+    handlers = cast("web.Server", runner.server)
+
+    def admitted() -> asyncio.BaseProtocol:
+        if len(handlers.connections) >= CONNECTIONS_MAX:
+            return _Refused()
+        made = handlers()
+        silent.add(made)
+        loop.call_later(FIRST_REQUEST_S, end, made)
+        return made
+
+    def end(connection: web.RequestHandler) -> None:
+        if connection in silent:
+            silent.discard(connection)
+            connection.force_close()
+
+    listening = await loop.create_server(admitted, "0.0.0.0", port)  # noqa: S104 - Prometheus asks from elsewhere
+
+    async def close() -> None:
+        listening.close()
+        await runner.cleanup()
+
+    return Server(port=int(listening.sockets[0].getsockname()[1]), close=close)
+
+
+class _Refused(asyncio.Protocol):
+    """A connection for which there is no room."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it at once."""
+        transport.close()
 
 
 async def _answered(request: web.Request, scrape: Scrape) -> web.StreamResponse:

@@ -16,7 +16,7 @@ from tests.kit.metrics.test_series import SIZE, A
 from kit.metrics import server as module
 from kit.metrics.library import registry
 from kit.metrics.series import ResourceSeries, Text
-from kit.metrics.server import ANSWERS_MAX, Answer, Scrape, serve
+from kit.metrics.server import ANSWERS_MAX, CONNECTIONS_MAX, Answer, Scrape, serve
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 
@@ -150,4 +150,44 @@ async def test_a_client_that_does_not_read_loses_its_connection(monkeypatch: pyt
             await given_up.wait()
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await reader.readexactly(30_000_000)
+        writer.close()
+
+
+async def test_connections_without_a_request_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections beyond the limit are closed at once, and those that send no whole request after a time."""
+    monkeypatch.setattr(module, "FIRST_REQUEST_S", 1.0)
+    async with running() as world, aiohttp.ClientSession() as session:
+        pairs = [await asyncio.open_connection("127.0.0.1", world.port) for _ in range(CONNECTIONS_MAX + 3)]
+        pairs[0][1].write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")  # half a request
+        async with asyncio.timeout(60):
+            assert [await reader.read() for reader, _ in pairs[CONNECTIONS_MAX:]] == [b""] * 3
+            assert [await reader.read() for reader, _ in pairs[:CONNECTIONS_MAX]] == [b""] * CONNECTIONS_MAX
+            async with session.get(world.url) as answer:
+                assert answer.status == 200
+        for _, writer in pairs:
+            writer.close()
+            await writer.wait_closed()
+
+
+async def test_a_connection_that_asked_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that sent a request keeps its connection for the next one."""
+    monkeypatch.setattr(module, "FIRST_REQUEST_S", 0.2)
+    request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with running() as world:
+        reader, writer = await asyncio.open_connection("127.0.0.1", world.port)
+        async with asyncio.timeout(60):
+            writer.write(request)
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+            loop = asyncio.get_running_loop()
+            passed = loop.create_future()
+            loop.call_later(0.4, passed.set_result, None)  # after the limit of a first request
+            await passed
+            length = next(
+                int(line.split(b":")[1])
+                for line in (await reader.readuntil(b"\r\n\r\n")).splitlines()
+                if line.lower().startswith(b"content-length")
+            )
+            await reader.readexactly(length)
+            writer.write(request)
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         writer.close()
