@@ -220,7 +220,7 @@ test: ## everything but the full end-to-end run, soak and bench; under an hour f
 	@$(MAKE) test-e2e
 
 .PHONY: e2e
-e2e: testbed ## all end-to-end scenarios; some need Kafka's older releases, the history's image or Spark's operator too
+e2e: testbed prometheus ## all end-to-end scenarios; some need Kafka's older releases, the history's image or Spark's operator too
 	@for version in $(OLDER_KAFKA_VERSIONS); do $(TESTBED) base-images --kafka $$version > /dev/null; done
 	@$(TESTBED) load $(OLDER_KAFKA_VERSIONS:%=testbed/kafka:%)
 	@$(TESTBED) history-image > /dev/null

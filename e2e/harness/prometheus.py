@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -89,14 +89,18 @@ def binaries() -> tuple[str, str]:
 
 
 @contextmanager
-def running(directory: Path, scrape_configs: list[Json], interval_s: int = 5) -> Iterator[Prometheus]:
+def running(
+    directory: Path, scrape_configs: list[Json], interval_s: int = 5, rule_files: Sequence[Path] = ()
+) -> Iterator[Prometheus]:
     """A Prometheus with its files in `directory`, ended at the end. It shows blocks that are in `directory/data`.
 
     TimeoutError if it is not ready within a minute, with its log.
     """
     config = directory / "prometheus.yml"
-    wide = {"scrape_interval": f"{interval_s}s", "scrape_timeout": f"{interval_s}s"}
-    config.write_text(yaml.safe_dump({"global": wide, "scrape_configs": scrape_configs}))
+    every = f"{interval_s}s"
+    wide = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every}
+    read = [str(path) for path in rule_files]
+    config.write_text(yaml.safe_dump({"global": wide, "rule_files": read, "scrape_configs": scrape_configs}))
     port = _free_port()
     command = [
         binaries()[0],

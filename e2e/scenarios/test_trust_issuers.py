@@ -154,14 +154,17 @@ def test_a_pool_with_cert_manager(quorum: Quorum, pools: Callable[[str], Pool], 
     wait_until("the Certificate is deleted with the pool", gone, _FOLLOWED_TIMEOUT_S, poll_s=2.0)
 
 
-def given(quorum: Quorum, home: Path) -> Json:
-    """A person gives every certificate: one for all controllers, one for the operator, one for the brokers."""
+def given(quorum: Quorum, home: Path, *, begun_h_ago: float = 0.0) -> Json:
+    """A person gives every certificate: one for all controllers, one for the operator, one for the brokers.
+
+    They last for two days, of which `begun_h_ago` hours are over.
+    """
     authority = Authority(home=home, name="given-ca").make()
     service = f"{quorum.name}-controllers.{quorum.namespace}.svc"
     leafs: dict[str, Leaf] = {
-        "controllers": authority.leaf("controllers", [f"*.{service}"]),
-        "operator": authority.leaf("operator"),
-        "brokers": authority.leaf("brokers"),
+        "controllers": authority.leaf("controllers", [f"*.{service}"], begun_h_ago=begun_h_ago),
+        "operator": authority.leaf("operator", begun_h_ago=begun_h_ago),
+        "brokers": authority.leaf("brokers", begun_h_ago=begun_h_ago),
     }
     for role, leaf in leafs.items():
         gives(quorum, f"given-{role}", {"tls.crt": leaf.certificate, "tls.key": leaf.key})
