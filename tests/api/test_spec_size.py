@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from tests.api.specs import resource
 
-from kafka_quorum.api import template
+from kafka_quorum.api import template, validation
 from kafka_quorum.api.shapes import FAULTS_MAX
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model.desired import Desired
@@ -76,6 +76,13 @@ def test_a_large_template_takes_little_memory(spec: Json) -> None:
         assert tracemalloc.get_traced_memory()[1] < _MEMORY_BYTES
     finally:
         tracemalloc.stop()
+
+
+def test_long_specs_are_not_all_kept() -> None:
+    """Results of earlier passes are kept within a limit of what was read, however many long specs a person writes."""
+    for number in range(20):
+        validate(resource({"controllers": {"template": {"spec": {"schedulerName": f"{number}" + "a" * 1_000_000}}}}))
+    assert 1_000_000 < sum(len(key[0]) for key in validation._VALIDATED._found) <= 8 << 20
 
 
 def test_variables_that_are_long_together_are_refused() -> None:

@@ -174,6 +174,13 @@ def test_order_of_config_matters_not_by_key() -> None:
     assert names.digest([1, 2]) != names.digest([2, 1])
 
 
+def test_long_runtimes_are_not_all_kept() -> None:
+    """Hashes are kept within a limit of the characters that their runtimes hold."""
+    for number in range(20):
+        names.inputs_hash(replace(runtime(), template_spec=f"{number}" + "a" * 1_000_000))
+    assert 1_000_000 < sum(len(each.template_spec) for each in names._HASHES._found) <= 8 << 20
+
+
 def test_generation_in_names() -> None:
     """The names of claims and pods have the generation, host names do not."""
     member = Member(NAME, IDS[1])

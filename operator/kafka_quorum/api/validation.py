@@ -45,8 +45,13 @@ NEW_PROTOCOL: Final = Protocol.SSL
 _NOT_READ: Final = frozenset({"managedFields", "resourceVersion"})
 """Of the metadata: they change with every write of a status."""
 _Validated: TypeAlias = Desired | tuple[FieldFault, ...]
-_VALIDATED: Final[Kept[tuple[str, IdentityRecord | None, int | None, frozenset[str]], _Validated]] = Kept(1500)
-"""Results of earlier passes: nearly every pass sees the spec of the pass before. About one for each quorum."""
+_VALIDATED: Final[Kept[tuple[str, IdentityRecord | None, int | None, frozenset[str]], _Validated]] = Kept(
+    8 << 20, lambda key, _: 1_000 + len(key[0])
+)
+"""Results of earlier passes: nearly every pass sees the spec of the pass before.
+
+At most about eight million characters of what was read: a person decides how long that is.
+"""
 _PLAIN_MODES: Final = (BootstrapMode.ADOPT.value, BootstrapMode.ZOOKEEPER.value)
 
 

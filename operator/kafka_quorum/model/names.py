@@ -9,12 +9,12 @@ import json
 import re
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.quorum import Listener
+from kit.kept import Kept
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -93,10 +93,19 @@ def inputs_hash(runtime: Runtime) -> str:
     0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list. Their form must stay, because
     hashes are names of objects that exist. All other inputs are one object after that.
     """
-    return _inputs_hash(runtime)
+    return _HASHES.of(runtime, lambda: _inputs_hash(runtime))
 
 
-@lru_cache(maxsize=1024)
+def _chars(runtime: Runtime, _: str) -> int:
+    """About how many characters a runtime holds: of most of them, a person decides how many there are."""
+    texts = (runtime.template_spec, runtime.template_metadata, runtime.trust, *runtime.jvm_options)
+    return 1_000 + sum(map(len, (*texts, *(word for pair in runtime.config for word in pair))))
+
+
+_HASHES: Final[Kept[Runtime, str]] = Kept(8 << 20, _chars)
+"""Hashes of runtimes: each pass needs those of all revisions of its quorum."""
+
+
 def _inputs_hash(runtime: Runtime) -> str:
     inputs = without_defaults(replace(runtime, measured=False))
     listener: dict[str, object] = inputs.pop("listener")

@@ -11,6 +11,8 @@ from functools import lru_cache
 _FORM = re.compile(
     r"(?P<number>[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?"
 )
+_LONGEST_CHARS = 46
+"""The length of the longest text of this form, with its sign."""
 _BINARY = {
     suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)
 }
@@ -21,7 +23,7 @@ _FACTORS = {"": Fraction(1), **_BINARY, **_DECIMAL, **_SMALL}
 
 def parse_quantity(text: str) -> Fraction | None:
     """The exact value of a non-negative quantity; None if it is not one."""
-    return _parsed(text)
+    return _parsed(text) if len(text) <= _LONGEST_CHARS else None  # what is kept is not as long as somebody likes
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from kit.kube import quantities
 from kit.kube.quantities import LARGEST_BYTES, bytes_of, parse_quantity, whole_bytes
 
 
@@ -54,3 +55,13 @@ def test_whole_sizes(text: str, size: int) -> None:
 def test_sizes_that_would_be_stored_as_others(text: str) -> None:
     """Sizes that the API server would store differently, because it rounds or caps them, give None."""
     assert whole_bytes(text) is None
+
+
+def test_a_long_text_is_not_kept() -> None:
+    """What is no quantity because of its length leaves nothing in memory; the longest one has its value."""
+    before = quantities._parsed.cache_info().misses
+    assert quantities.parse_quantity("1" * 1_000_000) is None
+    assert quantities._parsed.cache_info().misses == before
+    longest = f"+{'9' * 20}.{'9' * 20}e+99"
+    assert len(longest) == quantities._LONGEST_CHARS
+    assert quantities.parse_quantity(longest) is not None
