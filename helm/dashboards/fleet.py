@@ -14,6 +14,7 @@ from helm.dashboards.panels import (
     YELLOW,
     Column,
     Query,
+    acts,
     counts,
     graph,
     happened,
@@ -273,18 +274,7 @@ def _under_way(board: Dashboard) -> Dashboard:
                 width=8,
             )
         )
-        .with_panel(
-            graph(
-                "Acts",
-                "What the operator did, by kind of act and result.",
-                Query(
-                    happened(f"kafka_quorum_acts_total{{{IN}}}", "act, result"),
-                    "{{act}}: {{result}}",
-                ),
-                bars=True,
-                empty="Nothing was done",
-            )
-        )
+        .with_panel(acts(IN))
         .with_panel(
             graph(
                 "Refusals, by rule",

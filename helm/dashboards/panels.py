@@ -426,3 +426,14 @@ def link_to(title: str, uid: str, tooltip: str) -> dashboard.DashboardLink:
         .url(f"/d/{uid}?${{datasource:queryparam}}")
         .keep_time(keep_time=True)
     )
+
+
+def acts(selected: str) -> lines.Panel:
+    """What the operator did, for the quorums that these labels select."""
+    return graph(
+        "Acts",
+        "What the operator did, by kind of act and result.",
+        Query(happened(f"kafka_quorum_acts_total{{{selected}}}", "act, result"), "{{act}}: {{result}}"),
+        bars=True,
+        empty="Nothing was done",
+    )

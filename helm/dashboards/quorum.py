@@ -18,6 +18,7 @@ from helm.dashboards.panels import (
     YELLOW,
     Column,
     Query,
+    acts,
     graph,
     happened,
     link_to,
@@ -240,15 +241,7 @@ def _operator(board: Dashboard) -> Dashboard:
                 empty="No operation was open",
             )
         )
-        .with_panel(
-            graph(
-                "Acts",
-                "What the operator did, by kind of act and result.",
-                Query(happened(f"kafka_quorum_acts_total{{{IN}}}", "act, result"), "{{act}}: {{result}}"),
-                bars=True,
-                empty="Nothing was done",
-            )
-        )
+        .with_panel(acts(IN))
         .with_panel(
             graph(
                 "Refusals, by rule",
