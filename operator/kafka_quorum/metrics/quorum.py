@@ -30,7 +30,7 @@ from kafka_quorum.model.operation import (
     VoterOperation,
 )
 from kafka_quorum.model.plan import MigrationPlan, Outcome, Severity
-from kafka_quorum.model.voters import majority_of
+from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.status.certificates_valid import authority_end, broker_ends
 from kafka_quorum.status.finding import Pass
 from kit.metrics.series import Row
@@ -136,12 +136,12 @@ def _led(done: Pass) -> Iterator[Row]:
         yield metrics.LEADER_ID, (), -1
         return
     view = quorum.value
-    answer, healthy = view.answer, len(view.voters & view.shown)
+    answer, votes = view.answer, VoterSet(view.voters, view.shown)
     yield metrics.LEADER_ID, (), answer.leader_id
     yield metrics.LEADER_EPOCH, (), answer.leader_epoch
     yield metrics.VOTERS_PRESENT, (), len(view.voters)
-    yield metrics.VOTERS_CAUGHT_UP, (), healthy
-    yield metrics.FAILURES_TOLERATED, (), max(0, healthy - majority_of(len(view.voters)))
+    yield metrics.VOTERS_CAUGHT_UP, (), len(votes.healthy)
+    yield metrics.FAILURES_TOLERATED, (), votes.failure_tolerance
     if answer.high_watermark >= 0:
         yield metrics.HIGH_WATERMARK, (), answer.high_watermark
     yield from _offsets(record, view)

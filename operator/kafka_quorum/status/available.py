@@ -2,7 +2,7 @@
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.model.voters import majority_of
+from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.status.finding import IDENTITY_MISSING, Pass
 from kit.conditions.finding import Finding, Truth
 
@@ -20,9 +20,10 @@ def available(done: Pass) -> Finding:
         case Unknown(reason=reason):
             return _finding(Truth.UNKNOWN, "NoAnswer", f"no leader answers: {reason}")
         case Known(value=view):
-            healthy, voters = len(view.voters & view.shown), len(view.voters)
+            votes = VoterSet(view.voters, view.shown)
+            healthy, voters = len(votes.healthy), len(view.voters)
             said = f"controller {view.answer.leader_id} leads, {healthy} of {voters} voters are caught up"
-            if healthy >= majority_of(voters):
+            if votes.carries:
                 return _finding(Truth.TRUE, "MajorityCaughtUp", said)
             return _finding(Truth.FALSE, "MajorityLags", said)
 

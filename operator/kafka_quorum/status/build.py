@@ -21,7 +21,7 @@ from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
-from kafka_quorum.model.voters import majority_of
+from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.status.available import available
 from kafka_quorum.status.brokers import broker_contract, brokers
 from kafka_quorum.status.certificates_valid import TYPE as CERTIFICATES_VALID
@@ -246,7 +246,8 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
         shown: Json = unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
         return {"quorum": shown["quorum"] | ({} if observed.record is None else last_watermark(done))}
     view = observed.quorum.value
-    healthy, voters = len(view.voters & view.shown), len(view.voters)
+    votes = VoterSet(view.voters, view.shown)
+    healthy, voters = len(votes.healthy), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)
     row = {
         "type": "Static" if view.static else "Dynamic",
@@ -255,7 +256,7 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
         "leaderEpoch": view.answer.leader_epoch,
         "voters": voters,
         "healthyVoters": healthy,
-        "failureTolerance": max(0, healthy - majority_of(voters)),
+        "failureTolerance": votes.failure_tolerance,
         "kraftVersion": kraft,
         "currentVoters": _keys(view.voters),
         "committedVoters": None if view.committed_voters is None else _keys(view.committed_voters),
