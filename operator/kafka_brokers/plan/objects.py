@@ -50,7 +50,12 @@ def _foreign(situation: Situation, wanted: set[str]) -> Iterator[Wait]:
 
 
 def _budget(situation: Situation) -> Iterator[Action]:
-    brokers = [one for one in situation.record.brokers if one.ran and not one.empty]
+    """A broker that leaves and has no pod is not waited for: with a lost volume it never comes back."""
+    brokers = [
+        one
+        for one in situation.record.brokers
+        if one.ran and not one.empty and not (one.leaving and situation.observed.broker_pod(one.node_id) is None)
+    ]
     if not brokers:
         return
     least = len(brokers) - _allowance(situation)

@@ -103,6 +103,19 @@ def test_what_we_stop_is_let_go_and_nothing_else() -> None:
     assert budget(look(stopped, least=2, token=ours, cluster=Unknown(reason="timeout"))) is None
 
 
+def test_a_broker_that_leaves_and_has_no_pod_is_not_waited_for() -> None:
+    """With a lost volume it never runs again: the budget would refuse each stop of ours for ever. Others count on."""
+    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
+    ours = token("pool/payments")
+
+    def without_pod(of: Observed) -> Observed:
+        return replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 2))
+
+    assert budget(without_pod(look(edited(stopped, 2, leaving=True), least=2, token=ours))) == (1, True)
+    assert budget(without_pod(look(stopped, least=2, token=ours))) is None
+    assert budget(look(edited(stopped, 2, leaving=True), least=2, token=ours)) is None
+
+
 @pytest.mark.parametrize("held", [token(""), token("pool/other"), Unknown(reason="timeout")])
 def test_without_the_token_a_stop_of_ours_lets_no_drain_through(held: Knowable[Token]) -> None:
     """The token was given back while a broker waits for another pool, or was lost: something else may stop servers."""
