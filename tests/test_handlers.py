@@ -123,7 +123,8 @@ def test_a_contract_wakes_the_pools_of_its_namespace() -> None:
 
     quorums = served(Pools())
     edge._served = {"kafkabrokerpools": served(Pools())}
-    edge._part(quorums, {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/role": "broker-contract"}})
+    contract = {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/role": "broker-contract"}}
+    edge._part(quorums, CONFIG_MAPS, contract)
     assert woken == [ObjectKey(namespace="ns", name="a")]
 
 
@@ -143,7 +144,7 @@ def test_a_part_wakes_its_quorum() -> None:
     quorums = served(Noting())
     edge._served = {"kafkaquorums": quorums, "kafkabrokerpools": served(Noting())}
     for labels in ({"kafkaquorum.io/quorum": "demo"}, {"kafkaquorum.io/quorum": ""}, {}, None):
-        edge._part(quorums, {"namespace": "ns", "name": "x", "labels": labels})
+        edge._part(quorums, PODS, {"namespace": "ns", "name": "x", "labels": labels})
     assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 
@@ -161,6 +162,47 @@ def test_a_share_begins_no_loop_for_what_is_not_selected() -> None:
     for name, labels in (("mine", {"shard": "a"}), ("other", {"shard": "b"}), ("bare", None)):
         edge.own(QUORUMS, {"namespace": "ns", "name": name, "labels": labels, "resourceVersion": "7"})
     assert woken == [("mine", True), ("other", False), ("bare", False)]
+
+
+class _Beside:
+    """Loops of two namespaces that note what is woken."""
+
+    def __init__(self) -> None:
+        self.woken: list[ObjectKey] = []
+
+    def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
+        assert (create, resource_version) == (False, "")
+        self.woken.append(key)
+
+    def keys(self) -> tuple[ObjectKey, ...]:
+        return (ObjectKey(namespace="ns", name="a"), ObjectKey(namespace="other", name="b"))
+
+
+def test_what_certificates_of_pools_follow_wakes_the_quorums_beside_them() -> None:
+    """A new spec of a pool, its deletion, and its record; a write of its status wakes no quorum."""
+    edge, quorums = edge_of(), _Beside()
+
+    class Pools:
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
+            """Wakes the pool itself."""
+
+    pools = Served(resource=POOLS, label="kafkaquorum.io/pool", loops=cast("Loops", Pools()), sweep=cast("Sweep", None))
+    edge._served = {"kafkaquorums": served(quorums), "kafkabrokerpools": pools}
+    pool = {"namespace": "ns", "name": "p", "uid": "u", "generation": 1, "resourceVersion": "5"}
+    events = (pool, {**pool, "resourceVersion": "6"}, {**pool, "generation": 2}, {**pool, "deletionTimestamp": ""})
+    counts = []
+    for event in events:
+        edge.own(POOLS, event)
+        counts.append(len(quorums.woken))
+    assert counts == [1, 1, 2, 3]
+    labelled = {"namespace": "ns", "name": "x", "labels": {"kafkaquorum.io/pool": "p"}}
+    edge._part(pools, PODS, labelled)
+    assert len(quorums.woken) == 3
+    edge._part(pools, CONFIG_MAPS, labelled)  # of its properties
+    assert len(quorums.woken) == 3
+    role = {"kafkaquorum.io/role": "broker-disks"}
+    edge._part(pools, CONFIG_MAPS, labelled | {"labels": {"kafkaquorum.io/pool": "p"} | role})
+    assert quorums.woken == [ObjectKey(namespace="ns", name="a")] * 4
 
 
 class WatchedKube(RecordingKube):

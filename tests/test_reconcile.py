@@ -23,10 +23,12 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
+from kafka_quorum.observe.snapshot import KINDS
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
 from kit.errors import Fault, KubeConflict, KubeHeld, KubeUnavailable
 from kit.key import ObjectKey
+from kit.kube.inventory import Inventory, digest_of, together
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
 from kit.report.report import PassReport, Subscriber, Subscribers
 
@@ -319,6 +321,85 @@ async def test_objects_are_remembered_at_rest() -> None:
     assert bench.kube.calls != []
 
 
+def echoing(bench: Bench, *also: str) -> None:
+    """From now on a watch reports each write before its answer comes, and after it these events."""
+    real = bench.kube.patch
+
+    async def patch(*place: Any, **more: Any) -> Json:  # noqa: ANN401 - as it came
+        written = await real(*place, **more)
+        for version in (written["metadata"]["resourceVersion"], *also):
+            bench.reconciler.changed(KEY, version)
+        return written
+
+    bench.kube.patch = patch  # type: ignore[method-assign]
+
+
+async def test_an_echo_that_comes_before_the_answer_to_its_write_is_no_event() -> None:
+    """The watch may be faster than the answer: the objects of the pass are remembered all the same."""
+    bench = await at_rest()
+    await bench.run()
+    bench.clock.seconds += 80  # the stamp of the look is due
+    bench.kube.calls.clear()
+    echoing(bench)
+    await bench.run()
+    assert [call.verb for call in bench.kube.calls] == ["patch"]
+    bench.kube.calls.clear()
+    bench.clock.seconds += 10
+    await bench.run()
+    assert bench.kube.calls == []
+
+
+async def test_an_event_beside_the_echo_is_one() -> None:
+    """A change of another object during the same pass is not taken for an echo."""
+    bench = await at_rest()
+    await bench.run()
+    bench.clock.seconds += 80
+    echoing(bench, "")
+    await bench.run()
+    bench.kube.calls.clear()
+    await bench.run()
+    assert "list" in [call.verb for call in bench.kube.calls]
+
+
+async def an_inventory(bench: Bench) -> Inventory:
+    """What exists now, of the one quorum."""
+    stored = {kind: await bench.kube.list(kind, NAMESPACE, names.quorum_labels(NAME)) for kind in KINDS}
+    resource = bench.kube.objects[QUORUMS.plural, NAME]["metadata"]
+    return Inventory(
+        began_s=bench.clock.monotonic(),
+        versions={KEY: (resource["uid"], resource["resourceVersion"])},
+        parts={KEY: together(digest_of(kind, item["metadata"]) for kind in KINDS for item in stored[kind])},
+    )
+
+
+async def test_an_inventory_makes_remembered_objects_fresh() -> None:
+    """Objects that exist unchanged are not listed again, however long nothing else happens."""
+    bench = await at_rest()
+    await bench.run()
+    for _ in range(5):
+        bench.clock.seconds += 100
+        bench.reconciler.objects.confirm(await an_inventory(bench))
+        bench.kube.calls.clear()
+        await bench.run()
+        assert {call.verb for call in bench.kube.calls} <= {"patch"}  # the stamp of the look
+    bench.clock.seconds += Settings().resync_s + 1
+    await bench.run()
+    assert [call.verb for call in bench.kube.calls].count("list") == len(KINDS)
+
+
+async def test_what_an_inventory_does_not_have_is_read_again() -> None:
+    """A pod that is gone, without any event of a watch, is found when its quorum lists its objects again."""
+    bench = await at_rest()
+    await bench.run()
+    bench.clock.seconds += 100
+    del bench.kube.objects[PODS.plural, next(name for kind, name in bench.kube.objects if kind == PODS.plural)]
+    bench.reconciler.objects.confirm(await an_inventory(bench))
+    bench.clock.seconds += Settings().resync_s - 90
+    bench.kube.calls.clear()
+    await bench.run()
+    assert [call.verb for call in bench.kube.calls].count("list") == len(KINDS)
+
+
 async def test_old_objects_are_not_remembered() -> None:
     """If an answer is older than our own last write of the status, the next pass lists the objects again."""
     bench = await at_rest()
@@ -540,6 +621,7 @@ async def test_other_steps_are_asked_about_at_once() -> None:
     bench.controllers.updated.clear()
     raised = replace(saying(), finalized=saying("4.2.1").finalized)
     bench.controllers.versions = dict.fromkeys(IDS, raised)
+    bench.reconciler.changed(KEY)  # a look follows, no glance
     await bench.run()
     assert {step.name for step in validated(bench)} == {"metadata.version", "share.version"}
 

@@ -18,6 +18,8 @@ import kopf
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model.names import LABEL_POOL
 from kafka_brokers.reconcile import PoolReconciler
+from kafka_brokers.resources.stored import RECORD_ROLE
+from kafka_quorum import inventories
 from kafka_quorum.introspection.service import Introspection
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.metrics.service import OperatorMetrics, Vitals
@@ -54,6 +56,7 @@ from kit.sweep import Sweep
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
 """What a resource cannot do without for two minutes: a deletion of one of these wakes the resource at once."""
+_POOLS_KEPT: Final = 10_000
 _BEAT_S: Final = 1.0
 GRACE_S: Final = 8.0
 """How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
@@ -87,6 +90,8 @@ class Edge:
         """Connections of the lease alone: its renewal must not wait behind the requests of a thousand quorums."""
         self._controllers: KafkaControllers | None = None
         self._served: dict[str, Served] = {}
+        self._pools: dict[str, object] = {}
+        """The generation of each pool, by uid, when a watch reported it last."""
         self._lease: Lease | None = None
         self._introspection: Introspection | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -163,13 +168,15 @@ class Edge:
                 self._begin(
                     f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self.own, kind))
                 )
+        keep = partial(inventories.keep, self._kube, self._clock, quorums.objects, self.settings.namespaces)
+        self._begin("inventory", partial(keep, self._acting))
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
             for namespace in self.settings.namespaces or ("",):
                 for resource in _WATCHED:
                     watch = Watch(self._kube, resource, namespace, one.label)
                     name = f"watch of {resource.plural} of {one.resource.plural} {namespace}".rstrip()
-                    self._begin(name, partial(watch.follow, partial(self._part, one)))
+                    self._begin(name, partial(watch.follow, partial(self._part, one, resource)))
         logger.info("watching %s%s", ", ".join(self.settings.namespaces) or "all namespaces", self._share)
 
     def _serve(self, kube: KubeClient, resource: ResourceType, label: str, loops: Loops) -> None:
@@ -177,6 +184,8 @@ class Edge:
 
         def found(key: ObjectKey) -> None:
             loops.wake(key, create=True)
+            if resource == POOLS:  # one that came, changed or went, and that no watch may have reported
+                self._beside(QUORUMS, key.namespace)
 
         sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found, self.settings.selector)
         self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
@@ -251,17 +260,39 @@ class Edge:
         key = ObjectKey(namespace=str(metadata.get("namespace", "")), name=str(metadata.get("name", "")))
         selected = self.settings.selector.selects(metadata.get("labels"))
         self.wake(kind, key, create=selected, resource_version=str(metadata.get("resourceVersion", "")))
+        if kind == POOLS and self._is_news(metadata):
+            self._beside(QUORUMS, key.namespace)
 
-    def _part(self, one: Served, metadata: Json) -> None:
-        """Wake the resource of an object that was created, changed or deleted; a contract wakes the pools beside it."""
+    def _is_news(self, pool: Mapping[str, Any]) -> bool:
+        """Whether the spec of a pool is new, or it goes: a write of its status concerns no quorum."""
+        uid, generation = str(pool.get("uid", "")), pool.get("generation")
+        if "deletionTimestamp" in pool:
+            self._pools.pop(uid, None)
+            return True
+        if len(self._pools) >= _POOLS_KEPT:  # of some a watch missed the end
+            self._pools.clear()
+        before, self._pools[uid] = self._pools.get(uid), generation
+        return before != generation
+
+    def _beside(self, kind: ResourceType, namespace: str) -> None:
+        """Wake every resource of this kind in a namespace."""
+        for key in self._served[kind.plural].loops.keys():  # noqa: SIM118 - not a dictionary
+            if key.namespace == namespace:
+                self.wake(kind, key, create=False)
+
+    def _part(self, one: Served, resource: ResourceType, metadata: Json) -> None:
+        """Wake the resource of an object that was created, changed or deleted.
+
+        A contract wakes the pools beside it, and the record of a pool the quorums: their certificates follow it.
+        """
         labels = metadata.get("labels") or {}
         name, namespace = labels.get(one.label), str(metadata.get("namespace", ""))
         if isinstance(name, str) and name:
             self.wake(one.resource, ObjectKey(namespace=namespace, name=name), create=False)
         if labels.get(LABEL_ROLE) == CONTRACT_ROLE:
-            for key in self._served[POOLS.plural].loops.keys():  # noqa: SIM118 - not a dictionary
-                if key.namespace == namespace:
-                    self.wake(POOLS, key, create=False)
+            self._beside(POOLS, namespace)
+        if one.resource == POOLS and resource == CONFIG_MAPS and labels.get(LABEL_ROLE) == RECORD_ROLE:
+            self._beside(QUORUMS, namespace)
 
     async def _beats(self) -> None:
         while True:

@@ -15,31 +15,32 @@ from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.leased import leased_controllers, leased_zookeepers
 from kafka_quorum.api.scaling import autoscaler_of
-from kafka_quorum.judge import Judged, judge
+from kafka_quorum.checks import checked
+from kafka_quorum.judge import judge
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.actions import BeginOperation, GiveBackNodes, TakeToken, one_object
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.memory import Announced, Memory, StepCheck
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
-from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes, quorum, seeds
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
-from kafka_quorum.observe.gather import Look
+from kafka_quorum.observe.glance import Glances
 from kafka_quorum.observe.material import MaterialReads
+from kafka_quorum.observe.remembered import Remembered
 from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.scram import ScramReads
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges, KeeperReads, migrates
-from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.facts.places import nodes_of_next
-from kafka_quorum.plan.planner import plan
-from kafka_quorum.plan.releases.wants import announced, depends_on_brokers, questions
+from kafka_quorum.plan.releases.wants import depends_on_brokers
+from kafka_quorum.planning import planned as plan
+from kafka_quorum.planning import stays
 from kafka_quorum.report import QuorumDraft, Reporter, narrate
 from kafka_quorum.resources.agent import PORT as METRICS_PORT
 from kafka_quorum.resources.stored import accepted_text
@@ -62,7 +63,6 @@ from kit.report.told import no_effect, standing
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4
 """The pause before a look that may have the answers of brokers for which an act waits."""
-_ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took at least this long, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
@@ -94,14 +94,6 @@ class PassResult:
     def failed(self) -> bool:
         """Whether an action was not done: the next pass follows after a growing pause."""
         return any(not outcome.done for outcome in self.outcomes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Checks:
-    """The leader's answers to validated steps, and those of them that are remembered."""
-
-    answers: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
-    announced: Announced | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +144,12 @@ class Reconciler:
         self._materials = MaterialReads(kube, clock, controllers)
         self._scram = ScramReads(kube, clock, controllers)
         self._memories: dict[ObjectKey, Memory] = {}
-        self._snapshots: dict[ObjectKey, Snapshot] = {}
+        self.objects = Remembered(clock, settings.resync_s)
+        recorded = bool(settings.observations.target or settings.observations.topic)
+        self._glances = Glances(controllers, clock, tick_s=settings.tick_s, always_look=recorded)
         self._changes: dict[ObjectKey, int] = {}
+        self._heard: dict[ObjectKey, list[str]] = {}
+        """The resource versions of events since the last look began."""
         self._repeats: dict[ObjectKey, Repeats] = {}
         self._failed: dict[ObjectKey, frozenset[tuple[str, ...]]] = {}
         """What the last pass that acted could not make or keep for controllers: the next one does not wait for it."""
@@ -168,23 +164,25 @@ class Reconciler:
         if self._reporter.is_echo(key, resource_version):
             return False
         self._changes[key] = self._changes.get(key, 0) + 1
-        self._snapshots.pop(key, None)
+        if key in self._heard:
+            self._heard[key].append(resource_version)
+        self.objects.forget(key)
         return True
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._changes, self._repeats, self._failed):
+        for store in (self._memories, self._changes, self._heard, self._repeats, self._failed):
             store.pop(key, None)
         self._announced.discard(key)
         self._reporter.forget(key)
         self._admission.forget(key.namespace, key.name)
-        for reads in (self._brokers, self._keepers, self._materials, self._scram):
+        for reads in (self.objects, self._glances, self._brokers, self._keepers, self._materials, self._scram):
             reads.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Passes end in errors: the status must not claim what is unknown by now. Raises `KubeError`."""
-        self._snapshots.pop(key, None)
+        self.objects.forget(key)
         if self._may_act():
             draft = await self._reporter.cannot_look(key, why)
             if draft is not None:
@@ -195,11 +193,15 @@ class Reconciler:
 
         Without the lease it looks at nothing. If the lease lapses within the pass, the pass ends with `NotActing`.
         """
+        self._heard.pop(key, None)
         if not self._may_act():
             return self._idle()
-        remembered, answers = self._remembered(key), None
+        remembered, answers = self.objects.of(key), None
+        if remembered is not None and await self._glanced(key, remembered):
+            return self._idle()
+        remembered = self.objects.of(key)  # an event may have come while the leader was asked
         while True:
-            changes = self._changes.get(key, 0)
+            changes, self._heard[key] = self._changes.get(key, 0), []
             taken = remembered or await self._snapshot(key)
             if taken is None:
                 return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
@@ -223,14 +225,17 @@ class Reconciler:
         finally:
             await self._subscribers.publish(draft.ended(took_s=self._clock.monotonic() - began_s, error=error))
 
-    def _remembered(self, key: ObjectKey) -> Snapshot | None:
-        taken = self._snapshots.get(key)
-        if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
-            return None
-        return taken
+    async def _glanced(self, key: ObjectKey, taken: Snapshot) -> bool:
+        """Whether a glance showed that nothing is new, so that no look is needed now."""
+        memory = self._memories.get(key)
+        found = memory and await self._glances.glance(key, taken, memory, quorums=len(self._changes))
+        if not found or self.objects.of(key) is not taken:
+            return False
+        self._memories[key] = found
+        return True
 
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
-        self._snapshots.pop(key, None)
+        self.objects.forget(key)
         async with self._reading:
             return await snapshot(self._kube, key.namespace, key.name, self._clock)
 
@@ -253,7 +258,7 @@ class Reconciler:
         draft.seen, draft.seen_at = observed, self._clock.now()
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
-        planned = _planned(desired, observed, judged, now_s)
+        planned = plan(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
         accepted = taken.accepted if judged.faults else accepted_text(taken.resource.get("spec") or {})
         context = Context(
             desired=desired,
@@ -270,7 +275,7 @@ class Reconciler:
                 if self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S:
                     return _Stale(answers=answers)
             observed = replace(observed, admissions=answers)
-            planned = _planned(desired, observed, judged, now_s)
+            planned = plan(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
         if (planned.actions or planned.questions) and not may_act:
             return _Stale()
         planned = self._announcing(key, planned, taken.resource)
@@ -308,7 +313,12 @@ class Reconciler:
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
                 no_effect(draft, repeated.words, repeated.times)
         elif self._is_last_word(key, written, changes) and done.at_rest:
-            self._snapshots[key] = replace(taken, resource=written)
+            self.objects.keep(key, rests := replace(taken, resource=written))
+            if self._brokers.is_settled(key) and self._materials.is_settled(key):
+                reached = self._materials.access(key, done.observed)
+                self._glances.rests(
+                    key, rests, done.observed, reached, partial(stays, done), self._materials.due_s(key)
+                )
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
         awaited_s = _AWAITED_S if self._brokers.is_awaited(key) else self._settings.tick_s
@@ -336,9 +346,11 @@ class Reconciler:
         return replace(planned, actions=(), requeue_s=0.0)
 
     def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
-        """Whether no watch event came since the objects were read, and no answer was older than our own last write."""
-        heard_nothing = changes == self._changes.get(key, 0)
-        return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
+        """Whether no watch event but the echo of this write came, and no answer was older than our own last write."""
+        echoes = sum(self._reporter.is_echo(key, version) for version in self._heard.get(key, ()))
+        return (
+            bool(written) and changes + echoes == self._changes.get(key, 0) and self._reporter.is_newest(key, written)
+        )
 
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
@@ -358,7 +370,7 @@ class Reconciler:
         situation = None if seen.record is None else at(record=seen.record)
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
-        checks = await self._checks(situation, looked)
+        checks = await checked(self._controllers, self._clock, situation, looked)
         held = await gather.token(self._kube, situation)
         seen = await self._keepers.look(key, desired, seen, METRICS_PORT)
         if situation is not None:
@@ -380,21 +392,3 @@ class Reconciler:
             holder=held.value.holder if isinstance(held, Known) else seen.memory.holder,
         )
         return replace(seen, memory=self._memories[key])
-
-    async def _checks(self, situation: Situation | None, looked: Look) -> _Checks:
-        """The leader's answer to the next step, in every look; and to steps that could be taken, once a minute."""
-        if situation is None:
-            return _Checks(answers=(), announced=None)
-        asked = await gather.checks(self._controllers, looked.leader, questions(situation))
-        could = announced(situation)
-        told, now_s = situation.observed.memory.announced, self._clock.monotonic()
-        fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
-        if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):
-            answers = await gather.checks(self._controllers, looked.leader, could)
-            told = Announced(at_s=now_s, checks=answers) if answers else None
-        kept = told.checks if told is not None and could else ()
-        return _Checks(answers=(*asked, *kept), announced=told if could else None)
-
-
-def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:
-    return unreadable.without(plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults)), observed)

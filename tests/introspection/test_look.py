@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.introspection.worlds import decided, report, witnessed
 from tests.model.values import at_rest, desired, key, looks, revision, situation, view
 from tests.status import passes
-from tests.test_reconcile import SPEC, Bench
+from tests.test_reconcile import KEY, SPEC, Bench
 
 from kafka_quorum.introspection.look import ACTING, AT_REST, INVALID, REFUSED, WAITING, look
 from kafka_quorum.introspection.models import QuorumLookStatus
@@ -37,6 +37,7 @@ async def test_the_next_look_is_equal() -> None:
     """Later looks at a quorum at rest, with other offsets, epochs of stamps and times, are equal values."""
     bench, witness = await witnessed()
     bench.clock.seconds += 30
+    bench.reconciler.changed(KEY)  # a look follows, no glance
     await bench.run()
     first, second = (look(decided(each)) for each in witness.reports)
     assert witness.reports[0].seen != witness.reports[1].seen

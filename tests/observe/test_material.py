@@ -180,7 +180,7 @@ async def test_a_deleted_secret_does_not_lock_the_operator_out(had: bool) -> Non
     if had:
         await reads.look(KEY, taken, wanted())
     del kube.objects["secrets", "alpha-operator-tls"]
-    _, access = await reads.look(KEY, replace(taken), wanted())
+    _, access = await reads.look(KEY, replace(taken, reading=object()), wanted())
     assert access.leaf == leaf(OPERATOR if had else BROKERS)
 
 
@@ -194,7 +194,7 @@ async def test_it_stays_locked_out_while_a_controller_could_not_start(lost: str)
     kube.objects.pop(("secrets", lost), None)
     if lost == "unread":
         kube.errors["get", "secrets"] = KubeRefused("forbidden")
-    _, access = await reads.look(KEY, replace(taken), wanted())
+    _, access = await reads.look(KEY, replace(taken, reading=object()), wanted())
     assert access.leaf is None
 
 

@@ -120,6 +120,8 @@ class BrokerReads:
         self._last: dict[ObjectKey, _Read] = {}
         self._begun_s: dict[ObjectKey, float] = {}
         self._stands: dict[ObjectKey, _Stand] = {}
+        self._left: set[ObjectKey] = set()
+        """The quorums with a broker that did not answer, or does not follow the contract, when they were looked at."""
         self._awaited: set[ObjectKey] = set()
         """The quorums whose last read began early, because an act waits for brokers that change."""
         self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
@@ -130,6 +132,7 @@ class BrokerReads:
         self._begun_s.pop(key, None)
         self._stands.pop(key, None)
         self._awaited.discard(key)
+        self._left.discard(key)
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
@@ -139,11 +142,17 @@ class BrokerReads:
         task = self._tasks.get(key)
         return key in self._awaited and task is not None and not task.done()
 
+    def is_settled(self, key: ObjectKey) -> bool:
+        """Whether the last look at this quorum left no read to be made, and none is under way."""
+        task = self._tasks.get(key)
+        return self._running is None or (key not in self._left and (task is None or task.done()))
+
     def look(self, key: ObjectKey, situation: Asked, *, needed: bool) -> Knowable[tuple[BrokerSeen, ...]]:
         """Every registered broker that is known now. `needed`: an act waits for the answer, so it must not be old."""
         because, now_s = _because(situation), self._clock.monotonic()
         last = self._last.get(key)
         left = last is None or last.because != because or _is_open(situation, last)
+        (self._left.add if left else self._left.discard)(key)
         pause_s = self._pause_s(key, situation, because) if needed and left else EVERY_S
         if self._running is not None and (needed or left) and now_s - self._begun_s.get(key, -EVERY_S) >= pause_s:
             task = self._tasks.get(key)

@@ -9,6 +9,7 @@ than its Secret has.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -62,17 +63,33 @@ from kit.pki.leaf import Leaf
 logger = logging.getLogger(__name__)
 EVERY_S: Final = 60.0
 SOON_S: Final = 5.0
+OWN_SECRETS_S: Final = 600.0
+"""How old what the Secrets of the operator's own authority have may be, in a look that leads to no act.
+
+No watch reports them, because that takes the right to list every Secret. A look that leads to an act reads them again,
+as one after an event does. What ends with time is judged in each look.
+"""
+GIVEN_SECRETS_S: Final = 120.0
+"""The same for Secrets that others fill, and while one could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Secrets as one round of requests found them. It is used as long as the other objects of that look are."""
+    """Secrets as one round of requests found them. They are used as long as the other objects of that look are."""
 
-    taken: Snapshot
+    reading: object
     desired: Desired
     material: Material
     access: Access
     probe: Probe | None
+    read_s: float = 0.0
+    """When it was read, by the operator's monotonic clock."""
+
+    def lasts_s(self) -> float:
+        """For how long it may be used, in seconds, while the other objects stay as they are."""
+        leafs = (seen for _, seen in self.material.leafs)
+        complete = isinstance(self.material.own, Known) and all(isinstance(seen, Known) for seen in leafs)
+        return OWN_SECRETS_S if complete and self.desired.trust.issuer.own else GIVEN_SECRETS_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +114,14 @@ class MaterialReads:
         self._shown: dict[ObjectKey, dict[tuple[int, str], Shown]] = {}
         self._begun_s: dict[tuple[ObjectKey, int, str], float] = {}
         self._tasks: dict[tuple[ObjectKey, int, str], asyncio.Task[None]] = {}
+        self._left: set[ObjectKey] = set()
+        """The quorums with a listener that did not show yet what its Secret has, or whose authorities are changed."""
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone."""
         self._last.pop(key, None)
         self._shown.pop(key, None)
+        self._left.discard(key)
         self._probes.forget(key)
         for begun in [each for each in self._begun_s if each[0] == key]:
             del self._begun_s[begun]
@@ -121,18 +141,30 @@ class MaterialReads:
         record = taken.record
         encrypted = any(each.runtime.encrypted for each in taken.revisions)
         if record is None or not (encrypted or needs_certificates(desired, record)):
+            self._last.pop(key, None)
+            self._left.discard(key)
             return None, bare
-        last = self._last.get(key)
-        pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
-        if last is None or last.taken is not taken or last.desired != desired or last.material.pools != pools:
+        last, now_s = self._last.get(key), self._clock.monotonic()
+        same = last is not None and last.reading is taken.reading and last.desired == desired
+        if last is None or not same or now_s - last.read_s >= last.lasts_s():
+            pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
             had = None if last is None else last.access.leaf
-            last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
+            last = replace(await self._read(taken, desired, record, replace(bare, leaf=had), pools), read_s=now_s)
             self._last[key] = last
         self._ask(key, taken, last)
         shown = self._shown.setdefault(key, {})
         self._probes.ask(key, taken.pods, taken.revisions, last.probe)
         answers = tuple(shown[each] for each in sorted(shown))
         return replace(last.material, shown=answers, probed=self._probes.found(key)), last.access
+
+    def is_settled(self, key: ObjectKey) -> bool:
+        """Whether the last look found that every listener shows what its Secret has, and nothing is to be learned."""
+        return key not in self._left
+
+    def due_s(self, key: ObjectKey) -> float:
+        """When a look must read the Secrets again, in monotonic seconds; infinite if none are needed."""
+        last = self._last.get(key)
+        return math.inf if last is None else last.read_s + last.lasts_s()
 
     def reloads(self, key: ObjectKey, outcomes: Iterable[Outcome]) -> None:
         """Listeners that were asked to load their certificate again: what they showed before is no reason any more."""
@@ -171,11 +203,11 @@ class MaterialReads:
             material = replace(
                 material, own=Unknown(reason=other), given_trust=Unknown(reason=other), other_issuer=True
             )
-            return _Read(taken=taken, desired=desired, material=material, access=access, probe=None)
+            return _Read(reading=taken.reading, desired=desired, material=material, access=access, probe=None)
         now = self._clock.now()
         if desired.trust.issuer.own:
             probe = await judged(lambda: probe_of(items[0], desired, record, access, now))
-            return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
+            return _Read(reading=taken.reading, desired=desired, material=material, access=access, probe=probe)
         kept = before(material.known_leafs()) if in_use else NOTHING
         trusted = await judged(lambda: (*used, bundle_of(given_trust)))
         given = await read_leafs(self._kube, desired, listed, kept, trusted, material.known_pools, now, found.ours)
@@ -189,7 +221,7 @@ class MaterialReads:
             requests=given.requests,
         )
         probe = await judged(lambda: given_probe(given.operator, record, access))
-        return _Read(taken=taken, desired=desired, material=material, access=access, probe=probe)
+        return _Read(reading=taken.reading, desired=desired, material=material, access=access, probe=probe)
 
     async def _bundle(self, desired: Desired) -> tuple[Knowable[str], str]:
         """What the issuer's Secret says that everybody shall trust, and what is wrong with it."""
@@ -215,6 +247,7 @@ class MaterialReads:
         revisions = {each.name: each for each in taken.revisions}
         present: set[tuple[int, str]] = set()
         shown, now_s = self._shown.setdefault(key, {}), self._clock.monotonic()
+        left = read.probe is not None
         for pod in taken.pods:
             made = revisions.get(pod.revision)
             if made is None or not pod.serves or not pod.ip:
@@ -226,7 +259,9 @@ class MaterialReads:
                 if last is not None and last.instance != pod.instance:
                     shown.pop(place)
                     last = None
-                pause_s = EVERY_S if last is not None and _as_stored(read.material, last) else SOON_S
+                right = last is not None and _as_stored(read.material, last)
+                left = left or last is None or not (right and last.fresh)
+                pause_s = EVERY_S if right else SOON_S
                 if now_s - self._begun_s.get((key, *place), -EVERY_S) < pause_s:
                     continue
                 at = read.access.endpoint(pod, listener)
@@ -236,6 +271,7 @@ class MaterialReads:
                     self._tasks[key, *place] = asyncio.create_task(self._shake(key, pod, listener, at.value))
         for place in set(shown) - present:
             del shown[place]
+        (self._left.add if left else self._left.discard)(key)
 
     async def _shake(self, key: ObjectKey, pod: Pod, listener: ControllerListener, at: Endpoint) -> None:
         with contextlib.suppress(KafkaError):

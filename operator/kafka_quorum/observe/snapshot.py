@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Final
 
@@ -26,8 +26,11 @@ from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
 from kit.errors import KubeError
+from kit.kube.inventory import digest_of, together
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
+KINDS: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+"""What is listed of a quorum, by its label."""
 PODS_MAX: Final = 200
 """Of one quorum. It has one or two for each controller; anybody can create pods with such names and labels."""
 _NO_CONTRACT: Final[Known[StoredContract | None]] = Known(value=None)
@@ -62,6 +65,10 @@ class Snapshot:
     """Why the stored spec cannot be read; empty if it can, or if none is stored."""
     later: tuple[str, ...] = ()
     """The parts of the status and the accepted spec that a later version of this operator wrote, a sentence each."""
+    reading: object = field(default_factory=object, compare=False, repr=False)
+    """The round of requests that found these objects: the same as long as they are remembered."""
+    parts: bytes | None = None
+    """Tells this state of all listed objects from any other (`kit.kube.inventory`); None if one was asked by name."""
 
     @property
     def spec_kept(self) -> bool:
@@ -80,8 +87,10 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     resource = await kube.get(QUORUMS, namespace, name)
     if resource is None:
         return None
-    kinds = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
-    listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in kinds))
+    listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in KINDS))
+    parts = together(
+        digest_of(kind, each["metadata"]) for kind, items in zip(KINDS, listed, strict=True) for each in items
+    )
     pods, claims, config_maps, services, budgets, revisions = listed
     workers, pods = divided(pods, lambda item: is_worker(item, name))
     copies, claims = divided(claims, lambda item: is_copy(item, name))
@@ -91,6 +100,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     record, fault = _record(stored)
     accepted = _accepted(stored)
     published, later = await _contract(kube, namespace, name, config_maps)
+    complete = _lists_all(name, record, claims, config_maps)
     claims = await _confirmed(kube, namespace, name, record, claims)
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
@@ -133,6 +143,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
         copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
+        parts=parts if complete else None,
     )
 
 
@@ -204,6 +215,13 @@ def _claim_names(quorum: str, record: IdentityRecord) -> Iterator[str]:
     for node in record.nodes:
         if node.claim_uid is not None:
             yield names.claim_name(Member(quorum, node.node_id), node.generation)
+
+
+def _lists_all(name: str, record: IdentityRecord | None, claims: list[Json], config_maps: list[Json]) -> bool:
+    """Whether the lists have everything that is read by name else: what is read so may be without our label."""
+    listed = {item["metadata"]["name"] for item in (*claims, *config_maps)}
+    wanted = () if record is None else _claim_names(name, record)
+    return listed.issuperset((names.record_name(name), names.contract_name(name), *wanted))
 
 
 def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:

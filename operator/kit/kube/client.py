@@ -35,6 +35,8 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8
 _FINE: Final = 200
 _PAGE: Final = 64
 """At most this many objects are requested at once; fewer if they are large."""
+_METADATA_PAGE: Final = 500
+"""The same for objects of which only the metadata comes, as `kubectl` does."""
 _PAGE_MAX_BYTES: Final = 2 * 1024 * 1024
 """The limit of several objects in one answer: reading JSON of this length takes up to a tenth of a second."""
 _OBJECT_MAX_BYTES: Final = 4 * 1024 * 1024
@@ -98,15 +100,21 @@ class KubeClient:
     async def list_metadata(
         self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING
     ) -> tuple[Json, ...]:
-        """What identifies every selected object, and its state; without a namespace, of all namespaces.
+        """What identifies every selected object, and its state; without a namespace, of all namespaces."""
+        return tuple([each async for each in self.each_metadata(resource, namespace, selector)])
 
-        Labels, annotations and managed fields are dropped page by page: a user decides how long they are.
+    async def each_metadata(
+        self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING, *, label: str = ""
+    ) -> AsyncGenerator[Json, None]:
+        """The same one by one, with the value of this label.
+
+        Other labels, annotations and managed fields are dropped page by page: a user decides how long they are.
         """
-        found: list[Json] = []
         query = {"labelSelector": selector.text} if selector.text else {}
-        async for page, _ in self._pages(ask_for("list", "GET", resource, namespace), query, accept=_METADATA_LIST):
-            found += ({key: item["metadata"].get(key) for key in _METADATA_KEPT} for item in page)
-        return tuple(found)
+        ask = ask_for("list", "GET", resource, namespace)
+        async for page, _ in self._pages(ask, query, accept=_METADATA_LIST, at_once=_METADATA_PAGE):
+            for item in page:
+                yield _identity(item["metadata"], label)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or with `dry_run` ask for the answer to a creation; `KubeAlreadyExists` if the name is taken."""
@@ -207,13 +215,13 @@ class KubeClient:
             raise _unanswered(ask, error) from error
 
     async def _pages(
-        self, ask: Ask, query: Mapping[str, str], *, accept: str = "application/json"
+        self, ask: Ask, query: Mapping[str, str], *, accept: str = "application/json", at_once: int = _PAGE
     ) -> AsyncGenerator[_Page, None]:
         """The items of a list, page by page, with the length of each page. All are of one moment.
 
         A page that is too long is requested again with fewer objects, down to one.
         """
-        count, place = _PAGE, ""
+        count, place = at_once, ""
         while True:
             asked = {**query, "limit": str(count)} | ({"continue": place} if place else {})
             most_bytes = _PAGE_MAX_BYTES if count > 1 else _OBJECT_MAX_BYTES
@@ -230,7 +238,7 @@ class KubeClient:
             if not place:
                 return
             if len(data) < _PAGE_MAX_BYTES // 4:
-                count = min(count * 2, _PAGE)
+                count = min(count * 2, at_once)
 
     async def _request(
         self,
@@ -286,6 +294,11 @@ class KubeClient:
         finally:
             if self._seen is not None:
                 self._seen(ask.verb, ask.of.plural, ended.status, time.monotonic() - began_s)
+
+
+def _identity(metadata: Json, label: str) -> Json:
+    kept: Json = {key: metadata.get(key) for key in _METADATA_KEPT}
+    return kept | {"labels": {label: (metadata.get("labels") or {}).get(label)}} if label else kept
 
 
 class _TooLongError(Exception):

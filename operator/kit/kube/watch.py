@@ -39,7 +39,10 @@ class Watch:
         self._version = ""
 
     async def follow(self, seen: Callable[[Json], None]) -> None:
-        """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only."""
+        """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only.
+
+        Of an object that is gone, the metadata has a deletionTimestamp in any case.
+        """
         while True:
             chunks = self._kube.watch(
                 self._resource, self._namespace, label=self._label, version=self._version, server_s=SERVER_S
@@ -76,6 +79,8 @@ class Watch:
             return
         metadata = body.get("metadata") or {}
         self._version = str(metadata.get("resourceVersion") or self._version)
+        if event.get("type") == "DELETED":
+            metadata.setdefault("deletionTimestamp", "")
         if event.get("type") != "BOOKMARK":
             seen(metadata)
 

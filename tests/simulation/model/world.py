@@ -67,6 +67,8 @@ class World:
         self.steps = 0
         self.operator_away = False
         """Whether no operator runs."""
+        self.unwatched = False
+        """Whether the operator's watches miss what happens now."""
         self.certificates_may_end = False
         """Whether a scenario prevents their renewal: no operator, no right, a clock that is wrong."""
         self.refused: set[str] = set()

@@ -6,6 +6,18 @@ from tests.simulation.mutations.mutant import Mutant, mutant
 
 LOOK_MUTANTS: Final[tuple[Mutant, ...]] = (
     mutant(
+        "glances-whatever-is-due-by-time",
+        "13, late",
+        ("tls-renewed-once",),
+        ("Glances.rests", "not stays(DUE_WITHIN_S)", "False"),
+    ),
+    mutant(
+        "an-inventory-confirms-everything",
+        "live",
+        ("deletion-that-no-watch-reports",),
+        ("Inventory.confirms", "return ...", "return True"),
+    ),
+    mutant(
         "caught-up-by-the-fetch-timeout",
         "5",
         ("roll-of-slow-starters",),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 from tests.simulation.model.clock import SeededIds, VirtualLoop
-from tests.simulation.model.kubernetes.kube_model import Written
+from tests.simulation.model.kubernetes.kube_model import Written, seen
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import STEP_S, Witness, World
 from tests.simulation.rules.invariants import Checker, Violation
@@ -24,14 +24,17 @@ from tests.simulation.runs.kafka_edge import KafkaEdge
 from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, rests
 from tests.simulation.runs.slow import Hitches
+from tests.simulation.runs.watches import concerns_quorum
 
 from kafka_brokers.reconcile import PassResult as PoolResult
 from kafka_brokers.reconcile import PoolReconciler
+from kafka_quorum.inventories import EVERY_S
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges
-from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.observe.snapshot import KINDS, Snapshot
 from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
@@ -41,8 +44,8 @@ from kit.clock import Clock
 from kit.errors import OperatorError
 from kit.ids import IdSource
 from kit.key import ObjectKey
+from kit.kube import inventory
 from kit.kube.protocol import KubeApi
-from kit.kube.secrets import SECRETS
 from kit.pki.authority import DICE
 from kit.turns import Passes, Rest, Turns
 
@@ -62,8 +65,8 @@ _RESTART_S: Final = 1.0
 class Operator(Passes[PassResult], Protocol):
     """The runner of passes."""
 
-    def changed(self, key: ObjectKey) -> bool:
-        """A watch has reported a change."""
+    def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
+        """A watch has reported a change; False if it only echoes an own write."""
 
 
 AnyResult: TypeAlias = PassResult | PoolResult | StreamsResult
@@ -71,9 +74,26 @@ Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
 class Watched(Reconciler):
-    """The operator's own reconcile code. It reports each look to the witness before any act."""
+    """The operator's own reconcile code. It reports each look to the witness before any act.
+
+    An inventory begins before a pass, and is used before the next one: the world has moved on by then.
+    """
 
     witness: Witness | None = None
+    edge: KubeEdge | None = None
+    _inventory_at_s = EVERY_S
+    _taken: inventory.Inventory | None = None
+
+    async def run_pass(self, key: ObjectKey) -> PassResult:
+        """A pass, with what the inventory before the last one has confirmed."""
+        if self._taken is not None:
+            self.objects.confirm(self._taken)
+            self._taken = None
+        if self.edge is not None and self._clock.monotonic() >= self._inventory_at_s and self._may_act():
+            self._inventory_at_s = self._clock.monotonic() + EVERY_S
+            wanted = self.objects.keys()
+            self._taken = await inventory.take(self.edge, self._clock, QUORUMS, KINDS, LABEL_QUORUM, "", wanted)
+        return await super().run_pass(key)
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         seen = await super()._observe(key, taken, desired)
@@ -108,6 +128,7 @@ def real(
         keepers=keepers,
         dice=kube.wire.dice if isinstance(kube, KubeEdge) else DICE,
     )
+    made.edge = kube if isinstance(kube, KubeEdge) else None
     made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
     return made
 
@@ -172,6 +193,14 @@ class Served:
     due_s: float = 0.0
     deaf_until_s: float = 0.0
     woken: bool = True
+    heard: list[str] = field(default_factory=list)
+    """The versions of the resource itself that the operator wrote: its watch reports them after the answers."""
+
+    def listen(self) -> None:
+        """What the watch has reported of our own writes: an echo wakes nothing."""
+        for version in self.heard:
+            self.woken = self.operator.changed(self.key, version) or self.woken
+        self.heard.clear()
 
 
 class Driver:
@@ -275,12 +304,15 @@ class Driver:
 
     def _watch(self, written: Written) -> None:
         """A watch wakes the operator on any change of what it serves."""
-        for served in self._served:
-            served.woken = served.woken or self._concerns(served, written)
+        for served in self._served if not self.world.unwatched else ():
+            if written.by_operator and written.key == (QUORUMS.plural, served.key.namespace, served.key.name):
+                written_now = seen(written.after)
+                served.heard.append("" if written_now is None else written_now["metadata"]["resourceVersion"])
+            else:
+                served.woken = served.woken or self._concerns(served, written)
 
     def _concerns(self, _: Served, written: Written) -> bool:
-        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != SECRETS.plural  # Secrets are not watched
-        return written.key[0] == "kafkaquorums" or ours
+        return concerns_quorum(written)
 
     def _step(self) -> None:
         accident = self._accident
@@ -294,6 +326,7 @@ class Driver:
         self.world.step()
         for served in () if self.world.operator_away else list(self._served):
             now_s = self.world.clock.elapsed_s
+            served.listen()
             ours = any(one is served for one in self._served)  # a crash within this step ended the others
             if ours and ((served.woken and now_s >= served.deaf_until_s) or now_s >= served.due_s):
                 self._pass(served)

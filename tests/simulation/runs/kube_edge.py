@@ -1,6 +1,6 @@
 """An operator's edge to Kubernetes: `KubeApi` over the model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -20,6 +20,7 @@ from tests.simulation.model.kubernetes.budgets import evict
 from tests.simulation.model.kubernetes.kube_model import Items
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION, LABEL_INSTANCE
+from tests.simulation.model.place import NAMESPACE
 from tests.simulation.runs.edges import Edge
 from tests.simulation.runs.faults import Call
 
@@ -27,8 +28,10 @@ from kafka_quorum.model.names import INPUTS_HASH
 from kit.errors import KubeRefused, KubeUnavailable
 from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Json, ResourceType
 from kit.kube.secrets import SECRETS
+from kit.selector import EVERYTHING, Selector
 
 T = TypeVar("T")
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 
 class KubeEdge(Edge):
@@ -61,6 +64,25 @@ class KubeEdge(Edge):
             stale=lambda: kube.stale_list(resource, namespace, labels),
             fickle=kube.written_lately(resource, namespace, ""),
         )
+
+    async def each_metadata(
+        self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING, *, label: str = ""
+    ) -> AsyncGenerator[Json, None]:
+        """What identifies every selected object of the one namespace that there is, with this label of it."""
+        await self.life.turn()
+        kube, place = self.world.kube, namespace or NAMESPACE
+        items = self._kube(
+            "list-all",
+            resource,
+            "",
+            lambda: self._listed(resource, place, {}),
+            stale=lambda: kube.stale_list(resource, place, {}),
+            fickle=kube.written_lately(resource, place, ""),
+        )
+        for one in (item["metadata"] for item in items):
+            labels = one.get("labels") or {}
+            if selector.selects(labels):
+                yield {name: one.get(name) for name in _IDENTITY} | {"labels": {label: labels.get(label)}}
 
     def _got(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         if resource == SECRETS and resource.plural in self.world.refused:

@@ -30,9 +30,9 @@ from tests.simulation.runs.kube_edge import KubeEdge
 from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests, spec_of
 from tests.simulation.runs.slow import Slowness
 from tests.simulation.runs.tenure import LeaseWire, tenure_of
+from tests.simulation.runs.watches import concerns_quorum
 from tests.simulation.runs.weather import Hand, OwnClock, Round, Served, StormWire, Weather, Weathered
 
-from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.reconcile import PassResult
 from kit.errors import OperatorError
 from kit.key import ObjectKey
@@ -336,8 +336,7 @@ class Storm:
 
     def concerns(self, _: Round, written: Written) -> bool:
         """Whether a watch of this resource reports this write."""
-        ours = written.labels.get(LABEL_QUORUM) == NAME and written.key[0] != "secrets"  # nobody watches Secrets
-        return written.key[0] == "kafkaquorums" or ours
+        return concerns_quorum(written)
 
     async def _step(self) -> None:
         if self._raging:

@@ -24,9 +24,9 @@ from kit.kube.protocol import PODS, KubeApi
 class _Idle:
     """An operator whose planner does nothing."""
 
-    def changed(self, key: ObjectKey) -> bool:
+    def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
         """It ignores changes."""
-        return bool(key.name)
+        return bool(key.name or resource_version)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Its looks never fail."""

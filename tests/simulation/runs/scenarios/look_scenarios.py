@@ -6,14 +6,16 @@ from typing import Final
 from tests.simulation.model.kafka.startup import slow
 from tests.simulation.model.kubernetes.pod_words import FETCH_TIMEOUT
 from tests.simulation.model.place import NAME, NAMESPACE
-from tests.simulation.model.world import World
+from tests.simulation.model.world import STEP_S, World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.scenarios.release_scenes import both, controllers
-from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, is_ready, spec_of
+from tests.simulation.runs.scenarios.scenes import Scenario, Turn, after, applies, is_ready, spec_of
 from tests.simulation.runs.slow import Hitch
 
+from kafka_quorum.inventories import EVERY_S
 from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION, record_name
-from kit.kube.protocol import CONFIG_MAPS, PODS
+from kafka_quorum.settings import Settings
+from kit.kube.protocol import CONFIG_MAPS, PODS, SERVICES
 
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 
@@ -55,7 +57,31 @@ def starts_slowly(world: World, _: Checker) -> None:
     world.kubelet.pace = slow
 
 
+def _long_at_rest(world: World) -> bool:
+    """Some inventories have confirmed what was read when the quorum became ready."""
+    return is_ready(world) and after(3.5 * EVERY_S)(world)
+
+
+def _goes_unseen(world: World, _: Checker) -> None:
+    """The service is deleted, and no watch reports it."""
+    world.unwatched = True
+    for item in world.kube.list(SERVICES, NAMESPACE, {}):
+        world.kube.delete(SERVICES, NAMESPACE, item["metadata"]["name"])
+    world.unwatched = False
+
+
+def _has_its_service(world: World) -> bool:
+    return bool(world.kube.list(SERVICES, NAMESPACE, {}))
+
+
 LOOKS: Final = (
+    Scenario(
+        name="deletion-that-no-watch-reports",
+        spec=spec_of("InitialControllers", 3),
+        turns=(Turn(what="loses its service", when=_long_at_rest, act=_goes_unseen),),
+        until=_has_its_service,
+        bound=int((4.5 * EVERY_S + Settings(holder="").resync_s) / STEP_S) + 60,
+    ),
     Scenario(
         name="roll-of-slow-starters",
         spec=spec_of("InitialControllers", 3, controllers={"config": {FETCH_TIMEOUT: "10000"}}),

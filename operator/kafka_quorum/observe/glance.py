@@ -1,0 +1,171 @@
+"""Glances: between two looks, the leader of a quorum at rest is asked by one request whether anything is new.
+
+A look asks every controller, plans, and builds the status, which takes several times as long. While nothing is done or
+waited for, a plan changes only with what is observed, or with time. So the leader alone is asked, and its answer is
+judged as in a look. If it says what the last look saw, no look is taken, and the memory of looks goes on. If anything
+differs, or no answer comes, a look follows at once. A glance leads to no act, and no guard uses one.
+
+Time needs no event: a certificate ends, and so does a limit. So glances follow a look only if its plan stays empty for
+longer than until the next look, which comes `LOOK_EVERY_S` after the last one at the latest.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.names import token_holder
+from kafka_quorum.model.observed import Observed, QuorumView
+from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.observe import quorum
+from kafka_quorum.observe.instances import FetchTimeouts, Instances, fetch_timeouts, instances_of
+from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.observe.soak import soaked
+from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.conditions.last_look import interval_s, is_due
+from kit.conditions.writer import LAST_LOOK
+from kit.key import ObjectKey
+
+logger = logging.getLogger(__name__)
+LOOK_EVERY_S: Final = 150.0
+"""A look follows so long after the last one, or earlier, when the stamp of the last one must be renewed.
+
+With up to 600 quorums that is 60 to 75 seconds later, and with 1,000 of them 100 to 125 (`kit.conditions.last_look`).
+"""
+DUE_WITHIN_S: Final = 200.0
+"""The plan of a look must be empty so much later too: longer than until the next look, with a pass that is late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AtRest:
+    """The last look at a quorum, which found it at rest, and what follows from its objects."""
+
+    resource: object
+    seen: Observed
+    view: QuorumView
+    leader: Endpoint
+    timeouts: FetchTimeouts
+    instances: Instances
+    until_s: float
+    """The last moment for a glance: the pass after it follows a tick later."""
+
+
+class Glances:
+    """What the last look at each quorum at rest found. All of it may be lost at any time: then a look follows."""
+
+    def __init__(self, controllers: Controllers, clock: Clock, *, tick_s: float, always_look: bool) -> None:
+        """Nothing was looked at yet. `always_look`: each look is recorded for the history, so none is left out."""
+        self._controllers, self._clock, self._always_look = controllers, clock, always_look
+        self._tick_s = tick_s
+        self._at_rest: dict[ObjectKey, _AtRest] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        """The next pass is a look."""
+        self._at_rest.pop(key, None)
+
+    def rests(
+        self,
+        key: ObjectKey,
+        taken: Snapshot,
+        seen: Observed,
+        reached: Callable[[Endpoint], Endpoint],
+        stays: Callable[[float], bool],
+        due_s: float = math.inf,
+    ) -> None:
+        """A look found this quorum at rest, with these objects. `reached` gives an endpoint its security.
+
+        `stays` says whether there is still nothing to do or to wait for, so many seconds later. `due_s` is when another
+        look is needed in any case, in monotonic seconds.
+        """
+        record = seen.record
+        if self._always_look or record is None or not isinstance(seen.quorum, Known):
+            return
+        if seen.scram is not None or seen.memory.holder in (None, token_holder(key.name)):
+            return  # what these are about has times of its own
+        view = seen.quorum.value
+        if view.static:
+            return  # only a look finds out that another cluster answers, and here no directory id shows it
+        pod = next((pod for pod in seen.pods if pod.node_id == view.answer.leader_id and pod.serves), None)
+        made = next((each for each in seen.revisions if pod is not None and each.name == pod.revision), None)
+        if pod is None or made is None or not view.voters <= view.caught_up or not stays(DUE_WITHIN_S):
+            return
+        try:
+            leader = reached(Endpoint(node_id=pod.node_id, host=pod.ip, port=made.runtime.listener.port))
+        except KafkaError:
+            return
+        self._at_rest[key] = _AtRest(
+            resource=taken.resource,
+            seen=seen,
+            view=view,
+            leader=leader,
+            timeouts=fetch_timeouts(taken.pods, taken.revisions),
+            instances=instances_of(taken.pods, record),
+            until_s=min(due_s, view.taken_at_s + LOOK_EVERY_S) - self._tick_s,
+        )
+
+    async def glance(self, key: ObjectKey, taken: Snapshot, memory: Memory, *, quorums: int) -> Memory | None:
+        """Ask the leader. The memory after it if nothing is new; None if a look must follow.
+
+        `quorums` is how many this operator serves, which decides how often the stamp of the look is renewed.
+        """
+        last, taken_at_s = self._at_rest.pop(key, None), self._clock.monotonic()
+        if last is None or last.resource is not taken.resource:  # the objects were read again since then
+            return None
+        if taken_at_s > last.until_s or self._stamp_is_due(taken, quorums):
+            return None
+        try:
+            answer = await self._controllers.describe_quorum(last.leader)
+            found = _judged(last, answer, memory, taken_at_s)
+        except KafkaError:
+            return None
+        except Exception:
+            logger.exception("%s: a fault of this operator ended a glance; a look follows", key)
+            return None
+        if found is not None:
+            self._at_rest[key] = last
+        return found
+
+    def _stamp_is_due(self, taken: Snapshot, quorums: int) -> bool:
+        stamp = (taken.resource.get("status") or {}).get(LAST_LOOK)
+        after_s = interval_s(quorums, str(taken.resource["metadata"].get("uid", "")))
+        return is_due(stamp, now=self._clock.now(), after_s=after_s)
+
+
+def _judged(last: _AtRest, answer: QuorumAnswer, memory: Memory, taken_at_s: float) -> Memory | None:
+    """The memory after this answer; None if it shows anything else than the last look did."""
+    chosen = quorum.leader_of({last.leader.node_id: Known(value=answer)}, last.timeouts)
+    if not isinstance(chosen, Known) or chosen.value.leader_id != last.leader.node_id:
+        return None
+    record = last.seen.record
+    own = {node.node_id: node.key for node in record.nodes} if record else {}
+    view, remembered = quorum.view(
+        quorum.keyed(answer, own),
+        memory,
+        live_within_ms=last.timeouts.of(answer.leader_id).most_ms,
+        taken_at_s=taken_at_s,
+        settles_s=quorum.settles_after_s(last.timeouts),
+        static=quorum.is_static(answer),
+        instances=last.instances,
+    )
+    if _decisive(view) != _decisive(last.view) or not view.voters <= view.caught_up:
+        return None
+    # The levels that each controller showed are those of the last look: if one changes, the next look finds it.
+    seen = replace(last.seen, quorum=Known(value=view), memory=remembered)
+    return replace(remembered, soak=soaked(seen, taken_at_s))
+
+
+def _decisive(view: QuorumView) -> tuple[object, ...]:
+    """Everything in a view but stamps, offsets and durations."""
+    answer = view.answer
+    return (
+        (answer.leader_id, answer.leader_epoch),
+        (view.voters, view.observers, answer.listeners),
+        (view.live, view.caught_up, view.unproven, view.unsure),
+        (view.committed, view.committed_voters, view.static),
+        view.tenure.for_s >= view.tenure.settles_after_s,
+    )

@@ -1,0 +1,24 @@
+"""What the operator's watches report of a quorum, as `kafka_quorum.handlers` does."""
+
+from tests.simulation.model.kubernetes.kube_model import Written, seen
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
+from tests.simulation.model.place import NAME
+
+from kafka_quorum.kind import POOLS, QUORUMS
+from kafka_quorum.model.names import LABEL_QUORUM
+from kit.kube.protocol import CONFIG_MAPS
+from kit.kube.secrets import SECRETS
+
+
+def concerns_quorum(written: Written) -> bool:
+    """Whether a watch wakes the passes of the quorum: itself, what has its label, and the pools beside it."""
+    plural = written.key[0]
+    if plural == SECRETS.plural:  # nobody watches Secrets
+        return False
+    if plural == POOLS.plural:
+        before, after = seen(written.before), seen(written.after)
+        if before is None or after is None:
+            return True
+        return bool(before["metadata"].get("generation") != after["metadata"].get("generation"))
+    of_pool = plural == CONFIG_MAPS.plural and LABEL_POOL in written.labels
+    return plural == QUORUMS.plural or written.labels.get(LABEL_QUORUM) == NAME or of_pool

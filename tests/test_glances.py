@@ -1,0 +1,217 @@
+"""Glances: what a quorum at rest is asked between two looks, and what is followed by a look at once."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.model.values import IDS, key
+from tests.test_reconcile import KEY, Bench, Ids, at_rest
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.names import token_holder
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Plan
+from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.observe.glance import DUE_WITHIN_S
+from kafka_quorum.plan.planner import plan
+from kafka_quorum.reconcile import Reconciler
+from kafka_quorum.settings import ObservationSettings, Settings
+from kit.conditions.last_look import EVERY_S
+from kit.errors import Fault
+
+LEADER = 3000
+GLANCE = ["DescribeQuorum"]
+LOST = KafkaUnreachable("no answer", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+
+async def glancing() -> Bench:
+    """A quorum at rest, after the look that glances follow."""
+    bench = await at_rest()
+    for _ in range(2):
+        await bench.run()
+        bench.clock.seconds += 1
+    await bench.run()
+    bench.controllers.asked.clear()
+    return bench
+
+
+def questions(bench: Bench) -> list[str]:
+    """What was asked since the last time."""
+    asked = [name for name, _ in bench.controllers.asked]
+    bench.controllers.asked.clear()
+    return asked
+
+
+async def test_a_quorum_at_rest_is_asked_by_one_request() -> None:
+    """Only the leader is asked, only once, and no request goes to the API server."""
+    bench = await glancing()
+    bench.kube.calls.clear()
+    for _ in range(3):
+        bench.clock.seconds += 10
+        result = await bench.run()
+        assert [(name, at.node_id) for name, at in bench.controllers.asked] == [("DescribeQuorum", LEADER)]
+        assert result.requeue_s == Settings().tick_s
+        questions(bench)
+    assert bench.kube.calls == []
+
+
+async def test_a_look_follows_when_the_stamp_of_the_last_one_is_due() -> None:
+    """So the status and its metrics are never older than the stamp says."""
+    bench = await glancing()
+    bench.clock.seconds += EVERY_S * 1.25
+    await bench.run()
+    assert len(questions(bench)) > len(GLANCE)
+    bench.clock.seconds += 10
+    await bench.run()
+    assert questions(bench) == GLANCE
+
+
+def _changed(said: QuorumAnswer, **changes: object) -> QuorumAnswer:
+    return replace(said, **changes)  # type: ignore[arg-type]
+
+
+_NEWS: dict[str, Callable[[QuorumAnswer], QuorumAnswer | Exception]] = {
+    "another epoch": lambda said: _changed(said, leader_epoch=said.leader_epoch + 1),
+    "another leader": lambda said: _changed(said, leader_id=IDS[1]),
+    "a voter less": lambda said: _changed(said, voters=said.voters[:-1]),
+    "an observer": lambda said: _changed(
+        said, observers=(replace(said.voters[0], key=key(3009), last_fetch_ms=1, last_caught_up_ms=1),)
+    ),
+    "a voter that lags": lambda said: _changed(
+        said, voters=(*said.voters[:-1], replace(said.voters[-1], last_caught_up_ms=1))
+    ),
+    "a voter that does not fetch": lambda said: _changed(
+        said, voters=(*said.voters[:-1], replace(said.voters[-1], last_fetch_ms=1, last_caught_up_ms=1))
+    ),
+    "no answer": lambda _: LOST,
+}
+
+
+@pytest.mark.parametrize("news", _NEWS.values(), ids=_NEWS)
+async def test_news_are_followed_by_a_look_at_once(
+    news: Callable[[QuorumAnswer], QuorumAnswer | Exception],
+) -> None:
+    """In the same pass every controller is asked."""
+    bench = await glancing()
+    said = bench.controllers.quorums[LEADER]
+    assert isinstance(said, QuorumAnswer)
+    bench.clock.seconds += 10
+    bench.controllers.quorums[LEADER] = news(said)
+    await bench.run()
+    found = questions(bench)
+    assert found[:1] == GLANCE
+    assert found.count("ApiVersions") >= len(IDS)
+
+
+async def test_an_event_of_a_watch_is_followed_by_a_look() -> None:
+    """Whatever changed is read, and no glance comes before it."""
+    bench = await glancing()
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert "ApiVersions" in questions(bench)
+
+
+async def test_a_glance_goes_on_with_the_memory_of_looks() -> None:
+    """Guards that require several looks in a row count glances as looks: they show the same."""
+    bench = await glancing()
+    bench.controllers.moves_ms = 10_000
+    before = dict(bench.reconciler._memories[KEY].caught_up_looks)
+    for _ in range(2):
+        bench.clock.seconds += 10
+        await bench.run()
+    assert set(questions(bench)) == {"DescribeQuorum"}
+    after = dict(bench.reconciler._memories[KEY].caught_up_looks)
+    assert after == {one: looks + 2 for one, looks in before.items()}
+    assert len(after) == len(IDS)
+
+
+def _due(at_s: float, part: str) -> Callable[..., Plan]:
+    """The planner, and from this time on (seconds since the epoch) it also wants this."""
+
+    def planner(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool) -> Plan:
+        planned = plan(desired, observed, now_s=now_s, repair_only=repair_only)
+        if now_s >= at_s:
+            object.__setattr__(planned, part, (object(),))
+        return planned
+
+    return planner
+
+
+@pytest.mark.parametrize("part", ["actions", "waits", "questions"])
+async def test_what_is_due_by_time_alone_is_not_missed(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """If the plan will have something to do before the next look is certain, each look is a whole one."""
+    bench = await glancing()
+    now_s = bench.clock.now().timestamp()
+    monkeypatch.setattr("kafka_quorum.planning.plan", _due(now_s + DUE_WITHIN_S, part))
+    bench.reconciler.changed(KEY)
+    for _ in range(3):
+        await bench.run()
+        assert "ApiVersions" in questions(bench)
+        bench.clock.seconds += 3
+    monkeypatch.setattr("kafka_quorum.planning.plan", _due(now_s + 2 * DUE_WITHIN_S, part))
+    await bench.run()
+    questions(bench)
+    await bench.run()
+    assert questions(bench) == GLANCE
+
+
+async def test_no_glance_while_something_is_still_to_be_learned() -> None:
+    """A listener that does not show its certificate yet, or a broker that was not read, is asked in whole looks."""
+    bench = await glancing()
+    for reads in (bench.reconciler._materials, bench.reconciler._brokers):
+        bench.reconciler.changed(KEY)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(reads, "is_settled", lambda _: False)
+            for _ in range(3):
+                await bench.run()
+                assert "ApiVersions" in questions(bench)
+
+
+@pytest.mark.parametrize("holder", [None, token_holder(KEY.name)])
+async def test_no_glance_with_the_disruption_token(holder: str | None) -> None:
+    """The holder of the token gives it back in time, and so whole looks are taken; also if the holder is unknown."""
+    bench = await glancing()
+    seen = replace(bench.reconciler._memories[KEY], holder=holder)
+    glances = bench.reconciler._glances
+    last = glances._at_rest[KEY]
+    glances.forget(KEY)
+    taken = bench.reconciler.objects.of(KEY)
+    assert taken is not None
+    for memory, rests in ((seen, False), (replace(seen, holder=""), True)):
+        observed = replace(last.seen, memory=memory)
+        glances.rests(KEY, taken, observed, lambda at: at, lambda _: True)
+        assert (KEY in glances._at_rest) is rests
+
+
+async def test_an_event_during_a_glance_is_followed_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch that reports something while the leader is asked is not overlooked."""
+    bench = await glancing()
+    real = AnsweringControllers.describe_quorum
+
+    async def describe(controllers: AnsweringControllers, endpoint: Endpoint) -> QuorumAnswer:
+        bench.reconciler.changed(KEY)
+        return await real(controllers, endpoint)
+
+    bench.clock.seconds += 10
+    monkeypatch.setattr(AnsweringControllers, "describe_quorum", describe)
+    await bench.run()
+    assert "ApiVersions" in questions(bench)
+    assert "list" in {call.verb for call in bench.kube.calls}
+
+
+async def test_each_look_is_a_whole_one_while_looks_are_recorded() -> None:
+    """The history has a line for each look."""
+    bench = await at_rest()
+    bench.reconciler = Reconciler(
+        kube=bench.kube,
+        controllers=bench.controllers,
+        clock=bench.clock,
+        ids=Ids(),
+        settings=Settings(observations=ObservationSettings(target="/observations")),
+    )
+    for _ in range(5):
+        bench.clock.seconds += 10
+        await bench.run()
+        assert "ApiVersions" in questions(bench)
