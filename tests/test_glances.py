@@ -10,6 +10,7 @@ from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import token_holder
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
@@ -55,6 +56,65 @@ async def test_a_quorum_at_rest_is_asked_by_one_request() -> None:
         assert result.requeue_s == Settings().tick_s
         questions(bench)
     assert bench.kube.calls == []
+
+
+async def test_glances_are_counted() -> None:
+    """Each pass that needs no look is counted, and a look is not."""
+    bench, counted = await glancing(), list[None]()
+    bench.reconciler._unchanged = lambda: counted.append(None)
+    for _ in range(2):
+        bench.clock.seconds += 10
+        await bench.run()
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert len(counted) == 2
+
+
+async def test_a_fault_in_a_glance_is_followed_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the operator in its judgement costs the glance and nothing else."""
+    bench = await glancing()
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("kafka_quorum.observe.glance._judged", broken)
+    bench.clock.seconds += 10
+    await bench.run()
+    assert "ApiVersions" in questions(bench)
+
+
+async def test_a_static_quorum_gets_whole_looks() -> None:
+    """Without directory ids only a look finds out that another cluster answers."""
+    bench = await glancing()
+    glances, taken = bench.reconciler._glances, bench.reconciler.objects.of(KEY)
+    last = glances._at_rest[KEY]
+    assert taken is not None
+    for static in (True, False):
+        glances.forget(KEY)
+        seen = replace(last.seen, quorum=Known(value=replace(last.view, static=static)))
+        glances.rests(KEY, taken, seen, lambda at: at, lambda _: True)
+        assert (KEY in glances._at_rest) is not static
+
+
+async def test_secrets_that_are_due_get_a_whole_look() -> None:
+    """However recent the last look is."""
+    bench = await glancing()
+    glances, taken = bench.reconciler._glances, bench.reconciler.objects.of(KEY)
+    last = glances._at_rest[KEY]
+    assert taken is not None
+    for soon_s, asked in ((Settings().tick_s + 1, False), (Settings().tick_s - 1, True)):
+        due_s = bench.clock.monotonic() + soon_s
+        glances.rests(KEY, taken, last.seen, lambda at: at, lambda _: True, due_s)
+        await bench.run()
+        assert ("ApiVersions" in questions(bench)) is asked
+
+
+def test_events_of_a_standby_take_no_memory() -> None:
+    """An operator without the lease hears each write of the other one, and keeps none of them."""
+    bench = Bench()
+    for version in range(100):
+        bench.reconciler.changed(KEY, str(version))
+    assert bench.reconciler._heard == {}
 
 
 async def test_a_look_follows_when_the_stamp_of_the_last_one_is_due() -> None:

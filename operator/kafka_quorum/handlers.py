@@ -130,6 +130,7 @@ class Edge:
                 *(self._introspection.subscribers if self._introspection else ()),
                 *metrics.quorums,
             ),
+            unchanged=metrics.unchanged,
             brokers=BrokerEdges(running=running, brokers=brokers),
             keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )

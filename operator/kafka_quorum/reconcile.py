@@ -116,19 +116,22 @@ class Reconciler:
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
         subscribers: Iterable[Subscriber[Observed]] = (),
+        unchanged: Callable[[], None] = lambda: None,
         brokers: BrokerEdges = NO_BROKERS,
         keepers: KeeperEdges = NO_KEEPERS,
         dice: Dice = DICE,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
-        `subscribers` receive a report of every pass, besides the log and events.
+        `subscribers` receive a report of every look, besides the log and events; `unchanged` is called for each pass
+        that needs no look.
         """
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
         self._settings = settings
         self._may_act = may_act
+        self._unchanged = unchanged
         acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
         ours = None if keepers.zookeepers is None else leased_zookeepers(keepers.zookeepers, may_act)
         self._executor = Executor(acting, ruling, clock, ids, settings, may_act, ours, dice)
@@ -232,6 +235,7 @@ class Reconciler:
         if not found or self.objects.of(key) is not taken:
             return False
         self._memories[key] = found
+        self._unchanged()
         return True
 
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:

@@ -87,7 +87,7 @@ async def test_the_process_shows_its_state() -> None:
     assert of(found, "kafka_quorum_operator_queue_age_seconds", kind=KINDS[0]) == [3.0]
     assert of(found, "kafka_quorum_operator_resources") == [2.0] * 3
     assert of(found, "kafka_quorum_operator_build_info", version=CLIENT_SOFTWARE_VERSION) == [1.0]
-    assert of(found, "kafka_quorum_operator_passes_total") == [0.0] * 15
+    assert of(found, "kafka_quorum_operator_passes_total") == [0.0] * 18
     standby = await scraped(operator(Vitals(acting=False, loop_lag_s=0.0, resources={}, queue_age_s={})))
     assert of(standby, "kafka_quorum_operator_lease_held") == [0.0]
 

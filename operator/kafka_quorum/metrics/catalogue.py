@@ -78,6 +78,7 @@ PASS_RESULTS: Final = {
     "fault": "a fault of the operator ended it",
     "ended": "the lease lapsed, or the operator ended",
     "idle": "nothing was decided: the resource is being deleted, or its objects must be read again first",
+    "unchanged": "the leader was asked, and said what the last look saw, so that no look was needed",
 }
 """The results of a pass."""
 REQUEST_RESULTS: Final = {
@@ -264,7 +265,7 @@ HELD_BY: Final = _gauge(
 )
 LAST_LOOK: Final = _gauge(
     "last_look_timestamp_seconds",
-    "When the last complete look ended, in Unix seconds.",
+    "When the last complete look ended, in Unix seconds: at rest up to 150 seconds ago.",
     unit="seconds",
     absent="before the first look",
 )

@@ -52,7 +52,10 @@ class OperatorMetrics:
             metrics.APPLICATION_CONDITION, metrics.APPLICATION_LAST_LOOK, clock, may_act
         )
         gauges = Gauges(_READ, lambda: _readings(vitals()), own)
-        self.quorums: tuple[Subscriber[Observed], ...] = (self._quorums, PassMetrics(QUORUMS.kind, passes, seconds))
+        of_quorums = PassMetrics(QUORUMS.kind, passes, seconds)
+        self.unchanged = of_quorums.unchanged
+        """Counts a pass that found nothing new at a quorum."""
+        self.quorums: tuple[Subscriber[Observed], ...] = (self._quorums, of_quorums)
         """The subscribers of passes over quorums."""
         self.pools: tuple[Subscriber[object], ...] = (self._pools, PassMetrics(POOLS.kind, passes, seconds))
         """The subscribers of passes over pools."""

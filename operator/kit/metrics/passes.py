@@ -9,10 +9,10 @@ from kit.errors import NotActing, OperatorError
 from kit.key import ObjectKey
 from kit.report.report import PassReport
 
-DONE, FAILED, FAULT, ENDED, IDLE = "done", "failed", "fault", "ended", "idle"
-RESULTS: Final = (DONE, FAILED, FAULT, ENDED, IDLE)
+DONE, FAILED, FAULT, ENDED, IDLE, UNCHANGED = "done", "failed", "fault", "ended", "idle", "unchanged"
+RESULTS: Final = (DONE, FAILED, FAULT, ENDED, IDLE, UNCHANGED)
 """How a pass ends: it decided; an error ended it; a fault of the operator did; the lease or the process ended; nothing
-was decided, and nothing was wrong."""
+was decided, and nothing was wrong; nothing was new, so that no look was needed."""
 
 
 class PassMetrics:
@@ -28,6 +28,10 @@ class PassMetrics:
         if not report.withdrawn:
             self._results[result_of(report)].inc()
             self._seconds.observe(report.took_s)
+
+    def unchanged(self) -> None:
+        """Count a pass that found nothing new, and so has no report."""
+        self._results[UNCHANGED].inc()
 
     def forget(self, key: ObjectKey) -> None:
         """Nothing is remembered of one resource."""

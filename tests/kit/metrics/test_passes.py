@@ -65,6 +65,15 @@ async def test_a_pass_has_one_result(
     assert of(found, "pass_seconds_bucket", kind="Widget", le="1.0") == [0.0]
 
 
+def test_a_pass_without_a_look_is_counted_by_itself() -> None:
+    """It has a result of its own, and no seconds."""
+    own = CollectorRegistry()
+    PassMetrics("Widget", counter(PASSES, own), histogram(SECONDS, own)).unchanged()
+    found = samples(generate_latest(own).decode())
+    assert of(found, "passes_total", kind="Widget", result="unchanged") == [1.0]
+    assert of(found, "pass_seconds_count", kind="Widget") == [0.0]
+
+
 class Bench:
     """The conditions of widgets."""
 
