@@ -1,6 +1,7 @@
 """The operator's process: settings, logs, event loop."""
 
 import asyncio
+import gc
 import importlib.util
 import logging
 import sys
@@ -17,6 +18,12 @@ _LEVELS: Final = 25_000
 """How deep values may be nested. The API server accepts JSON of 10,000 levels, for example in managed fields, which
 anybody who may write an object chooses. With Python's limit of 1000 one such object would end Kopf's watch of its kind,
 and this process with it, again and again. 40,000 levels still fit into a stack of 8 MiB (measured).
+"""
+
+_YOUNG_OBJECTS: Final = 20_000
+"""After so many new objects the youngest are searched for cycles: 700, as is usual, is too often for pages of JSON.
+
+What the imports have made is left out of every search: it stays for good, and is most of what there is (`gc.freeze`).
 """
 
 
@@ -40,6 +47,9 @@ def main() -> int:
     configure_logs(settings)
     sys.setrecursionlimit(_LEVELS)
     allow_files()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS)
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 
