@@ -183,6 +183,7 @@ class ControlPlane:
             token_auth_file=str(self.folder / "tokens.csv"),
             audit_policy_file=str(self.folder / "audit-policy.json"),
             audit_log_path=str(self._audit_log),
+            audit_log_maxsize="100000",  # MB: what is counted must not move to another file
             authorization_mode="RBAC",
         )
 
