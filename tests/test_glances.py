@@ -83,6 +83,28 @@ async def test_a_fault_in_a_glance_is_followed_by_a_look(monkeypatch: pytest.Mon
     assert "ApiVersions" in questions(bench)
 
 
+async def test_a_fault_in_the_plan_of_later_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planner that fails only for a later time ends no look; whole looks go on."""
+    bench = await glancing()
+
+    def broken(*_: object, **__: object) -> Plan:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("kafka_quorum.planning.plan", _only_later(bench.clock.now().timestamp() + 100, broken))
+    bench.reconciler.changed(KEY)
+    for _ in range(2):
+        await bench.run()
+        assert "ApiVersions" in questions(bench)
+
+
+def _only_later(at_s: float, later: Callable[..., Plan]) -> Callable[..., Plan]:
+    def planner(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool) -> Plan:
+        chosen = plan if now_s < at_s else later
+        return chosen(desired, observed, now_s=now_s, repair_only=repair_only)
+
+    return planner
+
+
 async def test_a_static_quorum_gets_whole_looks() -> None:
     """Without directory ids only a look finds out that another cluster answers."""
     bench = await glancing()

@@ -49,7 +49,7 @@ def main() -> int:
     allow_files()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS)
+    gc.set_threshold(_YOUNG_OBJECTS, 5, 2)
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 

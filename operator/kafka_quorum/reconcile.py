@@ -63,6 +63,7 @@ from kit.report.told import no_effect, standing
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4
 """The pause before a look that may have the answers of brokers for which an act waits."""
+_AT_REST_S: Final = 10.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took at least this long, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
@@ -201,7 +202,7 @@ class Reconciler:
             return self._idle()
         remembered, answers = self.objects.of(key), None
         if remembered is not None and await self._glanced(key, remembered):
-            return self._idle()
+            return replace(self._idle(), requeue_s=min(self._settings.tick_s, _AT_REST_S))
         remembered = self.objects.of(key)  # an event may have come while the leader was asked
         while True:
             changes, self._heard[key] = self._changes.get(key, 0), []

@@ -20,7 +20,7 @@ from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Secured
 from kafka_quorum.observe.access import NO_LEAF
-from kafka_quorum.observe.material import EVERY_S, SOON_S, MaterialReads
+from kafka_quorum.observe.material import EVERY_S, OWN_SECRETS_S, SOON_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
 from kit.errors import KubeRefused
@@ -196,6 +196,22 @@ async def test_it_stays_locked_out_while_a_controller_could_not_start(lost: str)
         kube.errors["get", "secrets"] = KubeRefused("forbidden")
     _, access = await reads.look(KEY, replace(taken, reading=object()), wanted())
     assert access.leaf is None
+
+
+@pytest.mark.parametrize(("verb", "plural"), [("list", "kafkabrokerpools"), ("get", "secrets")])
+async def test_an_answer_that_did_not_come_is_asked_for_in_each_look(verb: str, plural: str) -> None:
+    """One request that failed is not remembered; what was read is, and is due after ten minutes."""
+    kube, taken, clock = with_secrets(), await a_look(), MovingClock()
+    reads = MaterialReads(kube, clock, AnsweringControllers())
+    kube.errors[verb, plural] = KubeRefused("forbidden")
+    await reads.look(KEY, taken, wanted())
+    assert reads.due_s(KEY) == clock.monotonic()
+    kube.errors.clear()
+    await reads.look(KEY, taken, wanted())
+    assert reads.due_s(KEY) == clock.monotonic() + OWN_SECRETS_S
+    kube.calls.clear()
+    await reads.look(KEY, taken, wanted())
+    assert kube.calls == []
 
 
 # Listeners

@@ -59,7 +59,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     view, leader = situation.view, situation.leader
     if view is None or leader is None:
         return Part(waits=(_wait(broker, "Draining", "the partitions, or the leader of the quorum, are not known"),))
-    away = _is_lost(situation, broker)
+    away = is_lost(situation, broker)
     verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=away)
     if isinstance(verdict, Permit):
         if first := why_controllers_first(situation.observed, situation.now_s):
@@ -73,7 +73,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     return merged((Part(verdicts=(verdict,)), _drain(situation, broker, view, leader, verdict.reason)))
 
 
-def _is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
+def is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether a volume of a broker, or its Kubernetes node, is gone: its directories can never be asked again."""
     pod = situation.observed.broker_pod(broker.node_id)
     node = situation.observed.kube_node(pod.node_name) if pod is not None else None
@@ -199,7 +199,7 @@ def _uncordoned(situation: Situation) -> Part:
 def _stop(situation: Situation, broker: BrokerIdentity) -> Part:
     """Stop an empty broker, let Kafka forget it, and drop it from the record."""
     pod = situation.observed.broker_pod(broker.node_id)
-    away = pod is None or _is_lost(situation, broker)
+    away = pod is None or is_lost(situation, broker)
     verdict = may_leave(situation.observed, broker, _log_dirs(situation, broker), stopped=away)
     if not isinstance(verdict, Permit):
         return merged((Part(verdicts=(verdict,)), _called_off(situation, broker, pod, verdict.reason)))

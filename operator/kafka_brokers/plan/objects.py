@@ -1,14 +1,16 @@
 """Services and the disruption budget. Pure."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka_brokers.model import names
 from kafka_brokers.model.actions import Action, ApplyBudget, ApplyService, DeleteService
+from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.observed import Support
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation, holder_of, owns_token
 from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_brokers.plan.leaving import is_lost
 from kafka_brokers.resources import objects as builders
 from kafka_quorum.model.known import Known
 from kit.kube.protocol import Json
@@ -50,15 +52,11 @@ def _foreign(situation: Situation, wanted: set[str]) -> Iterator[Wait]:
 
 
 def _budget(situation: Situation) -> Iterator[Action]:
-    """A broker that leaves and has no pod is not waited for: with a lost volume it never comes back."""
-    brokers = [
-        one
-        for one in situation.record.brokers
-        if one.ran and not one.empty and not (one.leaving and situation.observed.broker_pod(one.node_id) is None)
-    ]
+    """A broker that leaves, is lost and has no pod is not waited for: it never comes back."""
+    brokers = [one for one in situation.record.brokers if one.ran and not one.empty and not _never_back(situation, one)]
     if not brokers:
         return
-    least = len(brokers) - _allowance(situation)
+    least = len(brokers) - _allowance(situation, brokers)
     body = builders.budget(situation.desired, least)
     name = names.budget_name(situation.desired.name)
     budgets = (one for one in situation.observed.support if one.kind == "PodDisruptionBudget")
@@ -68,11 +66,15 @@ def _budget(situation: Situation) -> Iterator[Action]:
         yield ApplyBudget(min_available=least, looser=before is not None and least < before)
 
 
-def _allowance(situation: Situation) -> int:
-    """How many brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
-    stopped = [one for one in situation.record.brokers if one.stopped]
-    if stopped and owns_token(situation.desired, situation.observed):
-        return len(stopped)
+def _never_back(situation: Situation, broker: BrokerIdentity) -> bool:
+    gone = situation.observed.broker_pod(broker.node_id) is None
+    return broker.leaving and gone and is_lost(situation, broker)
+
+
+def _allowance(situation: Situation, brokers: Sequence[BrokerIdentity]) -> int:
+    """How many of these brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
+    if any(one.stopped for one in situation.record.brokers) and owns_token(situation.desired, situation.observed):
+        return sum(one.stopped for one in brokers)
     token = situation.observed.token
     if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:
         return 0

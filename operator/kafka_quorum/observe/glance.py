@@ -82,21 +82,17 @@ class Glances:
         `stays` says whether there is still nothing to do or to wait for, so many seconds later. `due_s` is when another
         look is needed in any case, in monotonic seconds.
         """
-        record = seen.record
-        if self._always_look or record is None or not isinstance(seen.quorum, Known):
-            return
-        if seen.scram is not None or seen.memory.holder in (None, token_holder(key.name)):
-            return  # what these are about has times of its own
-        view = seen.quorum.value
-        if view.static:
-            return  # only a look finds out that another cluster answers, and here no directory id shows it
-        pod = next((pod for pod in seen.pods if pod.node_id == view.answer.leader_id and pod.serves), None)
-        made = next((each for each in seen.revisions if pod is not None and each.name == pod.revision), None)
-        if pod is None or made is None or not view.voters <= view.caught_up or not stays(DUE_WITHIN_S):
+        view = None if self._always_look else _shown_whole(seen, key.name)
+        if view is None:
             return
         try:
-            leader = reached(Endpoint(node_id=pod.node_id, host=pod.ip, port=made.runtime.listener.port))
+            leader = _leader(seen, view, reached) if stays(DUE_WITHIN_S) else None
         except KafkaError:
+            return
+        except Exception:
+            logger.exception("%s: a fault of this operator occurred in the plan of later; looks go on", key)
+            return
+        if leader is None:
             return
         self._at_rest[key] = _AtRest(
             resource=taken.resource,
@@ -104,7 +100,7 @@ class Glances:
             view=view,
             leader=leader,
             timeouts=fetch_timeouts(taken.pods, taken.revisions),
-            instances=instances_of(taken.pods, record),
+            instances=instances_of(taken.pods, seen.record),
             until_s=min(due_s, view.taken_at_s + LOOK_EVERY_S) - self._tick_s,
         )
 
@@ -134,6 +130,26 @@ class Glances:
         stamp = (taken.resource.get("status") or {}).get(LAST_LOOK)
         after_s = interval_s(quorums, str(taken.resource["metadata"].get("uid", "")))
         return is_due(stamp, now=self._clock.now(), after_s=after_s)
+
+
+def _shown_whole(seen: Observed, name: str) -> QuorumView | None:
+    """The view of a look after which one request shows whether anything is new; None if it would not."""
+    if seen.record is None or not isinstance(seen.quorum, Known):
+        return None
+    if seen.scram is not None or seen.memory.holder in (None, token_holder(name)):
+        return None  # what these are about has times of its own
+    view = seen.quorum.value
+    # Only a look finds out that another cluster answers, and in a static quorum no directory id shows it.
+    return view if not view.static and view.voters <= view.caught_up else None
+
+
+def _leader(seen: Observed, view: QuorumView, reached: Callable[[Endpoint], Endpoint]) -> Endpoint | None:
+    """Where the leader of this look is asked; None if its pod does not show it. Raises `KafkaError`."""
+    pod = next((pod for pod in seen.pods if pod.node_id == view.answer.leader_id and pod.serves), None)
+    made = next((each for each in seen.revisions if pod is not None and each.name == pod.revision), None)
+    if pod is None or made is None:
+        return None
+    return reached(Endpoint(node_id=pod.node_id, host=pod.ip, port=made.runtime.listener.port))
 
 
 def _judged(last: _AtRest, answer: QuorumAnswer, memory: Memory, taken_at_s: float) -> Memory | None:

@@ -70,7 +70,7 @@ No watch reports them, because that takes the right to list every Secret. A look
 as one after an event does. What ends with time is judged in each look.
 """
 GIVEN_SECRETS_S: Final = 120.0
-"""The same for Secrets that others fill, and while one could not be read."""
+"""The same for Secrets that others fill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,16 @@ class _Read:
 
     def lasts_s(self) -> float:
         """For how long it may be used, in seconds, while the other objects stay as they are."""
-        leafs = (seen for _, seen in self.material.leafs)
-        complete = isinstance(self.material.own, Known) and all(isinstance(seen, Known) for seen in leafs)
-        return OWN_SECRETS_S if complete and self.desired.trust.issuer.own else GIVEN_SECRETS_S
+        material, own = self.material, self.desired.trust.issuer.own
+        read = (
+            material.pools,
+            material.users,
+            *(seen for _, seen in material.leafs),
+            *((material.own,) if own else ()),
+        )
+        if any(isinstance(each, Unknown) for each in read):  # an answer that did not come is asked for in each look
+            return 0.0
+        return OWN_SECRETS_S if own else GIVEN_SECRETS_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,17 +103,29 @@ def test_what_we_stop_is_let_go_and_nothing_else() -> None:
     assert budget(look(stopped, least=2, token=ours, cluster=Unknown(reason="timeout"))) is None
 
 
-def test_a_broker_that_leaves_and_has_no_pod_is_not_waited_for() -> None:
-    """With a lost volume it never runs again: the budget would refuse each stop of ours for ever. Others count on."""
+def test_a_lost_broker_that_leaves_and_has_no_pod_is_not_waited_for() -> None:
+    """It never runs again: the budget would refuse each stop of ours for ever. Others count on."""
     stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
-    ours = token("pool/payments")
+    leaves, ours = edited(stopped, 2, leaving=True), token("pool/payments")
 
-    def without_pod(of: Observed) -> Observed:
-        return replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 2))
+    def without(of: Observed, *, volume: bool) -> Observed:
+        claims = tuple(one for one in of.claims if one.node_id != 2 or not volume)
+        return replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 2), claims=claims)
 
-    assert budget(without_pod(look(edited(stopped, 2, leaving=True), least=2, token=ours))) == (1, True)
-    assert budget(without_pod(look(stopped, least=2, token=ours))) is None
-    assert budget(look(edited(stopped, 2, leaving=True), least=2, token=ours)) is None
+    assert budget(without(look(leaves, least=2, token=ours), volume=True)) == (1, True)
+    assert budget(without(look(leaves, least=2, token=ours), volume=False)) is None
+    assert budget(without(look(stopped, least=2, token=ours), volume=True)) is None
+    assert budget(look(leaves, least=2, token=ours)) is None
+
+
+def test_a_lost_broker_is_not_counted_twice() -> None:
+    """One that we stopped, that leaves, and that never comes back lets no drain stop another one."""
+    both = replace(edited(RAN, 2, stopped=True, leaving=True), resource_version="7")
+    of = look(both, least=2, token=token("pool/payments"))
+    of = replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 2))
+    lost = replace(of, claims=tuple(one for one in of.claims if one.node_id != 2))
+    assert budget(lost) is None
+    assert budget(replace(lost, support=look(both, least=1).support)) == (2, False)
 
 
 @pytest.mark.parametrize("held", [token(""), token("pool/other"), Unknown(reason="timeout")])

@@ -9,7 +9,7 @@ LOOK_MUTANTS: Final[tuple[Mutant, ...]] = (
         "glances-whatever-is-due-by-time",
         "13, late",
         ("tls-renewed-once",),
-        ("Glances.rests", "not stays(DUE_WITHIN_S)", "False"),
+        ("Glances.rests", "stays(DUE_WITHIN_S)", "True"),
     ),
     mutant(
         "an-inventory-confirms-everything",
