@@ -416,6 +416,24 @@ async def test_old_objects_are_not_remembered() -> None:
     assert [call.verb for call in bench.kube.calls].count("list") == 6
 
 
+async def test_a_status_written_from_remembered_objects_is_written_again() -> None:
+    """The look after a disturbance without any event but the echo corrects the status at once."""
+    bench = await at_rest()
+    await bench.run()
+    whole = bench.controllers.quorums[3000]
+    assert isinstance(whole, QuorumAnswer)
+    ahead = tuple(replace(row, log_end_offset=whole.high_watermark + 1) for row in whole.voters)
+    elected = replace(whole, leader_epoch=whole.leader_epoch + 1, voters=ahead)
+    bench.controllers.quorums[3000] = elected
+    await bench.run()
+    assert bench.condition("Ready") == ("False", "VoterSetUncommitted")
+    version = bench.kube.objects[QUORUMS.plural, NAME]["metadata"]["resourceVersion"]
+    assert not bench.reconciler.changed(KEY, version)
+    bench.controllers.quorums[3000] = replace(elected, high_watermark=whole.high_watermark + 1)
+    await bench.run()
+    assert bench.condition("Ready") == ("True", "AllVotersCaughtUp")
+
+
 async def test_remembered_objects_are_not_acted_upon() -> None:
     """Before an action, the objects are listed again and the quorum is judged again."""
     bench = await at_rest()

@@ -111,6 +111,7 @@ def test_a_lost_node(watched: Alerting, quorum: Quorum) -> None:
     with nodes.powered_off(node):
         watched.wait_firing("KafkaQuorumNodeLost", began_s, 240)
         watched.wait_firing("KafkaQuorumToleratesNoFailure", began_s, 420)
+        holds_for("both fire", lambda: len(watched.firing()) == 2, 2 * _AFTERWARDS_S, poll_s=INTERVAL_S)
     quorum.wait_ready()
     assert_fired(watched, "KafkaQuorumNodeLost", "KafkaQuorumToleratesNoFailure")
     watched.record("lost-node")
@@ -122,6 +123,7 @@ def test_no_operator(watched: Alerting, quorum: Quorum) -> None:  # noqa: ARG001
     operator.stop()
     try:
         watched.wait_firing("KafkaQuorumOperatorAbsent", began_s, 420)
+        holds_for("it fires", lambda: len(watched.firing()) == 1, 2 * _AFTERWARDS_S, poll_s=INTERVAL_S)
     finally:
         operator.start()
     wait_until("nothing fires any more", lambda: not watched.firing(), 90)
@@ -134,6 +136,7 @@ def test_a_held_roll(watched: Alerting, quorum: Quorum) -> None:
     began_s = time.time()
     with refused_by_the_server(quorum):
         watched.wait_firing("KafkaQuorumRollHeld", began_s, 420)
+        holds_for("it fires", lambda: len(watched.firing()) == 1, 2 * _AFTERWARDS_S, poll_s=INTERVAL_S)
     quorum.wait_ready()
     assert_fired(watched, "KafkaQuorumRollHeld")
     watched.record("held-roll")
@@ -149,5 +152,6 @@ def test_a_certificate_near_its_end(quorum: Quorum, tmp_path: Path) -> None:
     quorum.wait_ready()
     with alerting(quorum.namespace) as watched:
         watched.wait_firing("KafkaQuorumCertificateEndsSoon", began_s, 420)
+        holds_for("it fires", lambda: len(watched.firing()) == 1, 2 * _AFTERWARDS_S, poll_s=INTERVAL_S)
         assert_fired(watched, "KafkaQuorumCertificateEndsSoon")
         watched.record("certificate-ends")

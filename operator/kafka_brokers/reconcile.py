@@ -274,6 +274,8 @@ class PoolReconciler:
                 no_effect(draft, repeated.words, repeated.times)
         elif written and not planned.waits and self._changes.get(key, 0) == changes:
             self._snapshots[key] = replace(taken, resource=written)
+        else:  # what is remembered may be older than the status that was written: writes over it would fail
+            self._snapshots.pop(key, None)
         failed = any(not outcome.done for outcome in outcomes)
         return PassResult(
             plan=planned,

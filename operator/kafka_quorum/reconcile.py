@@ -321,9 +321,10 @@ class Reconciler:
             self.objects.keep(key, rests := replace(taken, resource=written))
             if self._brokers.is_settled(key) and self._materials.is_settled(key):
                 reached = self._materials.access(key, done.observed)
-                self._glances.rests(
-                    key, rests, done.observed, reached, partial(stays, done), self._materials.due_s(key)
-                )
+                due_s = self._materials.due_s(key)
+                self._glances.rests(key, rests, done.observed, reached, partial(stays, done), due_s)
+        else:  # what is remembered may be older than the status that was written: writes over it would fail
+            self.objects.forget(key)
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
         awaited_s = _AWAITED_S if self._brokers.is_awaited(key) else self._settings.tick_s

@@ -153,7 +153,8 @@ class Storm:
         """A new incarnation, without memory."""
 
         async def gate() -> None:
-            turn, since_s, held = self._loop.create_future(), self.world.clock.elapsed_s, hand.holds
+            turn, since_s = self._loop.create_future(), self.world.clock.elapsed_s
+            held = hand.holds or not self.leased  # it may, while the lease is no part of the run
             own = _ROUND.get()
             if not own.slowness.holds(turn, since_s):
                 own.waiting.append(turn)
