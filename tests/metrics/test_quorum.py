@@ -31,6 +31,7 @@ from tests.status.test_certificates_valid import everything
 from kafka_quorum.metrics import catalogue as metrics
 from kafka_quorum.metrics import quorum
 from kafka_quorum.model.actions import CreatePod
+from kafka_quorum.model.bundles import bundle_of
 from kafka_quorum.model.identity import FormerNode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -221,7 +222,12 @@ def test_certificates() -> None:
     }
     assert all(isinstance(end_s, int | float) and end_s > NOW_S for end_s in found.values())
     lives = rows(done(looked(recorded(), everything()), wanted()))["kafka_quorum_certificate_life_seconds"]
-    assert set(lives) == set(found) - {("authority",)}
+    assert set(lives) == set(found)
+    of = looked(recorded(), everything())
+    applied = of.revision(recorded().applied_revision)
+    assert applied is not None
+    (authority,) = bundle_of(applied.runtime.trust).authorities
+    assert lives.pop(("authority",)) == (authority.not_after - authority.not_before).total_seconds()
     leafs = dict(everything().known_leafs())
     lasted = {leaf.certificate.not_after_s - leaf.certificate.not_before_s for leaf in leafs.values()}
     assert set(lives.values()) == lasted

@@ -244,7 +244,7 @@ CERTIFICATE_LIFE: Final = _gauge(
     "How long the certificate of a holder lasts, from its begin to its end: the shortest one of its Secret.",
     CERTIFICATE_END.labels[-1],
     unit="seconds",
-    absent="without TLS, for a holder whose Secret was not read, and for `authority`",
+    absent="without TLS, and for a holder whose Secret was not read",
 )
 MIGRATION_STAGE: Final = _gauge(
     "migration_stage", "The present stage of a migration, from 1; 0 if it has not begun.", _MIGRATION, absent=_NOT_OPEN

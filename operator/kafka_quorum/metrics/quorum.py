@@ -220,7 +220,7 @@ def _certificates(done: Pass) -> Iterator[Row]:
         return
     for metric, values in (
         (metrics.CERTIFICATE_END, _ends(done, record, material)),
-        (metrics.CERTIFICATE_LIFE, _lives(record, material)),
+        (metrics.CERTIFICATE_LIFE, _lives(done, record, material)),
     ):
         least: dict[str, float] = {}
         for holder, value in values:
@@ -229,9 +229,12 @@ def _certificates(done: Pass) -> Iterator[Row]:
             yield metric, (holder,), value
 
 
-def _lives(record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
-    """How long each certificate in a Secret lasts, with its holder."""
-    for owner, leaf in material.known_leafs():
+def _lives(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+    """How long each certificate in a Secret, and the authority that ends first, lasts, with its holder."""
+    leafs = tuple(material.known_leafs())
+    if (signed := authority_end(done, record, leafs)) is not None:
+        yield "authority", (signed[1].not_after - signed[1].not_before).total_seconds()
+    for owner, leaf in leafs:
         if (holder := _holder(owner, record)) is not None:
             yield holder, leaf.certificate.life_s
         yield from (("intermediate", each.life_s) for each in leaf.between)
@@ -247,7 +250,7 @@ def _ends(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tu
     yield from ((_controller(node_id), end_s) for node_id, end_s in client_ends(done.observed, record) if end_s)
     yield from ((Role.BROKERS.value, end_s) for _, end_s in broker_ends(done, material))
     if (signed := authority_end(done, record, leafs)) is not None:
-        yield "authority", signed[1]
+        yield "authority", signed[1].not_after.timestamp()
 
 
 def _holder(holder: Holder, record: IdentityRecord) -> str | None:

@@ -61,7 +61,7 @@ def certificates(done: Pass, old: Json) -> Json:
     shown: Json = {"validUntil": second_of(end_s), "endsFirst": what}
     authority = None if _changing(record) else authority_end(done, record, tuple(material.known_leafs()))
     if authority is not None:
-        shown["authorityValidUntil"] = second_of(authority[1])
+        shown["authorityValidUntil"] = second_of(_end(authority[1]).timestamp())
     return {"certificates": shown}
 
 
@@ -212,7 +212,7 @@ def _all_ends(done: Pass, record: IdentityRecord, material: Material) -> Iterato
             yield f"controller {node_id} as a client", end_s
     yield from broker_ends(done, material)
     if (authority := authority_end(done, record, leafs)) is not None:
-        yield authority
+        yield authority[0], _end(authority[1]).timestamp()
 
 
 def broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
@@ -236,8 +236,8 @@ def broker_ends(done: Pass, material: Material) -> Iterator[tuple[str, float]]:
 
 def authority_end(
     done: Pass, record: IdentityRecord, leafs: Sequence[tuple[Holder, LeafSeen]]
-) -> tuple[str, float] | None:
-    """The first end of an authority that servers trust and that a leaf needs; of the last one if no leaf is known.
+) -> tuple[str, Certificate] | None:
+    """The authority that ends first of those that servers trust and a leaf needs; the last one if no leaf is known.
 
     One that no leaf needs is not reported; nor is that last one during a change of authorities. If several have signed
     the same leaf, as before and after a renewal with the same key, the last one counts.
@@ -248,10 +248,10 @@ def authority_end(
     needed = [max(each, key=_end) for each in signed if each]
     changing = _changing(record)
     if not needed:
-        return (_AUTHORITY, max(map(_end, trusted)).timestamp()) if trusted and not changing else None
+        return (_AUTHORITY, max(trusted, key=_end)) if trusted and not changing else None
     first = min(needed, key=_end)
     name = clean(first.subject, max_chars=NAME_MAX_CHARS)
-    return f"{_AUTHORITY} {name}" if changing or len(trusted) > 1 else _AUTHORITY, _end(first).timestamp()
+    return f"{_AUTHORITY} {name}" if changing or len(trusted) > 1 else _AUTHORITY, first
 
 
 def _anchors(leaf: LeafSeen) -> frozenset[str]:
