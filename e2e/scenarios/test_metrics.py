@@ -13,7 +13,8 @@ from harness.shell import Json, get, kubectl, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(420)]
 
-_SOON_S = 60.0
+_SOON_S = 90.0
+"""A quorum at rest has a whole look every 60 to 75 seconds; its series are of the last one."""
 _VALUES = {"True": 1.0, "False": 0.0, "Unknown": -1.0}
 
 

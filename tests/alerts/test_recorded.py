@@ -22,7 +22,7 @@ def as_test(recording: dict[str, Any]) -> promtool.Json:
     end = f"{(recording['steps'] - 1) * step_s}s"
     first: dict[str, int] = recording["first_seconds"]
     expected = [
-        _at(f'count by (alertname) (ALERTS{{alertstate="firing",alertname="{alert}"}})', at_s, alerts)
+        _at(f'max by (alertname) (ALERTS{{alertstate="firing",alertname="{alert}"}})', at_s, alerts)
         for alert, first_s in first.items()
         for at_s, alerts in ((first_s - _TOLERANCE_S, ()), (first_s + _TOLERANCE_S, (alert,)))
         if at_s >= 0
