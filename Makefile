@@ -231,6 +231,11 @@ e2e: testbed prometheus ## all end-to-end scenarios; some need Kafka's older rel
 transcript: testbed ## docs/transcript-recovery.md, from a real recovery in the test-bed; three minutes after the cluster
 	TRANSCRIPT=write $(INSIDE) $(PYTEST) e2e/scenarios/test_transcript.py
 
+.PHONY: pictures
+pictures: testbed prometheus ## docs/dashboard-*.png, from real quorums in the test-bed that get into trouble
+	@$(TESTBED) page-browser > /dev/null
+	PICTURES=write $(INSIDE) $(PYTEST) e2e/scenarios/test_dashboards.py
+
 .PHONY: storm
 storm: testbed ## two hours of random blows at a real quorum, checked throughout; MINUTES= and SEED= choose others
 	PYTHONPATH=operator:e2e $(INSIDE) $(VENV)/python -m storm --minutes $(MINUTES) \
