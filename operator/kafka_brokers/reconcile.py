@@ -32,6 +32,7 @@ from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
 from kit.leased import leased, leased_kube
+from kit.remembered import Remembered
 from kit.repeats import FREE, Repeated, Repeats
 from kit.report.events import Events
 from kit.report.log import Log
@@ -109,7 +110,7 @@ class PoolReconciler:
         self._reporter = Reporter(acting, clock, may_act)
         self._reading = asyncio.Semaphore(_READING)
         self._memories: dict[ObjectKey, Memory] = {}
-        self._snapshots: dict[ObjectKey, Snapshot] = {}
+        self._objects: Remembered[Snapshot] = Remembered(clock, settings.resync_s)
         self._changes: dict[ObjectKey, int] = {}
         self._repeats: dict[ObjectKey, Repeats] = {}
         self._failed: dict[ObjectKey, frozenset[str]] = {}
@@ -119,19 +120,20 @@ class PoolReconciler:
         if self._reporter.is_echo(key, resource_version):
             return False
         self._changes[key] = self._changes.get(key, 0) + 1
-        self._snapshots.pop(key, None)
+        self._objects.forget(key)
         return True
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._changes, self._repeats, self._failed):
+        for store in (self._memories, self._changes, self._repeats, self._failed):
             store.pop(key, None)
+        self._objects.forget(key)
         self._reporter.forget(key)
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Passes end in errors: the status must not claim what is unknown by now. Raises `KubeError`."""
-        self._snapshots.pop(key, None)
+        self._objects.forget(key)
         if self._may_act():
             draft = await self._reporter.cannot_look(key, why)
             if draft is not None:
@@ -141,7 +143,7 @@ class PoolReconciler:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty."""
         if not self._may_act():
             return self._idle()
-        remembered = self._remembered(key)
+        remembered = self._objects.of(key)
         while True:
             changes = self._changes.get(key, 0)
             taken = remembered or await self._snapshot(key)
@@ -164,14 +166,8 @@ class PoolReconciler:
         finally:
             await self._subscribers.publish(draft.ended(took_s=self._clock.monotonic() - began_s, error=error))
 
-    def _remembered(self, key: ObjectKey) -> Snapshot | None:
-        taken = self._snapshots.get(key)
-        if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
-            return None
-        return taken
-
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
-        self._snapshots.pop(key, None)
+        self._objects.forget(key)
         async with self._reading:
             return await snapshot(self._kube, key.namespace, key.name, self._clock)
 
@@ -273,9 +269,9 @@ class PoolReconciler:
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
                 no_effect(draft, repeated.words, repeated.times)
         elif written and not planned.waits and self._changes.get(key, 0) == changes:
-            self._snapshots[key] = replace(taken, resource=written)
+            self._objects.keep(key, replace(taken, resource=written))
         else:  # what is remembered may be older than the status that was written: writes over it would fail
-            self._snapshots.pop(key, None)
+            self._objects.forget(key)
         failed = any(not outcome.done for outcome in outcomes)
         return PassResult(
             plan=planned,

@@ -6,7 +6,7 @@ from typing import Final
 
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import LABEL_QUORUM
-from kafka_quorum.observe.remembered import Remembered
+from kafka_quorum.observe.remembered import RememberedObjects
 from kafka_quorum.observe.snapshot import KINDS
 from kit.clock import Clock
 from kit.kube import inventory
@@ -17,7 +17,7 @@ _REST_S: Final = 50.0
 """The least pause between two of them, if an inventory takes long."""
 
 
-async def once(kube: inventory.Lists, clock: Clock, objects: Remembered, namespaces: tuple[str, ...]) -> None:
+async def once(kube: inventory.Lists, clock: Clock, objects: RememberedObjects, namespaces: tuple[str, ...]) -> None:
     """One inventory. `namespaces` is empty for all; one that cannot be listed keeps no other from being confirmed."""
     for namespace in namespaces or ("",):
         wanted = objects.keys(namespace)
@@ -30,7 +30,7 @@ async def once(kube: inventory.Lists, clock: Clock, objects: Remembered, namespa
 async def keep(
     kube: inventory.Lists,
     clock: Clock,
-    objects: Remembered,
+    objects: RememberedObjects,
     namespaces: tuple[str, ...],
     may_act: Callable[[], bool],
 ) -> None:

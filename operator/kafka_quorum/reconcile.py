@@ -31,7 +31,7 @@ from kafka_quorum.observe import disks, gather, nodes, quorum, seeds
 from kafka_quorum.observe.brokers import NO_BROKERS, BrokerEdges, BrokerReads, Unrecorded
 from kafka_quorum.observe.glance import Glances
 from kafka_quorum.observe.material import MaterialReads
-from kafka_quorum.observe.remembered import Remembered
+from kafka_quorum.observe.remembered import RememberedObjects
 from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.scram import ScramReads
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
@@ -39,8 +39,7 @@ from kafka_quorum.observe.soak import soaked
 from kafka_quorum.observe.zookeeper import NO_KEEPERS, KeeperEdges, KeeperReads, migrates
 from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.releases.wants import depends_on_brokers
-from kafka_quorum.planning import planned as plan
-from kafka_quorum.planning import stays
+from kafka_quorum.planning import decide, stays
 from kafka_quorum.report import QuorumDraft, Reporter, narrate
 from kafka_quorum.resources.agent import PORT as METRICS_PORT
 from kafka_quorum.resources.stored import accepted_text
@@ -148,7 +147,7 @@ class Reconciler:
         self._materials = MaterialReads(kube, clock, controllers)
         self._scram = ScramReads(kube, clock, controllers)
         self._memories: dict[ObjectKey, Memory] = {}
-        self.objects = Remembered(clock, settings.resync_s)
+        self.objects = RememberedObjects(clock, settings.resync_s)
         recorded = bool(settings.observations.target or settings.observations.topic)
         self._glances = Glances(controllers, clock, tick_s=settings.tick_s, always_look=recorded)
         self._changes: dict[ObjectKey, int] = {}
@@ -263,7 +262,7 @@ class Reconciler:
         draft.seen, draft.seen_at = observed, self._clock.now()
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
-        planned = plan(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
+        planned = decide(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
         accepted = taken.accepted if judged.faults else accepted_text(taken.resource.get("spec") or {})
         context = Context(
             desired=desired,
@@ -280,7 +279,7 @@ class Reconciler:
                 if self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S:
                     return _Stale(answers=answers)
             observed = replace(observed, admissions=answers)
-            planned = plan(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
+            planned = decide(desired, observed, repair_only=bool(judged.faults), now_s=now_s)
         if (planned.actions or planned.questions) and not may_act:
             return _Stale()
         planned = self._announcing(key, planned, taken.resource)
@@ -354,9 +353,8 @@ class Reconciler:
     def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
         """Whether no watch event but the echo of this write came, and no answer was older than our own last write."""
         echoes = sum(self._reporter.is_echo(key, version) for version in self._heard.get(key, ()))
-        return (
-            bool(written) and changes + echoes == self._changes.get(key, 0) and self._reporter.is_newest(key, written)
-        )
+        heard_nothing = changes + echoes == self._changes.get(key, 0)
+        return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)

@@ -18,8 +18,7 @@ from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.names import RESTARTED_AT
 from kafka_quorum.observe.snapshot import Snapshot
-from kafka_quorum.plan import unreadable
-from kafka_quorum.plan.planner import plan
+from kafka_quorum.planning import decide
 from kafka_quorum.settings import PodException
 from kit import stamps
 from kit.parsing import deeper_than, larger_than, quoted
@@ -99,8 +98,8 @@ def answer(question: Question, last: LastPass, allowed: frozenset[PodException])
     if done is None or judged.desired is None:
         return _invalid(last, judged.faults, changed) if judged.faults else unknown(_NEVER_LOOKED)
     seen = replace(done.observed, spec_kept=asked.spec_kept)
-    planned = plan(judged.desired, seen, now_s=done.now_s, repair_only=bool(judged.faults))
-    rows = changed | plan_rows(unreadable.without(planned, seen), (), seen)
+    planned = decide(judged.desired, seen, now_s=done.now_s, repair_only=bool(judged.faults))
+    rows = changed | plan_rows(planned, (), seen)
     if judged.faults:
         return _invalid(last, judged.faults, rows)
     return bounded({"state": ANSWERED, "message": f"{_summary(rows)}{_early(last)}", **_of(last), **rows})
