@@ -212,13 +212,12 @@ async def test_a_glance_goes_on_with_the_memory_of_looks() -> None:
 def _due(at_s: float, part: str) -> Callable[..., Plan]:
     """The planner, and from this time on (seconds since the epoch) it also wants this."""
 
-    def planner(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool) -> Plan:
+    def wanting(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool) -> Plan:
         planned = plan(desired, observed, now_s=now_s, repair_only=repair_only)
-        if now_s >= at_s:
-            object.__setattr__(planned, part, (object(),))
+        object.__setattr__(planned, part, (object(),))
         return planned
 
-    return planner
+    return _only_later(at_s, wanting)
 
 
 @pytest.mark.parametrize("part", ["actions", "waits", "questions"])

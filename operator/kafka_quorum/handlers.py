@@ -169,8 +169,9 @@ class Edge:
                 self._begin(
                     f"watch of {kind.plural} {namespace}".rstrip(), partial(watch.follow, partial(self.own, kind))
                 )
-        keep = partial(inventories.keep, self._kube, self._clock, quorums.objects, self.settings.namespaces)
-        self._begin("inventory", partial(keep, self._acting))
+        namespaces = self.settings.namespaces
+        keep = partial(inventories.keep, self._kube, self._clock, quorums.objects, namespaces, self._acting)
+        self._begin("inventory", keep)
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
             for namespace in self.settings.namespaces or ("",):

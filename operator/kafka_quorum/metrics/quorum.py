@@ -7,7 +7,7 @@ answer nor an object in the cluster decides how many series there are. What a lo
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafka_quorum.api.features import feature_names
 from kafka_quorum.metrics import catalogue as metrics
@@ -16,7 +16,7 @@ from kafka_quorum.model.certified import client_ends
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.material import Holder, Material, Role
+from kafka_quorum.model.material import Holder, LeafSeen, Material, Role
 from kafka_quorum.model.migration import MigrationKind
 from kafka_quorum.model.nodes import is_foreign, requested_node_ids, stale_voters
 from kafka_quorum.model.observed import Observed, QuorumView
@@ -34,9 +34,11 @@ from kafka_quorum.model.voters import VoterSet
 from kafka_quorum.status.certificates_valid import authority_end, broker_ends
 from kafka_quorum.status.finding import Pass
 from kit.metrics.series import Row
+from kit.pki.certificate import Certificate
 from kit.stamps import seconds_of
 
 _RELEASE: Final = re.compile(r"[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,3}")
+_Leafs: TypeAlias = tuple[tuple[Holder, LeafSeen], ...]
 _REASON: Final = re.compile("[A-Z][A-Za-z]{1,63}")
 _FEATURES: Final = frozenset(feature_names())
 _MIGRATIONS: Final = frozenset(kind.value for kind in MigrationKind)
@@ -218,9 +220,12 @@ def _certificates(done: Pass) -> Iterator[Row]:
     record, material = done.observed.record, done.observed.material
     if record is None or material is None:
         return
+    leafs = tuple(material.known_leafs())
+    signed = authority_end(done, record, leafs)
+    authority = None if signed is None else signed[1]
     for metric, values in (
-        (metrics.CERTIFICATE_END, _ends(done, record, material)),
-        (metrics.CERTIFICATE_LIFE, _lives(done, record, material)),
+        (metrics.CERTIFICATE_END, _ends(done, record, material, leafs, authority)),
+        (metrics.CERTIFICATE_LIFE, _lives(record, leafs, authority)),
     ):
         least: dict[str, float] = {}
         for holder, value in values:
@@ -229,28 +234,28 @@ def _certificates(done: Pass) -> Iterator[Row]:
             yield metric, (holder,), value
 
 
-def _lives(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+def _lives(record: IdentityRecord, leafs: _Leafs, authority: Certificate | None) -> Iterator[tuple[str, float]]:
     """How long each certificate in a Secret, and the authority that ends first, lasts, with its holder."""
-    leafs = tuple(material.known_leafs())
-    if (signed := authority_end(done, record, leafs)) is not None:
-        yield "authority", (signed[1].not_after - signed[1].not_before).total_seconds()
+    if authority is not None:
+        yield "authority", (authority.not_after - authority.not_before).total_seconds()
     for owner, leaf in leafs:
         if (holder := _holder(owner, record)) is not None:
             yield holder, leaf.certificate.life_s
         yield from (("intermediate", each.life_s) for each in leaf.between)
 
 
-def _ends(done: Pass, record: IdentityRecord, material: Material) -> Iterator[tuple[str, float]]:
+def _ends(
+    done: Pass, record: IdentityRecord, material: Material, leafs: _Leafs, authority: Certificate | None
+) -> Iterator[tuple[str, float]]:
     """Every end that is known, with its holder."""
-    leafs = tuple(material.known_leafs())
     for owner, leaf in leafs:
         if (holder := _holder(owner, record)) is not None:
             yield holder, leaf.certificate.not_after_s
-        yield from (("intermediate", authority.not_after_s) for authority in leaf.between)
+        yield from (("intermediate", each.not_after_s) for each in leaf.between)
     yield from ((_controller(node_id), end_s) for node_id, end_s in client_ends(done.observed, record) if end_s)
     yield from ((Role.BROKERS.value, end_s) for _, end_s in broker_ends(done, material))
-    if (signed := authority_end(done, record, leafs)) is not None:
-        yield "authority", signed[1].not_after.timestamp()
+    if authority is not None:
+        yield "authority", authority.not_after.timestamp()
 
 
 def _holder(holder: Holder, record: IdentityRecord) -> str | None:

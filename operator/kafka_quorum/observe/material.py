@@ -85,8 +85,9 @@ class _Read:
     read_s: float = 0.0
     """When it was read, by the operator's monotonic clock."""
 
-    def lasts_s(self) -> float:
-        """For how long it may be used, in seconds, while the other objects stay as they are."""
+    @property
+    def due_s(self) -> float:
+        """Until when it may be used, by the same clock, while the other objects stay as they are."""
         material, own = self.material, self.desired.trust.issuer.own
         read = (
             material.pools,
@@ -95,8 +96,8 @@ class _Read:
             *((material.own,) if own else ()),
         )
         if any(isinstance(each, Unknown) for each in read):  # an answer that did not come is asked for in each look
-            return 0.0
-        return OWN_SECRETS_S if own else GIVEN_SECRETS_S
+            return self.read_s
+        return self.read_s + (OWN_SECRETS_S if own else GIVEN_SECRETS_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ class MaterialReads:
             return None, bare
         last, now_s = self._last.get(key), self._clock.monotonic()
         same = last is not None and last.reading is taken.reading and last.desired == desired
-        if last is None or not same or now_s - last.read_s >= last.lasts_s():
+        if last is None or not same or now_s >= last.due_s:
             pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
             had = None if last is None else last.access.leaf
             last = replace(await self._read(taken, desired, record, replace(bare, leaf=had), pools), read_s=now_s)
@@ -171,7 +172,7 @@ class MaterialReads:
     def due_s(self, key: ObjectKey) -> float:
         """When a look must read the Secrets again, in monotonic seconds; infinite if none are needed."""
         last = self._last.get(key)
-        return math.inf if last is None else last.read_s + last.lasts_s()
+        return math.inf if last is None else last.due_s
 
     def reloads(self, key: ObjectKey, outcomes: Iterable[Outcome]) -> None:
         """Listeners that were asked to load their certificate again: what they showed before is no reason any more."""
