@@ -35,6 +35,9 @@ _KEPT: Final = ("namespace", "quorum", "job", "pod")
 _FIRING: Final = 'ALERTS{alertstate="firing"}'
 
 
+_LABEL: Final = f"__meta_kubernetes_pod_label_{GROUP.replace('.', '_')}"
+
+
 def _pods(namespaces: Iterable[str], port: str, relabel: list[Json]) -> Json:
     """The part of a scrape that finds the pods with this port."""
     kubernetes = {
@@ -52,20 +55,20 @@ def _pods(namespaces: Iterable[str], port: str, relabel: list[Json]) -> Json:
     }
 
 
-def scraped(namespace: str) -> list[Json]:
-    """What is scraped: the operator, and the controllers in a namespace, as the chart's PodMonitor does it."""
-    label = f"__meta_kubernetes_pod_label_{GROUP}_quorum".replace(".", "_").replace("/", "_")
+def scraped(namespaces: Iterable[str]) -> list[Json]:
+    """What is scraped: the operator, and the controllers in these namespaces, as the chart's PodMonitors do it."""
     of_release = {
         "source_labels": ["__meta_kubernetes_pod_label_app_kubernetes_io_instance"],
         "regex": RELEASE,
         "action": "keep",
     }
+    of_controllers: list[Json] = [
+        {"source_labels": [f"{_LABEL}_quorum"], "target_label": "quorum"},
+        {"source_labels": [f"{_LABEL}_node_id"], "target_label": "node"},
+    ]
     return [
         {"job_name": "operator", **_pods([NAMESPACE], "metrics", [of_release])},
-        {
-            "job_name": "controllers",
-            **_pods([namespace], "jmx", [{"source_labels": [label], "target_label": "quorum"}]),
-        },
+        {"job_name": "controllers", **_pods(namespaces, "jmx", of_controllers)},
     ]
 
 
@@ -115,7 +118,7 @@ def alerting(namespace: str) -> Iterator[Alerting]:
     """A Prometheus with the shipped rules, which has scraped an operator that acts."""
     with (
         tempfile.TemporaryDirectory() as home,
-        prometheus.running(Path(home), scraped(namespace), INTERVAL_S, [RULES]) as running,
+        prometheus.running(Path(home), scraped([namespace]), INTERVAL_S, [RULES]) as running,
     ):
         found = Alerting(prometheus=running, namespace=namespace, begun_s=time.time())
 

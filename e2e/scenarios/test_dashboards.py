@@ -11,13 +11,13 @@ from typing import Final
 
 import pytest
 
-from demo import NAMESPACE
 from harness import dashboards, prometheus
+from harness.alerting import INTERVAL_S, scraped
 from harness.dashboards import Query
 from harness.pool import Pool
 from harness.prometheus import Prometheus
 from harness.quorum import GROUP, Quorum
-from harness.shell import Json, kubectl, wait_until
+from harness.shell import kubectl, wait_until
 from pictures import __main__ as pictures
 from pictures.charts import Span
 from scenarios.conftest import Make
@@ -28,7 +28,6 @@ from testbed.config import PROJECT
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 WRITES: Final = os.environ.get("PICTURES") == "write"
-INTERVAL_S: Final = 5
 HELD: Final = 3002
 BEGINS_S: Final = 15.0
 """For how long the quiet state at the beginning is scraped."""
@@ -45,34 +44,6 @@ EMPTY: Final[dict[tuple[str, str], str]] = {
     ("quorum", "Errors"): "Kafka has made none",
 }
 """Panels whose queries may return nothing in this run, and why."""
-
-
-def _target(port: str, labels: dict[str, str]) -> list[Json]:
-    """Scrapes pods with this port, and labels their series from these sources, as the chart's PodMonitors do."""
-    sources = {"pod": "__meta_kubernetes_pod_name", "namespace": "__meta_kubernetes_namespace", **labels}
-    kept = {"source_labels": ["__meta_kubernetes_pod_container_port_name"], "regex": port, "action": "keep"}
-    return [kept, *({"source_labels": [source], "target_label": label} for label, source in sources.items())]
-
-
-def scraping(namespaces: list[str]) -> list[Json]:
-    """The operator's pods, and the controllers of these namespaces."""
-    label = f"__meta_kubernetes_pod_label_{GROUP.replace('.', '_')}"
-    of_controllers = {"quorum": f"{label}_quorum", "node": f"{label}_node_id"}
-    jobs = (
-        ("operator", [NAMESPACE], _target("metrics", {})),
-        ("controllers", namespaces, _target("jmx", of_controllers)),
-    )
-    return [
-        {
-            "job_name": job,
-            "honor_labels": True,
-            "kubernetes_sd_configs": [
-                {"role": "pod", "kubeconfig_file": os.environ["KUBECONFIG"], "namespaces": {"names": names}}
-            ],
-            "relabel_configs": relabelled,
-        }
-        for job, names, relabelled in jobs
-    ]
 
 
 @pytest.fixture
@@ -116,7 +87,7 @@ def test_every_query_finds_the_operator(fleet: tuple[Quorum, Quorum, Quorum], tm
     payments.apply()
     audit.apply({"controllers": {"replicas": 1}})
     Pool(quorum=orders, name="orders").apply({"replicas": 1, "config": {"default.replication.factor": "1"}})
-    with prometheus.running(tmp_path, scraping([each.namespace for each in fleet]), INTERVAL_S) as server:
+    with prometheus.running(tmp_path, scraped(each.namespace for each in fleet), INTERVAL_S) as server:
         begin_s = time.time()
         for each in fleet:
             each.wait_ready()
