@@ -1,11 +1,11 @@
 """What the operator's watches report of a quorum, as `kafka_quorum.handlers` does."""
 
 from tests.simulation.model.kubernetes.kube_model import Written, seen
-from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.place import NAME
 
+from kafka_brokers.resources.stored import RECORD_ROLE
 from kafka_quorum.kind import POOLS, QUORUMS
-from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE
 from kit.kube.protocol import CONFIG_MAPS
 from kit.kube.secrets import SECRETS
 
@@ -20,5 +20,5 @@ def concerns_quorum(written: Written) -> bool:
         if before is None or after is None:
             return True
         return bool(before["metadata"].get("generation") != after["metadata"].get("generation"))
-    of_pool = plural == CONFIG_MAPS.plural and LABEL_POOL in written.labels
+    of_pool = plural == CONFIG_MAPS.plural and written.labels.get(LABEL_ROLE) == RECORD_ROLE
     return plural == QUORUMS.plural or written.labels.get(LABEL_QUORUM) == NAME or of_pool
