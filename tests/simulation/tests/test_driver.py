@@ -73,7 +73,7 @@ def test_an_operator_that_does_nothing_fails() -> None:
 @pytest.mark.parametrize("name", ["scale-3-to-5", "lost-disk-of-follower", "lost-node"])
 def test_a_planner_that_stops_half_way_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planner that stops once there was a leader fails a run in which later work is necessary."""
-    monkeypatch.setattr("kafka_quorum.reconcile.plan", _lazy)
+    monkeypatch.setattr("kafka_quorum.planning.plan", _lazy)
     run = replay(f"{name}/no-fault")
     assert run.violations == []
     assert not run.ok
