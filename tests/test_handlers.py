@@ -49,8 +49,10 @@ def edge_of(closed: Closed | None = None, settings: Settings | None = None) -> E
     return Edge(settings or Settings(), cast("Recorder", closed or Closed()))
 
 
-async def test_a_task_that_is_over_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If supervision itself fails, the process ends with an error, and Kubernetes starts it again."""
+async def test_a_task_that_is_over_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If supervision itself fails, the process says why, and ends with an error: Kubernetes starts it again."""
 
     async def broken(_: str, __: Callable[[], Awaitable[None]]) -> None:
         raise RuntimeError("supervision is over")
@@ -59,6 +61,8 @@ async def test_a_task_that_is_over_ends_the_process(monkeypatch: pytest.MonkeyPa
     edge = edge_of()
     edge._begin("lease", asyncio.Event().wait)  # type: ignore[arg-type]  # it is never awaited
     await asyncio.wait_for(edge.failed.wait(), 10)
+    assert "supervision is over" in caplog.text
+    await edge._end_tasks()
 
 
 def test_a_task_that_fails_is_begun_again() -> None:

@@ -6,7 +6,6 @@ belongs to them. These tasks begin again after every error.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -199,7 +198,8 @@ class Edge:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled():
-            logger.critical("Task %r has ended, although it must not: this process ends", task.get_name())
+            said, why = "Task %r has ended, although it must not: this process ends", task.exception()
+            logger.critical(said, task.get_name(), exc_info=why)
             self.failed.set()
 
     async def stop(self) -> None:
@@ -217,9 +217,7 @@ class Edge:
     async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _release(self) -> None:
         if self._lease is not None:
