@@ -116,7 +116,7 @@ class Reconciler:
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
         subscribers: Iterable[Subscriber[Observed]] = (),
-        unchanged: Callable[[], None] = lambda: None,
+        unchanged: Callable[[ObjectKey], None] = lambda _: None,
         brokers: BrokerEdges = NO_BROKERS,
         keepers: KeeperEdges = NO_KEEPERS,
         dice: Dice = DICE,
@@ -235,7 +235,7 @@ class Reconciler:
         if not found or self.objects.of(key) is not taken:
             return False
         self._memories[key] = found
-        self._unchanged()
+        self._unchanged(key)
         return True
 
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:

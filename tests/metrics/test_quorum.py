@@ -39,14 +39,14 @@ from kafka_quorum.model.operation import UnknownOperation, VoterReplacement
 from kafka_quorum.model.plan import MigrationPlan, Severity, Wait
 from kafka_quorum.status.finding import Pass
 from kit.metrics.metric import Metric
-from kit.metrics.series import Row, Since
+from kit.metrics.series import Latest, Row, Since
 
 Labels = tuple[str, ...]
 
 
-def rows(of: Pass | None = None) -> dict[str, dict[Labels, float | Since]]:
+def rows(of: Pass | None = None) -> dict[str, dict[Labels, float | Since | Latest]]:
     """The series of a pass, by the name of the metric and the labels; no two have the same (AssertionError)."""
-    found: dict[str, dict[Labels, float | Since]] = {}
+    found: dict[str, dict[Labels, float | Since | Latest]] = {}
     for metric, labels, value in (*quorum.rows(of or done()), *quorum.held(of or done())):
         row_of = found.setdefault(metric.name, {})
         assert labels not in row_of
@@ -54,7 +54,7 @@ def rows(of: Pass | None = None) -> dict[str, dict[Labels, float | Since]]:
     return found
 
 
-def one(metric: Metric, of: Pass | None = None) -> float | Since | None:
+def one(metric: Metric, of: Pass | None = None) -> float | Since | Latest | None:
     """The value of a metric without labels of its own; None without a series."""
     return rows(of).get(metric.name, {}).get(())
 
@@ -140,7 +140,7 @@ def test_controllers_are_counted_once() -> None:
     found = with_waits(wait("LostNode", node_id=3001), wait("LostDisk", node_id=3002), wait("Rolling", node_id=3000))
     states = rows(found)["kafka_quorum_controllers"]
     assert {state for (state,), count in states.items() if count} == {"caught_up", "lost_node", "lost_disk"}
-    assert sum(float(count) for count in states.values() if not isinstance(count, Since)) == 3
+    assert sum(float(count) for count in states.values() if not isinstance(count, Since | Latest)) == 3
     assert {state for (state,) in states} == set(metrics.STATES) - {"ghost"}
 
 

@@ -137,6 +137,22 @@ async def test_a_pass_that_ends_early_leaves_the_last_look() -> None:
     }
 
 
+async def test_a_glance_keeps_the_series_fresh() -> None:
+    """While the leader says what the last look saw, the series stay, and the time of the last look moves on."""
+    world = World()
+    world.metrics.unchanged(KEY)
+    assert world.scrape() == {}
+    await world.saw(led(3))
+    before = world.scrape()
+    for _ in range(4):
+        world.clock.seconds += 200
+        world.metrics.unchanged(KEY)
+    assert world.value("last_look_timestamp_seconds") == world.clock.now().timestamp()
+    assert world.scrape().keys() == before.keys()
+    world.clock.seconds += 301
+    assert set(of(world.scrape(), "kafka_quorum_condition")) == {-1.0}
+
+
 async def test_what_cannot_be_looked_at_is_unknown() -> None:
     """When the status says that no look is possible, the conditions are unknown, and no value of a look stays."""
     world = World()

@@ -265,7 +265,7 @@ HELD_BY: Final = _gauge(
 )
 LAST_LOOK: Final = _gauge(
     "last_look_timestamp_seconds",
-    "When the last complete look ended, in Unix seconds: at rest up to 150 seconds ago.",
+    "When it was last looked at, in Unix seconds; at rest its leader alone is asked in most looks.",
     unit="seconds",
     absent="before the first look",
 )

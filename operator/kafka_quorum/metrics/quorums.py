@@ -19,7 +19,7 @@ from kafka_quorum.status.finding import Pass
 from kit.clock import Clock
 from kit.key import ObjectKey
 from kit.metrics.conditions import condition_rows, unknown_rows
-from kit.metrics.series import ResourceSeries, Row, Since
+from kit.metrics.series import Latest, ResourceSeries, Row, Since
 from kit.report.report import PassReport
 
 
@@ -28,8 +28,8 @@ class _Remembered:
     """What the passes over one quorum have shown. `uid` is that of its resource; times are monotonic seconds."""
 
     uid: str
-    looked_at: float | None = None
-    """The end of the last complete look, in Unix seconds."""
+    looked_at: Latest | None = None
+    """When it was last looked at, in Unix seconds."""
     epoch: int | None = None
     leader_changes: int = 0
     uncommitted_since_s: float | None = None
@@ -61,11 +61,18 @@ class QuorumMetrics:
             self.series.put(report.key, rows, rows)
         elif isinstance(report.decided, Decided) and report.status is not None and self._may_act():
             known = self._of(report.key, metadata)
-            known.looked_at = (report.seen_at or self._clock.now()).timestamp()
+            known.looked_at = Latest((report.seen_at or self._clock.now()).timestamp())
             lasting = tuple(self._lasting(known, report.decided.done))
             counted, held = tuple(_counted(known)), quorum.held(report.decided.done)
             present = (*condition_rows(metrics.CONDITION, report.status), *lasting, *held, *counted)
             self.series.put(report.key, present, (*unknown_rows(metrics.CONDITION, report.status), *counted))
+
+    def unchanged(self, key: ObjectKey) -> None:
+        """The leader has just said what the last look saw: its series are of now."""
+        known = self._remembered.get(key)
+        if known is not None and known.looked_at is not None:
+            known.looked_at.value = self._clock.now().timestamp()
+            self.series.confirm(key)
 
     def forget(self, key: ObjectKey) -> None:
         """The quorum is gone."""

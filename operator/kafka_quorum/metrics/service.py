@@ -12,6 +12,7 @@ from kafka_quorum.metrics import catalogue as metrics
 from kafka_quorum.metrics.quorums import QuorumMetrics
 from kafka_quorum.wire.requests.api_versions import CLIENT_SOFTWARE_VERSION
 from kit.clock import Clock
+from kit.key import ObjectKey
 from kit.metrics.conditions import ConditionMetrics
 from kit.metrics.library import Gauges, Reading, counter, histogram, registry
 from kit.metrics.passes import PassMetrics
@@ -53,8 +54,7 @@ class OperatorMetrics:
         )
         gauges = Gauges(_READ, lambda: _readings(vitals()), own)
         of_quorums = PassMetrics(QUORUMS.kind, passes, seconds)
-        self.unchanged = of_quorums.unchanged
-        """Counts a pass that found nothing new at a quorum."""
+        self._unchanged = of_quorums.unchanged
         self.quorums: tuple[Subscriber[Observed], ...] = (self._quorums, of_quorums)
         """The subscribers of passes over quorums."""
         self.pools: tuple[Subscriber[object], ...] = (self._pools, PassMetrics(POOLS.kind, passes, seconds))
@@ -66,6 +66,11 @@ class OperatorMetrics:
         """The subscribers of passes over Streams applications."""
         self.scrape = Scrape(own, (gauges,), tuple(each.series for each in self._of_resources()))
         """Makes the answers of the server."""
+
+    def unchanged(self, key: ObjectKey) -> None:
+        """A pass found nothing new at this quorum, and needed no look."""
+        self._unchanged()
+        self._quorums.unchanged(key)
 
     def acquired(self) -> None:
         """The lease is held from now on: what is remembered may be out of date."""

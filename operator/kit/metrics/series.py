@@ -31,15 +31,22 @@ class Since:
     at_s: float
 
 
-Row: TypeAlias = tuple[Metric, tuple[str, ...], "float | Since"]
+@dataclass(slots=True)
+class Latest:
+    """A number that may change without other series of its resource: a scrape shows the present one."""
+
+    value: float
+
+
+Row: TypeAlias = tuple[Metric, tuple[str, ...], "float | Since | Latest"]
 """A value: its metric, the values of the labels after those that name the resource, and the number."""
 Text: TypeAlias = Callable[[bool], Iterator[str]]
 """Makes the lines of a scrape, in OpenMetrics' format if it is True. It reads only what no other thread changes."""
-_Values: TypeAlias = Mapping[Metric, Sequence[tuple[str, float | Since]]]
+_Values: TypeAlias = Mapping[Metric, Sequence[tuple[str, float | Since | Latest]]]
 """By metric: the labels after those that name the resource, as text, and the number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Resource:
     """A resource. `own` are its first labels as text. `outdated` is shown when its look is too old.
 
@@ -70,6 +77,11 @@ class ResourceSeries:
             values=_by_metric(rows),
             outdated=_by_metric(outdated),
         )
+
+    def confirm(self, key: ObjectKey) -> None:
+        """The series of a resource, if it has any, are still true."""
+        if key in self._resources:
+            self._resources[key].looked_at_s = self._clock.monotonic()
 
     def drop(self, key: ObjectKey) -> None:
         """End every series of a resource."""
@@ -114,8 +126,17 @@ def _samples(metric: Metric, shown: Sequence[tuple[str, _Values]], now_s: float)
     name = metric.name
     for own, values in shown:
         for rest, value in values.get(metric, ()):
-            number = value if isinstance(value, float) else max(0.0, now_s - value.at_s)
-            yield f"{name}{{{own}{rest}}} {number!r}\n"
+            yield f"{name}{{{own}{rest}}} {_number(value, now_s)!r}\n"
+
+
+def _number(value: float | Since | Latest, now_s: float) -> float:
+    match value:
+        case Since():
+            return max(0.0, now_s - value.at_s)
+        case Latest():
+            return value.value
+        case _:
+            return value
 
 
 @lru_cache(maxsize=_RESTS)
@@ -133,8 +154,8 @@ def _escaped(value: str) -> str:
 
 
 def _by_metric(rows: Iterable[Row]) -> _Values:
-    found: dict[Metric, list[tuple[str, float | Since]]] = {}
+    found: dict[Metric, list[tuple[str, float | Since | Latest]]] = {}
     for metric, values, value in rows:
-        number = value if isinstance(value, Since) else float(value)
+        number = value if isinstance(value, Since | Latest) else float(value)
         found.setdefault(metric, []).append((_rest(metric, values), number))
     return found
