@@ -35,7 +35,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
-from kafka_quorum.observe.objects import kube_node_from, status_from
+from kafka_quorum.observe.objects import kube_node_from, status_from, voter_operation
 from kafka_quorum.observe.recovery import watermarked
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.volumes import ANYWHERE, place_of
@@ -135,7 +135,7 @@ async def look(
 
 def _asked(taken: Snapshot) -> ReplicaKey | None:
     """The replica that an open operation makes a voter: the request may have been sent."""
-    operation = status_from(taken.resource).operation
+    operation = voter_operation(taken.resource)
     return None if operation is None or isinstance(operation.change, VoterRemoval) else operation.target
 
 

@@ -13,6 +13,7 @@ from kafka_quorum.model.journal import epoch_from
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.migration import ROLLED_BACK, MigrationKind
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
+from kafka_quorum.model.operation import VoterOperation
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Terminated
 from kafka_quorum.observe.recovery import recovery_from, watermark_from
 from kafka_quorum.resources.intent import operation_from
@@ -143,9 +144,16 @@ def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
     )
 
 
+_READ_BACK: Final = (
+    *("bootstrap", "brokerContract", "clusterID", "controllers", "migration", "operation", "quorum", "recovery"),
+    "soak",
+)
+"""The parts of a status that say something to a later pass; the others are for persons, and are not even cleaned."""
+
+
 def status_from(resource: Json) -> RecordedStatus:
     """The identity and the open operation in a resource's status; a malformed part counts as absent."""
-    status = status_of(resource)
+    status = _parts(resource, _READ_BACK)
     bootstrap = object_of(status.get("bootstrap"))
     phase = next((phase for phase in BootstrapPhase if phase.value == bootstrap.get("phase")), None)
     return RecordedStatus(
@@ -161,6 +169,18 @@ def status_from(resource: Json) -> RecordedStatus:
         watermark=watermark_from(object_of(status.get("quorum"))),
         **recovery_from(object_of(status.get("recovery"))),
     )
+
+
+def voter_operation(resource: Json) -> VoterOperation | None:
+    """The change of the voter set that is open, as `status_from` reads it."""
+    found = operation_from(_parts(resource, ("operation",)).get("operation"))
+    return found if isinstance(found, VoterOperation) else None
+
+
+def _parts(resource: Json, names: Iterable[str]) -> Json:
+    """These parts of a status, cleaned."""
+    said = object_of(resource.get("status"))
+    return status_of({"status": {name: said[name] for name in names if name in said}})
 
 
 def owner_uid(item: Json) -> str | None:
