@@ -1,5 +1,6 @@
 """Glances: what a quorum at rest is asked between two looks, and what is followed by a look at once."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,18 +10,20 @@ from tests.test_reconcile import KEY, Bench, Ids, at_rest
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import token_holder
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
-from kafka_quorum.observe.glance import DUE_WITHIN_S
+from kafka_quorum.observe.glance import DUE_WITHIN_S, look_every_s
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.settings import ObservationSettings, Settings
 from kit.conditions.last_look import EVERY_S
 from kit.errors import Fault
+from kit.key import ObjectKey
 
 LEADER = 3000
 GLANCE = ["DescribeQuorum"]
@@ -60,14 +63,44 @@ async def test_a_quorum_at_rest_is_asked_by_one_request() -> None:
 
 async def test_glances_are_counted() -> None:
     """Each pass that needs no look is counted, and a look is not."""
-    bench, counted = await glancing(), list[None]()
-    bench.reconciler._unchanged = lambda: counted.append(None)
+    bench, counted = await glancing(), list[ObjectKey]()
+    bench.reconciler._unchanged = counted.append
     for _ in range(2):
         bench.clock.seconds += 10
         await bench.run()
     bench.reconciler.changed(KEY)
     await bench.run()
-    assert len(counted) == 2
+    assert counted == [KEY, KEY]
+
+
+@pytest.mark.parametrize(
+    ("quorums", "least_s", "most_s"), [(1, 60, 75), (240, 60, 75), (1000, 240, 300), (5000, 240, 300)]
+)
+def test_looks_are_rarer_with_many_quorums(quorums: int, least_s: float, most_s: float) -> None:
+    """Looks at all quorums together are bounded, none comes later than `DUE_WITHIN_S`, and they are spread."""
+    found = [look_every_s(quorums, f"uid-{number}") for number in range(500)]
+    assert (least_s <= min(found), max(found) <= most_s) == (True, True)
+    assert max(found) < DUE_WITHIN_S
+    assert len(set(found)) > 400
+
+
+async def test_a_look_follows_glances_in_time() -> None:
+    """Although nothing is ever new, a whole look comes again and again, later with many quorums."""
+    for quorums, most_s in ((1, 75), (1000, 300)):
+        bench = await glancing()
+        bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(quorums - 1)}
+        bench.reconciler.objects._trusted_s = math.inf
+        stamped = bench.kube.objects[QUORUMS.plural, KEY.name]["status"]
+        stamped["nextLookBy"] = "2027-01-01T00:00:00Z"
+        began_s, last_s, gaps = bench.clock.seconds, bench.clock.seconds, list[float]()
+        while bench.clock.seconds < began_s + 4 * most_s:
+            bench.clock.seconds += 10
+            await bench.run()
+            if "ApiVersions" in questions(bench):
+                gaps.append(bench.clock.seconds - last_s)
+                last_s = bench.clock.seconds
+        assert max(gaps) <= most_s
+        assert len(gaps) <= 7  # reads of Secrets have times of their own
 
 
 async def test_a_fault_in_a_glance_is_followed_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,8 @@
-"""Whether the operator still looks at a quorum, by the stamp that it renews every 60 to 75 seconds. Pure."""
+"""Whether the operator still looks at a quorum, by the stamps in its status. Pure.
+
+`status.nextLookBy` says itself when the status is out of date. An earlier operator did not write it, and renewed
+`status.lastLook` every 75 s.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,9 +12,10 @@ from typing import Final
 from kubectl_kq.ages import seconds_since, span
 from kubectl_kq.quorum import Quorum
 
-FRESH_S: Final = 120.0
-STALE_S: Final = 300.0
-"""An older stamp means that no operator looks. With more than 1,500 quorums, n/5 seconds (docs/operations.md)."""
+_LATE_S: Final = 180.0
+"""The operator renews its stamps four minutes before `status.nextLookBy`: a minute later they are late."""
+_PROMISE_S: Final = 300.0
+"""How long a stamp of an earlier operator, which says nothing of the next one, may stand."""
 _AHEAD_S: Final = 60.0
 
 
@@ -43,17 +48,31 @@ def freshness(quorum: Quorum, now: datetime) -> Freshness:
     if age_s is None or age_s < -_AHEAD_S:
         why = "cannot be read" if age_s is None else f"lies {span(-age_s)} ahead of this machine's clock"
         return Freshness(looks=Looks.UNKNOWN, message=f"The time of the last look {why}: correct the clocks")
-    if age_s <= FRESH_S:
-        return Freshness(looks=Looks.FRESH, message=f"The operator looked {span(age_s)} ago")
-    if age_s <= STALE_S:
+    left_s = _left_s(quorum, age_s, now)
+    if left_s is None:
+        return Freshness(
+            looks=Looks.UNKNOWN, message="The time of the next look cannot be read: check what writes this status"
+        )
+    if left_s >= _LATE_S:
+        return Freshness(looks=Looks.FRESH, message=f"The operator wrote {span(age_s)} ago that it looks")
+    if left_s >= 0:
         return Freshness(
             looks=Looks.LATE,
-            message=f"The operator looked {span(age_s)} ago. With at most 600 quorums it looks every 75s",
+            message=f"The operator last wrote {span(age_s)} ago that it looks. It should have done so again "
+            f"{span(_LATE_S - left_s)} ago",
         )
     return Freshness(
         looks=Looks.STALE,
         message=(
             f"No operator has looked for {span(age_s)}, so the status is of that time: check that the operator runs "
-            "and reaches the API server. With n quorums, n above 1500, stamps may be n/5 seconds old"
+            "and reaches the API server"
         ),
     )
+
+
+def _left_s(quorum: Quorum, age_s: float, now: datetime) -> float | None:
+    """The seconds until the status is out of date, negative if it is; None if its stamp cannot be read."""
+    if quorum.next_look_by is None:
+        return _PROMISE_S - age_s
+    past_s = seconds_since(quorum.next_look_by, now)
+    return None if past_s is None else -past_s

@@ -73,6 +73,7 @@ class Quorum:
     doing: str | None
     message: str | None
     last_look: str | None
+    next_look_by: str | None
     observed_generation: int | None
     conditions: tuple[Condition, ...]
     waits: tuple[Wait, ...]
@@ -133,6 +134,7 @@ def quorum_of(item: Json) -> Quorum:
         doing=reading.text(item, "status", "doing"),
         message=reading.text(item, "status", "message"),
         last_look=reading.text(item, "status", "lastLook"),
+        next_look_by=reading.text(item, "status", "nextLookBy"),
         observed_generation=reading.number(item, "status", "observedGeneration"),
         conditions=tuple(map(condition_of, reading.rows(item, "status", "conditions"))),
         waits=tuple(map(_wait, reading.rows(item, "status", "waits"))),

@@ -65,6 +65,12 @@ def test_a_quorum_that_is_well_is_ok_everywhere() -> None:
     assert (found["worst"], page.code) == ("OK", DONE)
 
 
+def test_an_old_stamp_that_still_stands_is_fine() -> None:
+    """With many quorums the operator writes its stamps less often, and each one says how long it stands."""
+    item = saying({"lastLook": ago(900), "nextLookBy": ago(-200)})
+    assert [row["level"] for row in rows(look({Source.QUORUM: item}), "operator")] == ["OK"]
+
+
 WAITING = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
 ENDED = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": ago(600)}}
@@ -77,7 +83,22 @@ SAYING = "in its own words"
 
 REPORTED: list[tuple[str, Json, str, str, str]] = [
     ("no operator", saying({"lastLook": ago(900)}), "operator", "CRIT", "No operator has looked for 15m"),
-    ("operator late", saying({"lastLook": ago(200)}), "operator", "WARN", "looked 3m20s ago"),
+    ("operator late", saying({"lastLook": ago(200)}), "operator", "WARN", "wrote 3m20s ago that it looks"),
+    (
+        "late by its own stamp",
+        saying({"lastLook": ago(900), "nextLookBy": ago(-100)}),
+        *("operator", "WARN", "should have done so again 1m20s ago"),
+    ),
+    (
+        "out of date by its own stamp",
+        saying({"lastLook": ago(100), "nextLookBy": ago(1)}),
+        *("operator", "CRIT", "No operator has looked for 1m40s"),
+    ),
+    (
+        "nobody's stamp",
+        saying({"nextLookBy": "soon"}),
+        *("operator", "WARN", "The time of the next look cannot be read"),
+    ),
     ("never looked", saying({"lastLook": None}), "operator", "CRIT", "No operator has looked at this quorum yet"),
     ("clock ahead", saying({"lastLook": ago(-600)}), "operator", "WARN", "correct the clocks"),
     ("cannot look", saying({"doing": "CannotLook", "message": SAYING}), "operator", "CRIT", SAYING),

@@ -285,8 +285,14 @@ class KafkaQuorumStatus(Model):
     )
     last_look: str | None = Field(
         default=None,
-        description="When the operator last looked at this quorum. It is renewed every 60 to 75 seconds; with more "
-        "than 600 quorums, every n/10 seconds for n quorums. A stamp of five minutes ago means that no operator looks.",
+        description="When the operator last looked at this quorum, as of the last write. It is renewed every 60 to 75 "
+        "seconds; with more than 120 quorums, those at rest are renewed every n/2 seconds for n quorums.",
+        json_schema_extra={"format": "date-time"},
+    )
+    next_look_by: str | None = Field(
+        default=None,
+        description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
+        "operator looks, and the status is of the time of status.lastLook.",
         json_schema_extra={"format": "date-time"},
     )
     schema_version: int | None = Field(

@@ -7,7 +7,7 @@ differs, or no answer comes, a look follows at once. A glance leads to no act. I
 row must show the same.
 
 Time needs no event: a certificate ends, and so does a limit. So glances follow a look only if its plan stays empty for
-longer than until the next look, which comes `LOOK_EVERY_S` after the last one at the latest.
+longer than until the next look, which comes 300 s after the last one at the latest.
 """
 
 import logging
@@ -28,18 +28,22 @@ from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
-from kit.conditions.last_look import interval_s, is_due
-from kit.conditions.writer import LAST_LOOK
+from kit.conditions.last_look import interval_s, is_due, spread
 from kit.key import ObjectKey
 
 logger = logging.getLogger(__name__)
-LOOK_EVERY_S: Final = 150.0
-"""A look follows so long after the last one, or earlier, when the stamp of the last one must be renewed.
-
-With up to 600 quorums that is 60 to 75 seconds later, and with 1,000 of them 100 to 125 (`kit.conditions.last_look`).
-"""
-DUE_WITHIN_S: Final = 200.0
+LOOKS_PER_S: Final = 4.0
+"""So many looks at all quorums at rest together: with up to 240 of them, one of each every 60 to 75 seconds."""
+LOOK_EVERY_S: Final = 60.0
+LOOK_EVERY_MOST_S: Final = 240.0
+"""With more than 960 quorums they are looked at no less often: every 240 to 300 seconds."""
+DUE_WITHIN_S: Final = 360.0
 """The plan of a look must be empty so much later too: longer than until the next look, with a pass that is late."""
+
+
+def look_every_s(quorums: int, uid: str) -> float:
+    """How long after a look at one of so many quorums the next one follows, in seconds, whatever glances show."""
+    return spread(min(max(LOOK_EVERY_S, quorums / LOOKS_PER_S), LOOK_EVERY_MOST_S), uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +106,18 @@ class Glances:
             leader=leader,
             timeouts=fetch_timeouts(taken.pods, taken.revisions),
             instances=instances_of(taken.pods, seen.record),
-            until_s=min(due_s, view.taken_at_s + LOOK_EVERY_S) - self._tick_s,
+            until_s=due_s - self._tick_s,
         )
 
     async def glance(self, key: ObjectKey, taken: Snapshot, memory: Memory, *, quorums: int) -> Memory | None:
         """Ask the leader. The memory after it if nothing is new; None if a look must follow.
 
-        `quorums` is how many this operator serves, which decides how often the stamp of the look is renewed.
+        `quorums` is how many this operator serves, which decides when the next look follows, and the next stamp.
         """
         last, taken_at_s = self._at_rest.pop(key, None), self._clock.monotonic()
         if last is None or last.resource is not taken.resource:  # the objects were read again since then
             return None
-        if taken_at_s > last.until_s or self._stamp_is_due(taken, quorums):
+        if taken_at_s > last.until_s or self._look_is_due(last, taken, taken_at_s, quorums):
             return None
         try:
             answer = await self._controllers.describe_quorum(last.leader)
@@ -127,10 +131,12 @@ class Glances:
             self._at_rest[key] = last
         return found
 
-    def _stamp_is_due(self, taken: Snapshot, quorums: int) -> bool:
-        stamp = (taken.resource.get("status") or {}).get(LAST_LOOK)
-        after_s = interval_s(quorums, str(taken.resource["metadata"].get("uid", "")))
-        return is_due(stamp, now=self._clock.now(), after_s=after_s)
+    def _look_is_due(self, last: _AtRest, taken: Snapshot, now_s: float, quorums: int) -> bool:
+        """Whether the next pass would be too late for a look, or the stamp of the last one is old."""
+        uid, status = str(taken.resource["metadata"].get("uid", "")), taken.resource.get("status") or {}
+        if now_s > last.view.taken_at_s + look_every_s(quorums, uid) - self._tick_s:
+            return True
+        return is_due(status, now=self._clock.now(), after_s=interval_s(quorums, uid))
 
 
 def _shown_whole(seen: Observed, name: str) -> QuorumView | None:

@@ -120,5 +120,12 @@ class KafkaStreamsApplicationStatus(Model):
         description="Ready, Progressing, Degraded, SpecAccepted.",
         json_schema_extra=schema(list_type="map", list_map_keys=["type"]),
     )
-    last_look: str | None = Field(default=None, description="When the operator last looked at it.")
+    last_look: str | None = Field(
+        default=None, description="When the operator last looked at it, as of the last write."
+    )
+    next_look_by: str | None = Field(
+        default=None,
+        description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
+        "operator looks, and the status is of the time of status.lastLook.",
+    )
     left_out: dict[str, int] | None = Field(default=None, description="How many entries of a list are left out.")

@@ -1,31 +1,69 @@
-"""`status.lastLook`: the time of the last look at the resource, which shows whether the status is kept up. Pure.
+"""`status.lastLook` and `status.nextLookBy`: when the resource was last looked at, and until when that may stand. Pure.
 
-A stamp costs a write. It is written along with every other change, and is renewed on its own once a minute. With more
-than 600 resources it is renewed less often, so that all stamps together cost ten writes a second. The uid spreads them.
+A stamp costs a write. It is written along with every other change, and is renewed on its own once a minute. With many
+resources it is renewed less often: those at rest (`doing: Done`) cost two writes a second together, and all others ten.
+The uid spreads them. So each stamp says itself when it is out of date, and no reader has to know how many there are.
 """
 
 import zlib
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
+from kit import stamps
+
+LAST_LOOK: Final = "lastLook"
+NEXT_LOOK_BY: Final = "nextLookBy"
 EVERY_S: Final = 60.0
-WRITES_PER_S: Final = 10.0
+AT_REST_PER_S: Final = 2.0
+BUSY_PER_S: Final = 10.0
+LATE_S: Final = 240.0
+"""How late a renewal may be before a reader may conclude that no operator looks."""
+_ALONE_S: Final = 200.0
+"""How old a stamp without the other one may become: an API server with an earlier definition of the kind drops it, and
+readers then assume that no operator looks after 300 s."""
 _SPREAD: Final = 0.25
-"""A resource waits up to this share longer than the interval; its uid decides how much."""
 
 
-def interval_s(resources: int, uid: str) -> float:
+def interval_s(resources: int, uid: str, *, at_rest: bool = True) -> float:
     """How old the stamp of this resource may become, in seconds, if the operator serves this many of them."""
-    share = zlib.crc32(uid.encode()) / 2**32
-    return max(EVERY_S, resources / WRITES_PER_S) * (1 + _SPREAD * share)
+    return spread(max(EVERY_S, resources / (AT_REST_PER_S if at_rest else BUSY_PER_S)), uid)
 
 
-def is_due(stamp: object, *, now: datetime, after_s: float) -> bool:
-    """Whether a stamp must be renewed: it is too old, cannot be read, or is in the future. `now` has a time zone."""
+def spread(interval_s: float, uid: str) -> float:
+    """The interval of one of many, in seconds: up to a quarter longer, so that they do not all end at once."""
+    return interval_s * (1 + _SPREAD * zlib.crc32(uid.encode()) / 2**32)
+
+
+def stamped(now: datetime, after_s: float) -> dict[str, str]:
+    """The stamps of a look at this moment (with a time zone), which are renewed after so many seconds."""
+    return {LAST_LOOK: stamps.second(now), NEXT_LOOK_BY: stamps.second(now + timedelta(seconds=after_s + LATE_S))}
+
+
+def stamps_of(status: Mapping[str, object]) -> dict[str, object]:
+    """The stamps that a status has."""
+    return {name: status[name] for name in (LAST_LOOK, NEXT_LOOK_BY) if status.get(name) is not None}
+
+
+def is_due(status: Mapping[str, object], *, now: datetime, after_s: float) -> bool:
+    """Whether the stamps must be renewed: too old, unreadable, of the future, or near the end that they promise.
+
+    `now` has a time zone. `after_s` is how old they may become by the present number of resources.
+    """
+    looked_s = _since_s(status.get(LAST_LOOK), now)
+    if looked_s is None or not 0 <= looked_s < after_s:
+        return True
+    if NEXT_LOOK_BY not in status:
+        return looked_s >= _ALONE_S
+    promised_s = _since_s(status[NEXT_LOOK_BY], now)
+    return promised_s is None or promised_s >= -LATE_S
+
+
+def _since_s(stamp: object, now: datetime) -> float | None:
+    """The seconds since this stamp, negative if it lies ahead; None if it cannot be read."""
     if not isinstance(stamp, str):
-        return True
+        return None
     try:
-        age_s = (now - datetime.fromisoformat(stamp)).total_seconds()
+        return (now - datetime.fromisoformat(stamp)).total_seconds()
     except (ValueError, TypeError):
-        return True
-    return not 0 <= age_s < after_s
+        return None

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kit import stamps
 from kit.clock import Clock
-from kit.conditions.last_look import interval_s, is_due
+from kit.conditions.last_look import interval_s, is_due, stamped, stamps_of
 from kit.conditions.patch import patch_of
 from kit.errors import KubeConflict, KubeNotFound, NotActing
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi, ResourceType
 
-LAST_LOOK: Final = "lastLook"
+_AT_REST: Final = "Done"
+"""What `doing` says of a resource for which nothing is done or waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +61,11 @@ class StatusWriter:
         `resources` is how many this operator serves: it decides how often the stamp is renewed.
         """
         old: Json = present.get("status") or {}
-        stamp = old.get(LAST_LOOK)
-        kept = new | ({LAST_LOOK: stamp} if stamp is not None else {})
-        after_s = interval_s(resources, str(present["metadata"].get("uid", "")))
-        if patch_of(old, kept) or is_due(stamp, now=self._clock.now(), after_s=after_s):
-            kept = new | {LAST_LOOK: stamps.second(self._clock.now())}
+        kept, now = new | stamps_of(old), self._clock.now()
+        uid, at_rest = str(present["metadata"].get("uid", "")), new.get("doing") == _AT_REST
+        after_s = interval_s(resources, uid, at_rest=at_rest)
+        if patch_of(old, kept) or is_due(old, now=now, after_s=after_s):
+            kept = new | stamped(now, after_s)
         return await self.write(key, present, kept)
 
     async def write(self, key: ObjectKey, present: Json, new: Json) -> Written:

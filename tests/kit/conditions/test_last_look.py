@@ -1,31 +1,54 @@
-"""The stamp of the last look: once a minute, spread over time, and at most ten writes a second for all quorums."""
+"""The stamps of a look: once a minute, spread over time, with a bound on the writes of all resources together."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kit.conditions.last_look import EVERY_S, WRITES_PER_S, interval_s, is_due
+from kit.conditions.last_look import AT_REST_PER_S, BUSY_PER_S, EVERY_S, LATE_S, interval_s, is_due, stamped
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FINE = "2026-01-01T12:04:01Z"
+"""More than four minutes from now."""
 
 
 @pytest.mark.parametrize(
-    ("stamp", "due"),
+    ("looked", "promised", "due"),
     [
-        (None, True),
-        ("", True),
-        ("yesterday", True),
-        (7, True),
-        ("2026-01-01T12:00:00Z", False),
-        ("2026-01-01T11:59:01Z", False),
-        ("2026-01-01T11:59:00Z", True),
-        ("2026-01-01T12:00:01Z", True),
-        ("2026-01-01T11:00:00", True),
+        (None, FINE, True),
+        ("", FINE, True),
+        ("yesterday", FINE, True),
+        (7, FINE, True),
+        ("2026-01-01T12:00:00Z", FINE, False),
+        ("2026-01-01T11:59:01Z", FINE, False),
+        ("2026-01-01T11:59:00Z", FINE, True),
+        ("2026-01-01T12:00:01Z", FINE, True),
+        ("2026-01-01T11:00:00", FINE, True),
+        ("2026-01-01T12:00:00Z", "soon", True),
+        ("2026-01-01T12:00:00Z", "2026-01-01T12:04:00Z", True),
+        ("2026-01-01T12:00:00Z", "2027-01-01T12:00:00Z", False),
     ],
 )
-def test_due(stamp: object, *, due: bool) -> None:
-    """A stamp is renewed if it is old, missing, unreadable, or from another clock."""
-    assert is_due(stamp, now=NOW, after_s=60.0) is due
+def test_due(looked: object, promised: object, *, due: bool) -> None:
+    """Stamps are renewed if they are old, missing, unreadable, from another clock, or near what they promise."""
+    assert is_due({"lastLook": looked, "nextLookBy": promised}, now=NOW, after_s=60.0) is due
+
+
+def test_an_api_server_that_drops_the_promise_costs_no_more_writes() -> None:
+    """With an earlier definition of the kind only the first stamp is kept: it is renewed in time, and not each time."""
+    status = {"lastLook": stamped(NOW, 600.0)["lastLook"]}
+    assert not is_due(status, now=NOW, after_s=600.0)
+    assert not is_due(status, now=NOW + timedelta(seconds=199), after_s=600.0)
+    assert is_due(status, now=NOW + timedelta(seconds=200), after_s=600.0)
+    assert is_due(status, now=NOW + timedelta(seconds=60), after_s=60.0)
+
+
+def test_stamps_are_renewed_before_they_are_out_of_date() -> None:
+    """New stamps are not due; they are after the interval, minutes before the promise ends."""
+    status = stamped(NOW, 600.0)
+    assert not is_due(status, now=NOW + timedelta(seconds=599), after_s=600.0)
+    assert is_due(status, now=NOW + timedelta(seconds=600), after_s=600.0)
+    assert is_due(status, now=NOW + timedelta(seconds=600), after_s=10_000.0)
+    assert datetime.fromisoformat(status["nextLookBy"]) == NOW + timedelta(seconds=600 + LATE_S)
 
 
 def test_at_most_once_a_minute() -> None:
@@ -35,9 +58,9 @@ def test_at_most_once_a_minute() -> None:
 
 @pytest.mark.parametrize("quorums", [1, 600, 1000, 10_000])
 def test_all_stamps_together(quorums: int) -> None:
-    """The stamps of all quorums together cost at most ten writes a second, however many quorums there are."""
-    rate = sum(1 / interval_s(quorums, f"uid-{number}") for number in range(quorums))
-    assert rate <= WRITES_PER_S
+    """The stamps of all quorums together cost a bounded number of writes, however many quorums there are."""
+    for at_rest, most in ((True, AT_REST_PER_S), (False, BUSY_PER_S)):
+        assert sum(1 / interval_s(quorums, f"uid-{number}", at_rest=at_rest) for number in range(quorums)) <= most
 
 
 def test_stamps_are_spread() -> None:

@@ -42,7 +42,11 @@ async def test_what_says_nothing_new_is_not_written() -> None:
     assert len(desk.kube.calls) == 1
     desk.clock.seconds += 60
     assert await desk.looked(parts=1)
-    assert desk.present["status"] == {"parts": 1, "lastLook": "2026-01-01T00:03:10Z"}
+    assert desk.present["status"] == {
+        "parts": 1,
+        "lastLook": "2026-01-01T00:03:10Z",
+        "nextLookBy": "2026-01-01T00:08:24Z",
+    }
 
 
 async def test_its_own_write_is_an_echo_and_the_newest() -> None:
@@ -72,3 +76,19 @@ async def test_nothing_is_written_without_the_lease() -> None:
     with pytest.raises(NotActing):
         await desk.looked(parts=1)
     assert desk.kube.calls == []
+
+
+async def test_resources_at_rest_are_stamped_less_often_than_others() -> None:
+    """Among many resources, the stamp of one that is at rest stands longer than that of one that is not."""
+    stands = {}
+    for doing in ("Done", "Rolling"):
+        desk = Desk()
+        await desk.writer.looked(KEY, desk.present, {"doing": doing}, resources=1000)
+        desk.kube.calls.clear()
+        began_s = desk.clock.seconds
+        while not desk.kube.calls:
+            desk.clock.seconds += 10
+            await desk.writer.looked(KEY, desk.present, {"doing": doing}, resources=1000)
+        stands[doing] = desk.clock.seconds - began_s
+    assert 500 <= stands["Done"] <= 640
+    assert 100 <= stands["Rolling"] <= 140
