@@ -40,6 +40,7 @@ from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model.names import LABEL_APPLICATION
 from kafka_streams.observe.gather import Edges
 from kafka_streams.reconcile import ApplicationReconciler
+from kit import memory
 from kit.clock import SystemClock
 from kit.ids import SystemIds
 from kit.key import ObjectKey
@@ -171,6 +172,7 @@ class Edge:
         namespaces = self.settings.namespaces
         keep = partial(inventories.keep, self._kube, self._clock, quorums.objects, namespaces, self._acting)
         self._begin("inventory", keep)
+        self._begin("memory", memory.keep_small)
         for one in self._served.values():
             self._begin(f"sweep of {one.resource.plural}", one.sweep.keep)
             for namespace in self.settings.namespaces or ("",):

@@ -14,7 +14,6 @@ from kafka_quorum.act.admission import PodAdmission
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.leased import leased_controllers, leased_zookeepers
-from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.checks import checked
 from kafka_quorum.judge import judge
 from kafka_quorum.kind import QUORUMS
@@ -302,7 +301,7 @@ class Reconciler:
             outcomes=outcomes,
             faults=judged.faults,
             now_s=now_s,
-            autoscaler=autoscaler_of(taken.resource["metadata"]),
+            autoscaler=taken.autoscaler,
         )
         return replace(await self._ended(draft, taken, changes, done), silent=silent)
 

@@ -32,6 +32,7 @@ from kafka_quorum.resources.contract import contract_from
 from kit import token
 from kit.clock import Clock
 from kit.errors import KubeError
+from kit.kube.compact import compact
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 from kit.kube.secrets import Use, check_use
 from kit.parsing import Malformed
@@ -86,9 +87,10 @@ class Snapshot:
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
     """Everything of a pool, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
     taken_at_s = clock.monotonic()
-    resource = await kube.get(POOLS, namespace, name)
-    if resource is None:
+    found = await kube.get(POOLS, namespace, name)
+    if found is None:
         return None
+    resource = compact(found)
     quorum, labels = quorum_of(resource), names.pool_labels(name)
     kinds = (CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
     claims, config_maps, services, budgets, revisions = await asyncio.gather(

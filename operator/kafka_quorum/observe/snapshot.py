@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Final
 
+from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.contract import StoredContract
@@ -26,6 +27,7 @@ from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
 from kit.errors import KubeError
+from kit.kube.compact import compact
 from kit.kube.inventory import digest_of, together
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
@@ -57,6 +59,8 @@ class Snapshot:
     copies: tuple[DiskCopy, ...] = ()
     contract: Knowable[StoredContract | None] = _NO_CONTRACT
     """The broker contract, and whether it is there at all."""
+    autoscaler: str = ""
+    """What says that an autoscaler sets the number of replicas; empty if none does."""
     accepted: str = ""
     """The last accepted spec as it is stored; empty if none is."""
     accepted_spec: Json | None = None
@@ -84,9 +88,10 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     """Everything of a quorum, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
     taken_at_s = clock.monotonic()
     labels = names.quorum_labels(name)
-    resource = await kube.get(QUORUMS, namespace, name)
-    if resource is None:
+    found = await kube.get(QUORUMS, namespace, name)
+    if found is None:
         return None
+    resource = compact(found)
     listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in KINDS))
     parts = together(
         digest_of(kind, each["metadata"]) for kind, items in zip(KINDS, listed, strict=True) for each in items
@@ -119,6 +124,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
     return Snapshot(
         resource=resource,
+        autoscaler=autoscaler_of(found["metadata"]),
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,

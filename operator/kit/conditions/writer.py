@@ -13,6 +13,7 @@ from kit.conditions.last_look import interval_s, is_due, stamped, stamps_of
 from kit.conditions.patch import patch_of
 from kit.errors import KubeConflict, KubeNotFound, NotActing
 from kit.key import ObjectKey
+from kit.kube.compact import compact
 from kit.kube.protocol import Json, KubeApi, ResourceType
 
 _AT_REST: Final = "Done"
@@ -86,4 +87,4 @@ class StatusWriter:
         except (KubeConflict, KubeNotFound):
             return {}  # another write came first: the next pass starts from there
         self._wrote[key] = str(written["metadata"].get("resourceVersion", ""))
-        return written
+        return compact(written)
