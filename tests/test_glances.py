@@ -10,13 +10,12 @@ from tests.test_reconcile import KEY, Bench, Ids, at_rest
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KafkaUnreachable
-from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import token_holder
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
-from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.model.quorum import Endpoint, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.observe.glance import DUE_WITHIN_S, look_every_s
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.reconcile import Reconciler
@@ -84,23 +83,59 @@ def test_looks_are_rarer_with_many_quorums(quorums: int, least_s: float, most_s:
     assert len(set(found)) > 400
 
 
+async def test_levels_that_others_change_are_noticed_within_a_minute() -> None:
+    """Rule 7 goes by the levels that were seen last, so the leader shows them again and again between looks."""
+    bench = await glancing()
+    bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(999)}
+    bench.reconciler.objects._trusted_s = math.inf
+
+    async def after_10_s() -> list[str]:
+        bench.clock.seconds += 10
+        await bench.run()
+        return questions(bench)
+
+    while (await after_10_s()).count("ApiVersions") < len(IDS):
+        pass  # the stamp of the time before there were so many
+    asked = [await after_10_s() for _ in range(12)]
+    assert asked.count([*GLANCE, "ApiVersions"]) == 2
+    assert asked.count(GLANCE) == 10
+    leader = bench.controllers.versions[LEADER]
+    assert isinstance(leader, NodeVersions)
+    others = (*leader.finalized, FinalizedFeature(name="group.version", level=1))
+    bench.controllers.versions[LEADER] = replace(leader, finalized=others)
+    asked = [await after_10_s() for _ in range(6)]
+    assert max(each.count("ApiVersions") for each in asked) >= len(IDS)
+
+
+async def test_a_glance_keeps_the_high_watermark() -> None:
+    """What the leader showed last is remembered for a recovery, also if no look followed."""
+    bench = await glancing()
+    leader = bench.controllers.quorums[LEADER]
+    assert isinstance(leader, QuorumAnswer)
+    bench.controllers.quorums[LEADER] = replace(leader, high_watermark=leader.high_watermark + 22_000)
+    bench.clock.seconds += 10
+    await bench.run()
+    assert questions(bench) == GLANCE
+    after = bench.reconciler._memories[KEY].watermark
+    assert after is not None
+    assert after.offset == leader.high_watermark + 22_000
+
+
 async def test_a_look_follows_glances_in_time() -> None:
     """Although nothing is ever new, a whole look comes again and again, later with many quorums."""
     for quorums, most_s in ((1, 75), (1000, 300)):
         bench = await glancing()
         bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(quorums - 1)}
         bench.reconciler.objects._trusted_s = math.inf
-        stamped = bench.kube.objects[QUORUMS.plural, KEY.name]["status"]
-        stamped["nextLookBy"] = "2027-01-01T00:00:00Z"
         began_s, last_s, gaps = bench.clock.seconds, bench.clock.seconds, list[float]()
         while bench.clock.seconds < began_s + 4 * most_s:
             bench.clock.seconds += 10
             await bench.run()
-            if "ApiVersions" in questions(bench):
+            if questions(bench).count("ApiVersions") == len(IDS):
                 gaps.append(bench.clock.seconds - last_s)
                 last_s = bench.clock.seconds
         assert max(gaps) <= most_s
-        assert len(gaps) <= 7  # reads of Secrets have times of their own
+        assert len(gaps) <= 7  # those of stamps and of Secrets have times of their own
 
 
 async def test_a_fault_in_a_glance_is_followed_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.instances import FetchTimeouts, Instances, fetch_timeouts, instances_of
+from kafka_quorum.observe.recovery import watermarked
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.wire.protocol import Controllers
@@ -37,6 +38,8 @@ LOOKS_PER_S: Final = 4.0
 LOOK_EVERY_S: Final = 60.0
 LOOK_EVERY_MOST_S: Final = 240.0
 """With more than 960 quorums they are looked at no less often: every 240 to 300 seconds."""
+LEVELS_EVERY_S: Final = 60.0
+"""After this time a glance also asks the leader for the finalized levels: rule 7 goes by those that were seen last."""
 DUE_WITHIN_S: Final = 360.0
 """The plan of a look must be empty so much later too: longer than until the next look, with a pass that is late."""
 
@@ -58,6 +61,8 @@ class _AtRest:
     instances: Instances
     until_s: float
     """The last moment for a glance: the pass after it follows a tick later."""
+    levels_at_s: float
+    """When the leader was last asked for the finalized levels."""
 
 
 class Glances:
@@ -107,6 +112,7 @@ class Glances:
             timeouts=fetch_timeouts(taken.pods, taken.revisions),
             instances=instances_of(taken.pods, seen.record),
             until_s=due_s - self._tick_s,
+            levels_at_s=view.taken_at_s,
         )
 
     async def glance(self, key: ObjectKey, taken: Snapshot, memory: Memory, *, quorums: int) -> Memory | None:
@@ -122,6 +128,10 @@ class Glances:
         try:
             answer = await self._controllers.describe_quorum(last.leader)
             found = _judged(last, answer, memory, taken_at_s)
+            if found is not None and taken_at_s - last.levels_at_s >= LEVELS_EVERY_S - self._tick_s:
+                if await self._levels_changed(last):
+                    return None
+                last = replace(last, levels_at_s=taken_at_s)
         except KafkaError:
             return None
         except Exception:
@@ -131,12 +141,18 @@ class Glances:
             self._at_rest[key] = last
         return found
 
+    async def _levels_changed(self, last: _AtRest) -> bool:
+        """Whether the leader shows other finalized levels than in the last look. Raises `KafkaError`."""
+        before, shown = last.seen.versions_of(last.leader.node_id), await self._controllers.api_versions(last.leader)
+        # The epoch of finalized features is an offset, which moves all the time.
+        return not isinstance(before, Known) or {*before.value.finalized} != {*shown.finalized}
+
     def _look_is_due(self, last: _AtRest, taken: Snapshot, now_s: float, quorums: int) -> bool:
         """Whether the next pass would be too late for a look, or the stamp of the last one is old."""
         uid, status = str(taken.resource["metadata"].get("uid", "")), taken.resource.get("status") or {}
         if now_s > last.view.taken_at_s + look_every_s(quorums, uid) - self._tick_s:
             return True
-        return is_due(status, now=self._clock.now(), after_s=interval_s(quorums, uid))
+        return is_due(status, now=self._clock.now(), after_s=interval_s(quorums, uid), uid=uid)
 
 
 def _shown_whole(seen: Observed, name: str) -> QuorumView | None:
@@ -177,9 +193,8 @@ def _judged(last: _AtRest, answer: QuorumAnswer, memory: Memory, taken_at_s: flo
     )
     if _decisive(view) != _decisive(last.view) or not view.voters <= view.caught_up:
         return None
-    # The levels that each controller showed are those of the last look: if one changes, the next look finds it.
     seen = replace(last.seen, quorum=Known(value=view), memory=remembered)
-    return replace(remembered, soak=soaked(seen, taken_at_s))
+    return replace(remembered, soak=soaked(seen, taken_at_s), watermark=watermarked(memory, answer))
 
 
 def _decisive(view: QuorumView) -> tuple[object, ...]:
