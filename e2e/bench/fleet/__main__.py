@@ -71,6 +71,7 @@ def _measure(options: argparse.Namespace, counts: list[int], plane: ControlPlane
             start = {"quorums": count, "looked_at_s": measures.looked_at(operator, count)}
             time.sleep(_SETTLE_S)  # status writes and looks that follow the start
             start["cpu_s"] = round(operator.cpu_s(), 1)
+            start["looks_written_s"] = measures.settled(plane, count)
             found["start"].append(start)
             stage.log(f"start: {start}")
             kinds, row = measures.at_rest(plane, operator, options.rest_seconds, count)

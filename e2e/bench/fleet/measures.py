@@ -25,6 +25,8 @@ _PATIENCE_S: Final = 120.0
 _START_TIMEOUT_S: Final = 300.0
 _AWAY_S: Final = 5.0
 _AFTER_S: Final = 30.0
+_QUIET_S: Final = 10.0
+_SETTLED_EACH_S: Final = 1.5
 _READ_BYTES: Final = 2**24
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 FOLLOWERS: Final = (3001, 3002)
@@ -51,6 +53,19 @@ def at_rest(plane: ControlPlane, operator: Process, seconds: float, quorums: int
         "other_requests_per_minute": round((found.total() - kept) * minute, 1),
         "kafka_requests_per_s": round((state()["requests"] - looks) / passed_s, 1),
     }
+
+
+def settled(plane: ControlPlane, quorums: int) -> float:
+    """Seconds until the operator writes no `QuorumLook` any more: after a start it writes one of each quorum."""
+    began_s = time.monotonic()
+
+    def nothing_was_written() -> bool:
+        mark = plane.mark()
+        time.sleep(_QUIET_S)  # a duration to be observed
+        return not any("quorumlooks" in what for what in plane.requests(mark))
+
+    wait_until("the looks at all quorums are written", nothing_was_written, _SETTLED_EACH_S * quorums + 120.0, 0.0)
+    return round(time.monotonic() - began_s, 1)
 
 
 def looked_at(operator: Process, quorums: int) -> float:
