@@ -13,6 +13,7 @@ from kafka_quorum.settings import Settings, SettingsError, from_environment
 from kafka_quorum.wire.sending import allow_files
 from kit.clock import SystemClock
 from kit.logs import JsonFormatter, TextFormatter
+from kit.memory import large_blocks_apart
 
 _LEVELS: Final = 25_000
 """How deep values may be nested. The API server accepts JSON of 10,000 levels, for example in managed fields, which
@@ -47,6 +48,7 @@ def main() -> int:
     configure_logs(settings)
     sys.setrecursionlimit(_LEVELS)
     allow_files()
+    large_blocks_apart()
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, 5, 2)

@@ -1,7 +1,7 @@
 """The Kubernetes objects of one quorum, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Final
@@ -24,10 +24,11 @@ from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.recovery import copy_from, is_copy, is_worker, worker_from
 from kafka_quorum.resources.contract import stored_contract
 from kafka_quorum.resources.meta import foreign_controller
+from kafka_quorum.resources.podstatus import object_of
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
 from kit.errors import KubeError
-from kit.kube.compact import compact
+from kit.kube.compact import compact, once
 from kit.kube.inventory import digest_of, together
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
@@ -122,6 +123,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     known_copies, bad_copies = parsed("PersistentVolumeClaim", copies, copy_from)
     readable, bad_revisions = parsed("ControllerRevision", own.revisions, revision_from)
     in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
+    specs = _specs(resource, readable)
     return Snapshot(
         resource=resource,
         autoscaler=autoscaler_of(found["metadata"]),
@@ -133,7 +135,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         support=support_from((*services, *budgets, *own.configs, *filterfalse(foreign_controller, own.revisions))),
         strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs, *revisions)),
         revisions=tuple(revision for revision, _ in readable),
-        specs=tuple((revision.name, spec) for revision, spec in readable),
+        specs=specs,
         taken_at_s=taken_at_s,
         # A revision that nothing is made from may be of a later operator: it blocks nothing.
         unreadable=(
@@ -143,7 +145,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
             *(item for item in bad_revisions if item.name in in_use),
         ),
         accepted=accepted.text,
-        accepted_spec=accepted.spec,
+        accepted_spec=None if accepted.spec is None else once(accepted.spec, (spec for _, spec in specs)),
         accepted_fault=accepted.fault,
         contract=published,
         workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
@@ -151,6 +153,15 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
         parts=parts if complete else None,
     )
+
+
+def _specs(resource: Json, found: Iterable[tuple[Revision, Json]]) -> tuple[tuple[str, Json], ...]:
+    """The spec of each revision by its name. Most are that of the resource, or that of another one."""
+    specs: list[tuple[str, Json]] = []
+    for revision, spec in found:
+        known = (object_of(resource.get("spec")), *(each for _, each in specs))
+        specs.append((revision.name, once(spec, known)))
+    return tuple(specs)
 
 
 def divided(items: list[Json], apart: Callable[[Json], bool]) -> tuple[list[Json], list[Json]]:

@@ -39,9 +39,12 @@ from kafka_quorum.wire.requests import api_versions, sasl_authenticate, sasl_han
 from kafka_quorum.wire.security import sasl_of, tls_of
 from kafka_quorum.wire.tls import failure_of, tls_words
 from kit.errors import Fault
+from kit.kept import Kept
 from kit.parsing import Malformed, quoted
 
 A = TypeVar("A")
+_VERSIONS: Final = Kept[tuple[tuple[int, int, int], ...], ServerVersions](10_000, lambda rows, _: len(rows))
+"""Thousands of servers support the same versions: then all connections have one table."""
 _LIFETIME_USED: Final = 0.9
 """How much of the lifetime that a server gives a session is used: after it, the server closes the connection."""
 
@@ -228,10 +231,8 @@ class Connection:
         except CodecError as error:
             raise attempt.garbled(str(error)) from error
         self._check_negotiation(response)
-        return {
-            int(row.api_key): VersionRange(low=int(row.min_version), high=int(row.max_version))
-            for row in response.api_keys
-        }
+        rows = tuple((int(row.api_key), int(row.min_version), int(row.max_version)) for row in response.api_keys)
+        return _VERSIONS.of(rows, lambda: {key: VersionRange(low=low, high=high) for key, low, high in rows})
 
     async def _authenticate(
         self, attempt: _Attempt, channel: Channel, versions: ServerVersions, sasl: Sasl

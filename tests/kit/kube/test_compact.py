@@ -4,7 +4,10 @@ import json
 import sys
 from typing import Any
 
-from kit.kube.compact import compact
+import pytest
+
+from kit.kube import compact as module
+from kit.kube.compact import compact, once
 
 _ITEM = json.dumps(
     {
@@ -54,3 +57,25 @@ def test_an_object_that_is_nested_too_deeply_is_kept_as_it_is() -> None:
     found = compact({"metadata": {"managedFields": []}, "spec": deep})
     assert found["metadata"] == {}
     assert found["spec"] is deep
+
+
+def test_names_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that users invent do not fill the memory."""
+    monkeypatch.setattr(module, "_names", {})
+    monkeypatch.setattr(module, "NAMES_MAX", 10)
+    for number in range(100):
+        assert compact({f"name-{number}": number}) == {f"name-{number}": number}
+    assert len(module._names) == 10
+
+
+def test_equal_json_is_kept_once() -> None:
+    """What is equal, in type too, is one object; a true value is not a 1."""
+    spec = read()["spec"]
+    assert once(read()["spec"], [{}, spec]) is spec
+    assert once({"a": 1}, [{"a": True}]) == {"a": 1}
+    for other in ({"a": 2}, {"a": 1.0}, {"b": 1}, {"a": [1]}, {"a": {"b": 1}}):
+        found = once({"a": 1}, [other])
+        assert found is not other
+        assert (found, type(found["a"])) == ({"a": 1}, int)
+    assert once({"a": [1, 2]}, [{"a": [1]}]) == {"a": [1, 2]}
+    assert once({}, [{}]) == {}

@@ -13,6 +13,7 @@ from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.bounds import Bound
 from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import at_least, once
+from kit.kept import Kept
 
 MAX_FEATURES: Final = 64
 """The limit of features that one node supports, or a cluster has finalized; Kafka 4.4 has eight."""
@@ -31,6 +32,9 @@ API: Final = Api(
     },
 )
 """Version 3 hides every feature whose lowest level is 0, so its answer is incomplete. 3.9 and later support 4."""
+_SUPPORTED: Final = Kept[tuple[FeatureRange, ...], tuple[FeatureRange, ...]](200)
+_FINALIZED: Final = Kept[tuple[FinalizedFeature, ...], tuple[FinalizedFeature, ...]](200)
+"""Thousands of controllers say the same, and it is remembered of each: then it is one value."""
 CLIENT_SOFTWARE: Final = "kafka-quorum-operator"
 CLIENT_SOFTWARE_VERSION: Final = "0.1.0"
 
@@ -75,4 +79,8 @@ def node_versions(response: ApiVersionsResponse) -> NodeVersions:
         at_least(0, f"the finalized level of {level.name}", level.level)
     once("supported feature", [each.name for each in supported])
     once("finalized feature", [each.name for each in finalized])
-    return NodeVersions(supported=supported, finalized=finalized if epoch >= 0 else (), finalized_epoch=epoch)
+    return NodeVersions(
+        supported=_SUPPORTED.of(supported, lambda: supported),
+        finalized=_FINALIZED.of(finalized, lambda: finalized) if epoch >= 0 else (),
+        finalized_epoch=epoch,
+    )
