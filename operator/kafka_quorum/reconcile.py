@@ -47,6 +47,7 @@ from kafka_quorum.status.build import says_ready
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
+from kit.conditions.last_look import EVERY_S
 from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -148,7 +149,7 @@ class Reconciler:
         self._memories: dict[ObjectKey, Memory] = {}
         self.objects = RememberedObjects(clock, settings.resync_s)
         recorded = bool(settings.observations.target or settings.observations.topic)
-        self._glances = Glances(controllers, clock, tick_s=settings.tick_s, always_look=recorded)
+        self._glances = Glances(controllers, clock, tick_s=min(settings.tick_s, _AT_REST_S), always_look=recorded)
         self._changes: dict[ObjectKey, int] = {}
         self._heard: dict[ObjectKey, list[str]] = {}
         """The resource versions of events since the last look began."""
@@ -356,7 +357,9 @@ class Reconciler:
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
     def _idle(self) -> PassResult:
-        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
+        return PassResult(
+            plan=None, outcomes=(), requeue_s=min(self._settings.tick_s, EVERY_S), again=False, gone=False
+        )
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the Kubernetes nodes of controllers that do not fetch, or may be stopped next."""

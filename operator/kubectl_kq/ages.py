@@ -24,9 +24,9 @@ def instant(stamp: str | None) -> datetime | None:
     """A time of Kubernetes (RFC 3339) in UTC; None if it is none."""
     try:
         found = datetime.fromisoformat(stamp or "")
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):  # the second one near the years 1 and 9999
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def seconds_since(stamp: str | None, now: datetime) -> float | None:

@@ -15,7 +15,11 @@ from kubectl_kq.quorum import Quorum
 _LATE_S: Final = 180.0
 """The operator renews its stamps four minutes before `status.nextLookBy`: a minute later they are late."""
 _PROMISE_S: Final = 300.0
-"""How long a stamp of an earlier operator, which says nothing of the next one, may stand."""
+"""How long a stamp may stand without the other one, which an earlier operator did not write, and an earlier definition of
+the kind drops."""
+_LATE_ALONE_S: Final = 80.0
+_PROMISE_MOST_S: Final = 7200.0
+"""No operator promises its next stamp for later than this after the last one."""
 _AHEAD_S: Final = 60.0
 
 
@@ -49,17 +53,20 @@ def freshness(quorum: Quorum, now: datetime) -> Freshness:
         why = "cannot be read" if age_s is None else f"lies {span(-age_s)} ahead of this machine's clock"
         return Freshness(looks=Looks.UNKNOWN, message=f"The time of the last look {why}: correct the clocks")
     left_s = _left_s(quorum, age_s, now)
-    if left_s is None:
+    if left_s is None or age_s + left_s > _PROMISE_MOST_S:
         return Freshness(
-            looks=Looks.UNKNOWN, message="The time of the next look cannot be read: check what writes this status"
+            looks=Looks.UNKNOWN,
+            message="The time of the next look (status.nextLookBy) is none that an operator writes: find out what else "
+            "writes this status",
         )
-    if left_s >= _LATE_S:
+    late_s = _LATE_ALONE_S if quorum.next_look_by is None else _LATE_S
+    if left_s >= late_s:
         return Freshness(looks=Looks.FRESH, message=f"The operator wrote {span(age_s)} ago that it looks")
     if left_s >= 0:
         return Freshness(
             looks=Looks.LATE,
             message=f"The operator last wrote {span(age_s)} ago that it looks. It should have done so again "
-            f"{span(_LATE_S - left_s)} ago",
+            f"{span(late_s - left_s)} ago",
         )
     return Freshness(
         looks=Looks.STALE,

@@ -83,7 +83,7 @@ SAYING = "in its own words"
 
 REPORTED: list[tuple[str, Json, str, str, str]] = [
     ("no operator", saying({"lastLook": ago(900)}), "operator", "CRIT", "No operator has looked for 15m"),
-    ("operator late", saying({"lastLook": ago(200)}), "operator", "WARN", "wrote 3m20s ago that it looks"),
+    ("operator late", saying({"lastLook": ago(240)}), "operator", "WARN", "wrote 4m ago that it looks"),
     (
         "late by its own stamp",
         saying({"lastLook": ago(900), "nextLookBy": ago(-100)}),
@@ -97,7 +97,17 @@ REPORTED: list[tuple[str, Json, str, str, str]] = [
     (
         "nobody's stamp",
         saying({"nextLookBy": "soon"}),
-        *("operator", "WARN", "The time of the next look cannot be read"),
+        *("operator", "WARN", "none that an operator writes"),
+    ),
+    (
+        "a promise for ever",
+        saying({"lastLook": ago(90 * 86_400), "nextLookBy": "9999-12-31T23:59:59Z"}),
+        *("operator", "WARN", "none that an operator writes"),
+    ),
+    (
+        "a time beyond all years",
+        saying({"nextLookBy": "9999-12-31T23:59:59-23:59"}),
+        *("operator", "WARN", "none that an operator writes"),
     ),
     ("never looked", saying({"lastLook": None}), "operator", "CRIT", "No operator has looked at this quorum yet"),
     ("clock ahead", saying({"lastLook": ago(-600)}), "operator", "WARN", "correct the clocks"),

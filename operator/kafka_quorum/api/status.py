@@ -292,7 +292,7 @@ class KafkaQuorumStatus(Model):
     next_look_by: str | None = Field(
         default=None,
         description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
-        "operator looks, and the status is of the time of status.lastLook.",
+        "operator looks, unless this resource is being deleted.",
         json_schema_extra={"format": "date-time"},
     )
     schema_version: int | None = Field(

@@ -241,7 +241,7 @@ class PlanQuestions:
             return None
         return unknown(
             f"this operator has not finished a look at KafkaQuorum {question.quorum} yet. Read its conditions, and ask "
-            "again when status.lastLook is renewed"
+            "again in a minute"
         )
 
     def _planned(self, asked: _Asked, question: Question, last: LastPass) -> Json:

@@ -19,7 +19,7 @@ def findings(why: str, old: Json) -> tuple[Finding, ...]:
     """Every condition that `old` has. `why` is the error that ended the last pass, as one clean line."""
     message = (
         f"Did not change anything: the operator cannot observe this quorum ({why}). "
-        "The rest of this status may be out of date: status.lastLook is the time of the last look"
+        "The rest of this status may be out of date: the last look was at status.lastLook, or some minutes later"
     )
     truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in types(old)}
     return tuple(Finding(type=name, truth=truth, reason=REASON, message=message) for name, truth in truths.items())

@@ -126,6 +126,6 @@ class KafkaStreamsApplicationStatus(Model):
     next_look_by: str | None = Field(
         default=None,
         description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
-        "operator looks, and the status is of the time of status.lastLook.",
+        "operator looks, unless this resource is being deleted.",
     )
     left_out: dict[str, int] | None = Field(default=None, description="How many entries of a list are left out.")

@@ -19,7 +19,9 @@ AT_REST_PER_S: Final = 2.0
 BUSY_PER_S: Final = 10.0
 LATE_S: Final = 240.0
 """How late a renewal may be before a reader may conclude that no operator looks."""
-_ALONE_S: Final = 200.0
+INTERVAL_MOST_S: Final = 900.0
+"""The stamps of more than 1,800 resources at rest cost more than `AT_REST_PER_S`, so that each is renewed in time."""
+_ALONE_S: Final = 160.0
 """How old a stamp without the other one may become: an API server with an earlier definition of the kind drops it, and
 readers then assume that no operator looks after 300 s."""
 _SPREAD: Final = 0.25
@@ -27,7 +29,8 @@ _SPREAD: Final = 0.25
 
 def interval_s(resources: int, uid: str, *, at_rest: bool = True) -> float:
     """How old the stamp of this resource may become, in seconds, if the operator serves this many of them."""
-    return spread(max(EVERY_S, resources / (AT_REST_PER_S if at_rest else BUSY_PER_S)), uid)
+    least_s = max(EVERY_S, resources / BUSY_PER_S)
+    return spread(max(least_s, min(resources / AT_REST_PER_S, INTERVAL_MOST_S)) if at_rest else least_s, uid)
 
 
 def spread(interval_s: float, uid: str) -> float:
@@ -45,18 +48,19 @@ def stamps_of(status: Mapping[str, object]) -> dict[str, object]:
     return {name: status[name] for name in (LAST_LOOK, NEXT_LOOK_BY) if status.get(name) is not None}
 
 
-def is_due(status: Mapping[str, object], *, now: datetime, after_s: float) -> bool:
-    """Whether the stamps must be renewed: too old, unreadable, of the future, or near the end that they promise.
+def is_due(status: Mapping[str, object], *, now: datetime, after_s: float, uid: str) -> bool:
+    """Whether the stamps must be renewed: too old, unreadable, of the future, or with a promise that no operator makes.
 
-    `now` has a time zone. `after_s` is how old they may become by the present number of resources.
+    `now` has a time zone. `after_s` is how old they may become by the present number of resources (`interval_s`).
     """
     looked_s = _since_s(status.get(LAST_LOOK), now)
     if looked_s is None or not 0 <= looked_s < after_s:
         return True
     if NEXT_LOOK_BY not in status:
-        return looked_s >= _ALONE_S
+        return looked_s >= spread(_ALONE_S, uid)
     promised_s = _since_s(status[NEXT_LOOK_BY], now)
-    return promised_s is None or promised_s >= -LATE_S
+    most_s = max(after_s, INTERVAL_MOST_S * (1 + _SPREAD)) + LATE_S
+    return promised_s is None or not LATE_S < -promised_s <= most_s
 
 
 def _since_s(stamp: object, now: datetime) -> float | None:
@@ -65,5 +69,5 @@ def _since_s(stamp: object, now: datetime) -> float | None:
         return None
     try:
         return (now - datetime.fromisoformat(stamp)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

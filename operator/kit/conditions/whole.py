@@ -108,7 +108,7 @@ def blinded(old: Json, why: str, *, what: str, types: Iterable[str], generation:
     """
     message = (
         f"Did not change anything: the operator cannot observe this {what} ({why}). "
-        "The rest of this status may be out of date: status.lastLook is the time of the last look"
+        "The rest of this status may be out of date: the last look was at status.lastLook, or some minutes later"
     )
     truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in types}
     found = tuple(

@@ -16,6 +16,8 @@ from kit.key import ObjectKey
 from kit.kube.compact import compact
 from kit.kube.protocol import Json, KubeApi, ResourceType
 
+_EARLY_S: Final = 12.0
+"""A look that comes so shortly before a stamp is due renews it: no other look has to follow for that alone."""
 _AT_REST: Final = "Done"
 """What `doing` says of a resource for which nothing is done or waited for."""
 
@@ -65,7 +67,7 @@ class StatusWriter:
         kept, now = new | stamps_of(old), self._clock.now()
         uid, at_rest = str(present["metadata"].get("uid", "")), new.get("doing") == _AT_REST
         after_s = interval_s(resources, uid, at_rest=at_rest)
-        if patch_of(old, kept) or is_due(old, now=now, after_s=after_s):
+        if patch_of(old, kept) or is_due(old, now=now, after_s=after_s - _EARLY_S, uid=uid):
             kept = new | stamped(now, after_s)
         return await self.write(key, present, kept)
 

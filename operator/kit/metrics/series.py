@@ -41,7 +41,10 @@ class Latest:
 Row: TypeAlias = tuple[Metric, tuple[str, ...], "float | Since | Latest"]
 """A value: its metric, the values of the labels after those that name the resource, and the number."""
 Text: TypeAlias = Callable[[bool], Iterator[str]]
-"""Makes the lines of a scrape, in OpenMetrics' format if it is True. It reads only what no other thread changes."""
+"""Makes the lines of a scrape, in OpenMetrics' format if it is True.
+
+It may run in another thread: it reads only what is not changed meanwhile, or is replaced as a whole (`Latest`).
+"""
 _Values: TypeAlias = Mapping[Metric, Sequence[tuple[str, float | Since | Latest]]]
 """By metric: the labels after those that name the resource, as text, and the number."""
 
