@@ -15,8 +15,8 @@ from kubectl_kq.quorum import Quorum
 _LATE_S: Final = 180.0
 """The operator renews its stamps four minutes before `status.nextLookBy`: a minute later they are late."""
 _PROMISE_S: Final = 300.0
-"""How long a stamp may stand without the other one, which an earlier operator did not write, and an earlier definition of
-the kind drops."""
+"""How long a stamp may stand without the other one, which an earlier operator did not write, and which an earlier
+definition of the kind drops."""
 _LATE_ALONE_S: Final = 80.0
 _PROMISE_MOST_S: Final = 7200.0
 """No operator promises its next stamp for later than this after the last one."""
