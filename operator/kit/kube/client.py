@@ -7,10 +7,10 @@ Nothing is retried here: the caller looks again first.
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -19,6 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.asked import Ask, Ended, Seen, ask_for
+from kit.kube.pages import METADATA_PAGE, Page, identity, metadata_page
 from kit.kube.protocol import PODS, Json, ResourceType
 from kit.kube.words import without_go
 from kit.selector import EVERYTHING, Selector
@@ -35,18 +36,14 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8
 _FINE: Final = 200
 _PAGE: Final = 64
 """At most this many objects are requested at once; fewer if they are large."""
-_METADATA_PAGE: Final = 500
-"""The same for objects of which only the metadata comes, as `kubectl` does."""
 _PAGE_MAX_BYTES: Final = 2 * 1024 * 1024
 """The limit of several objects in one answer: reading JSON of this length takes up to a tenth of a second."""
 _OBJECT_MAX_BYTES: Final = 4 * 1024 * 1024
 """The limit of any other answer. The API server accepts 3 MiB at most, and stores less."""
 _LIST_MAX_BYTES: Final = 8 * 1024 * 1024
 """The limit of all objects with the same labels together. Anybody can set a label, so we do not control their size."""
-_METADATA_KEPT: Final = ("name", "namespace", "uid", "generation", "deletionTimestamp", "resourceVersion")
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
-_Page: TypeAlias = tuple[list[Json], int]
-"""Some items of a list, and their length in bytes."""
+Item = TypeVar("Item")
 
 
 async def connect(field_manager: str, seen: Seen | None = None) -> "KubeClient":
@@ -67,6 +64,8 @@ class KubeClient:
         self._api = api
         self._field_manager = field_manager
         self._seen = seen
+        self._at_once: dict[str, int] = {}
+        """By kind, how many objects' metadata fitted into a page the last time."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -87,11 +86,11 @@ class KubeClient:
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
         ask, size_bytes = ask_for("list", "GET", resource, namespace), 0
         items: list[Json] = []
-        async for page, page_bytes in self._pages(ask, query):
-            size_bytes += page_bytes
+        async for page in self._pages(ask, query, _objects_page):
+            size_bytes += page.size_bytes
             if size_bytes > _LIST_MAX_BYTES:
                 raise _too_much(ask, f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
-            items += page
+            items += page.items
         for item in items:  # items of a list come without their type
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
@@ -108,13 +107,16 @@ class KubeClient:
     ) -> AsyncGenerator[Json, None]:
         """The same one by one, with the value of this label.
 
-        Other labels, annotations and managed fields are dropped page by page: a user decides how long they are.
+        Other labels, annotations and managed fields are not even read: a user decides how long they are.
         """
         query = {"labelSelector": selector.text} if selector.text else {}
         ask = ask_for("list", "GET", resource, namespace)
-        async for page, _ in self._pages(ask, query, accept=_METADATA_LIST, at_once=_METADATA_PAGE):
-            for item in page:
-                yield _identity(item["metadata"], label)
+        at_once = self._at_once.get(resource.plural, METADATA_PAGE)
+        pages = self._pages(ask, query, metadata_page, accept=_METADATA_LIST, at_once=at_once, most=METADATA_PAGE)
+        async for page in pages:
+            self._at_once[resource.plural] = page.at_once
+            for item in page.items:
+                yield identity(item, label)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or with `dry_run` ask for the answer to a creation; `KubeAlreadyExists` if the name is taken."""
@@ -215,9 +217,16 @@ class KubeClient:
             raise _unanswered(ask, error) from error
 
     async def _pages(
-        self, ask: Ask, query: Mapping[str, str], *, accept: str = "application/json", at_once: int = _PAGE
-    ) -> AsyncGenerator[_Page, None]:
-        """The items of a list, page by page, with the length of each page. All are of one moment.
+        self,
+        ask: Ask,
+        query: Mapping[str, str],
+        read: Callable[[bytes], Page[Item]],
+        *,
+        accept: str = "application/json",
+        at_once: int = _PAGE,
+        most: int = _PAGE,
+    ) -> AsyncGenerator[Page[Item], None]:
+        """The pages of a list, first with `at_once` objects, and never with more than `most`. All are of one moment.
 
         A page that is too long is requested again with fewer objects, down to one.
         """
@@ -232,13 +241,16 @@ class KubeClient:
                     raise _too_much(ask, "one object", most_bytes) from None
                 count = max(count // 4, 1)
                 continue
-            answer = _answer(ask, data)
-            yield answer["items"] or [], len(data)  # an empty list of metadata has null there
-            place = (answer.get("metadata") or {}).get("continue") or ""
+            try:
+                page = read(data)
+            except (ValueError, RecursionError) as error:
+                raise _unreadable(ask, data) from error
+            if len(data) < _PAGE_MAX_BYTES // 4:
+                count = min(count * 2, most)
+            yield replace(page, size_bytes=len(data), at_once=count)
+            place = page.place
             if not place:
                 return
-            if len(data) < _PAGE_MAX_BYTES // 4:
-                count = min(count * 2, at_once)
 
     async def _request(
         self,
@@ -296,11 +308,6 @@ class KubeClient:
                 self._seen(ask.verb, ask.of.plural, ended.status, time.monotonic() - began_s)
 
 
-def _identity(metadata: Json, label: str) -> Json:
-    kept: Json = {key: metadata.get(key) for key in _METADATA_KEPT}
-    return kept | {"labels": {label: (metadata.get("labels") or {}).get(label)}} if label else kept
-
-
 class _TooLongError(Exception):
     """An answer has more bytes than the limit."""
 
@@ -331,9 +338,19 @@ def _unanswered(what: Ask, error: Exception) -> KubeUnavailable:
 def _answer(what: Ask, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
-    except (ValueError, RecursionError) as error:  # a proxy's page, say: the result of the request is unknown
-        raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(what, data) from error
     return answer
+
+
+def _unreadable(what: Ask, data: bytes) -> KubeUnavailable:
+    """A proxy's page, say: the result of the request is unknown."""
+    return KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}")
+
+
+def _objects_page(data: bytes) -> Page[Json]:
+    answer: Json = json.loads(data)
+    return Page(items=answer["items"] or [], place=(answer.get("metadata") or {}).get("continue") or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -383,3 +383,15 @@ async def test_a_request_without_an_answer_in_time_is_seen(monkeypatch: pytest.M
         with pytest.raises(KubeUnavailable):
             await anext(client.watch(PODS, "ns", label="a", version="", server_s=60))
     assert seen == [("get", "pods", None), ("watch", "pods", None)]
+
+
+async def test_the_length_of_a_page_of_metadata_is_remembered() -> None:
+    """If a page was too long, the next list of the kind begins with as many objects as fitted."""
+    asked: list[str] = []
+    async with storing(Store([20_000] * 400)) as client:
+        client._seen = lambda *_: asked.append("")
+        for _ in range(2):
+            assert len(await client.list_metadata(WIDGETS, "")) == 400
+            asked.append("end")
+    first, second = (len(part) for part in "".join(word or "." for word in asked).split("end")[:2])
+    assert (first, second) == (15, 13)  # 500 and 125 objects were too many
