@@ -364,3 +364,18 @@ async def test_each_look_is_a_whole_one_while_looks_are_recorded() -> None:
         bench.clock.seconds += 10
         await bench.run()
         assert "ApiVersions" in questions(bench)
+
+
+async def test_a_stamp_makes_no_other_copy_of_the_spec() -> None:
+    """What is remembered of a quorum has its spec once, also after a stamp of the status was written."""
+    bench = await glancing()
+    bench.reconciler.objects._trusted_s = math.inf
+    for _ in range(2):
+        taken = bench.reconciler.objects.of(KEY)
+        assert taken is not None
+        bench.clock.seconds += 70
+        await bench.run()
+        after = bench.reconciler.objects.of(KEY)
+        assert after is not None
+        assert after.resource is not taken.resource
+        assert after.resource["spec"] is taken.resource["spec"]

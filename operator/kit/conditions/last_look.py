@@ -48,13 +48,14 @@ def stamps_of(status: Mapping[str, object]) -> dict[str, object]:
     return {name: status[name] for name in (LAST_LOOK, NEXT_LOOK_BY) if status.get(name) is not None}
 
 
-def is_due(status: Mapping[str, object], *, now: datetime, after_s: float, uid: str) -> bool:
+def is_due(status: Mapping[str, object], *, now: datetime, after_s: float, uid: str, early_s: float = 0.0) -> bool:
     """Whether the stamps must be renewed: too old, unreadable, of the future, or with a promise that no operator makes.
 
     `now` has a time zone. `after_s` is how old they may become by the present number of resources (`interval_s`).
+    `early_s` is for a look that renews them so shortly before, so that no other has to follow for that alone.
     """
     looked_s = _since_s(status.get(LAST_LOOK), now)
-    if looked_s is None or not 0 <= looked_s < after_s:
+    if looked_s is None or not 0 <= looked_s < after_s - early_s:
         return True
     if NEXT_LOOK_BY not in status:
         return looked_s >= spread(_ALONE_S, uid)

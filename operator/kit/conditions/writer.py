@@ -13,7 +13,7 @@ from kit.conditions.last_look import interval_s, is_due, stamped, stamps_of
 from kit.conditions.patch import patch_of
 from kit.errors import KubeConflict, KubeNotFound, NotActing
 from kit.key import ObjectKey
-from kit.kube.compact import compact
+from kit.kube.compact import compact, sharing
 from kit.kube.protocol import Json, KubeApi, ResourceType
 
 _EARLY_S: Final = 12.0
@@ -67,7 +67,7 @@ class StatusWriter:
         kept, now = new | stamps_of(old), self._clock.now()
         uid, at_rest = str(present["metadata"].get("uid", "")), new.get("doing") == _AT_REST
         after_s = interval_s(resources, uid, at_rest=at_rest)
-        if patch_of(old, kept) or is_due(old, now=now, after_s=after_s - _EARLY_S, uid=uid):
+        if patch_of(old, kept) or is_due(old, now=now, after_s=after_s, uid=uid, early_s=_EARLY_S):
             kept = new | stamped(now, after_s)
         return await self.write(key, present, kept)
 
@@ -89,4 +89,4 @@ class StatusWriter:
         except (KubeConflict, KubeNotFound):
             return {}  # another write came first: the next pass starts from there
         self._wrote[key] = str(written["metadata"].get("resourceVersion", ""))
-        return compact(written)
+        return sharing(compact(written), resource)

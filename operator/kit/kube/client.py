@@ -19,7 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.asked import Ask, Ended, Seen, ask_for
-from kit.kube.pages import METADATA_PAGE, Page, identity, metadata_page
+from kit.kube.pages import METADATA_PAGE, Page, identity, metadata_page, objects_page
 from kit.kube.protocol import PODS, Json, ResourceType
 from kit.kube.words import without_go
 from kit.selector import EVERYTHING, Selector
@@ -86,7 +86,7 @@ class KubeClient:
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
         ask, size_bytes = ask_for("list", "GET", resource, namespace), 0
         items: list[Json] = []
-        async for page in self._pages(ask, query, _objects_page):
+        async for page in self._pages(ask, query, objects_page):
             size_bytes += page.size_bytes
             if size_bytes > _LIST_MAX_BYTES:
                 raise _too_much(ask, f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
@@ -244,7 +244,7 @@ class KubeClient:
             try:
                 page = read(data)
             except (ValueError, RecursionError) as error:
-                raise _unreadable(ask, data) from error
+                raise _unreadable(ask, data, f"no list of objects ({error})") from error
             if len(data) < _PAGE_MAX_BYTES // 4:
                 count = min(count * 2, most)
             yield replace(page, size_bytes=len(data), at_once=count)
@@ -339,18 +339,13 @@ def _answer(what: Ask, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(what, data) from error
+        raise _unreadable(what, data, "no JSON") from error
     return answer
 
 
-def _unreadable(what: Ask, data: bytes) -> KubeUnavailable:
+def _unreadable(what: Ask, data: bytes, why: str) -> KubeUnavailable:
     """A proxy's page, say: the result of the request is unknown."""
-    return KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}")
-
-
-def _objects_page(data: bytes) -> Page[Json]:
-    answer: Json = json.loads(data)
-    return Page(items=answer["items"] or [], place=(answer.get("metadata") or {}).get("continue") or "")
+    return KubeUnavailable(f"{what}: the answer is {why}: {data[:200]!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,9 @@ from typing import Any, Final
 from kit.kube.protocol import Json
 
 NAMES_MAX: Final = 20_000
-"""So many names are kept once; users choose some of them, such as those of labels."""
+"""So many names are kept once, and then forgotten: users choose some of them, such as those of labels."""
+_NAME_MAX_CHARS: Final = 64
+"""A longer name is kept as it comes: a user decides how long it is."""
 _MANAGED: Final = "managedFields"
 """Who wrote which field: half of an object, and of no use while nothing is applied."""
 _names: dict[str, str] = {}
@@ -31,6 +33,14 @@ def once(value: Json, among: Iterable[Json]) -> Json:
         return value
 
 
+def sharing(written: Json, read: Json) -> Json:
+    """An object as it was written, with the spec that was read before if it is the same: others may share that."""
+    spec, before = written.get("spec"), read.get("spec")
+    if written is read or not isinstance(spec, dict) or not isinstance(before, dict):
+        return written
+    return written | {"spec": once(spec, (before,))}
+
+
 def _small(item: Json) -> Json:
     try:
         found: Json = _with_shared_names(item)
@@ -46,7 +56,11 @@ def _with_shared_names(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _name(name: str) -> str:
-    return _names.setdefault(name, name) if len(_names) < NAMES_MAX else _names.get(name, name)
+    if len(name) > _NAME_MAX_CHARS:
+        return name
+    if len(_names) >= NAMES_MAX:
+        _names.clear()
+    return _names.setdefault(name, name)
 
 
 def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON

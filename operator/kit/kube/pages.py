@@ -4,8 +4,9 @@ Of metadata only the fields that are declared here are read: managed fields are 
 processor time of an operator with a thousand quorums (docs/performance.md).
 """
 
+import json
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -50,8 +51,8 @@ class _Place(msgspec.Struct, gc=False):
 
 
 class _List(msgspec.Struct, gc=False):
-    items: list[_Object] | None = None
-    """An empty list of metadata is null."""
+    items: list[_Object] | None
+    """An empty list of metadata is null there; an answer without it is another one."""
     metadata: _Place | None = None
 
 
@@ -66,6 +67,20 @@ def metadata_page(data: bytes) -> Page[Metadata]:
         raise ValueError(str(error)) from error
     place = None if found.metadata is None else found.metadata.at
     return Page(items=[item.metadata for item in found.items or ()], place=place or "")
+
+
+def objects_page(data: bytes) -> Page[Json]:
+    """A page of a list of whole objects. Raises `ValueError` and `RecursionError`: it is something else."""
+    answer: Any = json.loads(data)
+    if not isinstance(answer, dict) or "items" not in answer:
+        raise ValueError("it has no items")
+    items = [] if answer["items"] is None else answer["items"]
+    metadata = {} if answer.get("metadata") is None else answer["metadata"]
+    place = metadata.get("continue") if isinstance(metadata, dict) else metadata
+    fine = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    if not fine or not isinstance(place, str | None):
+        raise ValueError("its items, or the place of its next page, are something else")
+    return Page(items=items, place=place or "")
 
 
 def identity(found: Metadata, label: str) -> Json:

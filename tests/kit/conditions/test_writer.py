@@ -92,3 +92,15 @@ async def test_resources_at_rest_are_stamped_less_often_than_others() -> None:
         stands[doing] = desk.clock.seconds - began_s
     assert 500 <= stands["Done"] <= 640
     assert 100 <= stands["Rolling"] <= 140
+
+
+@pytest.mark.parametrize("resources", [1, 1000, 9000, 20_000])
+async def test_however_many_there_are_a_stamp_is_written_once_in_its_interval(resources: int) -> None:
+    """A stamp that was just written is not renewed in the next pass."""
+    desk = Desk()
+    passes_s = 10
+    for _ in range(3 * 3600 // passes_s):
+        desk.clock.seconds += passes_s
+        await desk.writer.looked(KEY, desk.present, {"doing": "Done"}, resources=resources)
+    interval_s = desk.clock.seconds / len(desk.kube.calls)
+    assert interval_s >= min(max(60, resources / 2), 900) - 3 * passes_s

@@ -395,3 +395,17 @@ async def test_the_length_of_a_page_of_metadata_is_remembered() -> None:
             asked.append("end")
     first, second = (len(part) for part in "".join(word or "." for word in asked).split("end")[:2])
     assert (first, second) == (15, 13)  # 500 and 125 objects were too many
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *([], {}, 7, None, {"items": 7}, {"items": {}}, {"items": [7]}, {"items": [], "metadata": 7}),
+        {"items": [], "metadata": {"continue": 5}},
+    ],
+)
+async def test_another_answer_is_no_list(body: object) -> None:
+    """What is no list of objects is an error, whatever it is, and never an empty list."""
+    async with connected(Server(body=body)) as client:
+        with pytest.raises(KubeUnavailable, match="no list of objects"):
+            await client.list(PODS, "ns", {"a": "1"})
