@@ -12,6 +12,13 @@ LOOK_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("Glances.rests", "stays(DUE_WITHIN_S)", "True"),
     ),
     mutant(
+        "levels-of-the-last-whole-look",
+        "7",
+        ("levels-that-others-raise-at-rest",),
+        ("Glances.glance", "self._look_is_due(last, taken, taken_at_s, quorums)", "False"),
+        ("Glances._levels_changed", "return ...", "return False"),
+    ),
+    mutant(
         "an-inventory-confirms-everything",
         "live",
         ("deletion-that-no-watch-reports",),

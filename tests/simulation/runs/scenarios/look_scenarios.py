@@ -3,20 +3,37 @@
 import json
 from typing import Final
 
+from tests.simulation.model.kafka.releases import METADATA, with_level
 from tests.simulation.model.kafka.startup import slow
 from tests.simulation.model.kubernetes.pod_words import FETCH_TIMEOUT
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import STEP_S, World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.scenarios.release_scenes import both, controllers
-from tests.simulation.runs.scenarios.scenes import Scenario, Turn, after, applies, is_ready, spec_of
+from tests.simulation.runs.scenarios.release_scenes import all_run, both, controllers, finalized
+from tests.simulation.runs.scenarios.scenes import (
+    Scenario,
+    Turn,
+    When,
+    after,
+    applies,
+    image_vanishes,
+    is_ready,
+    rests,
+    says,
+    spec_of,
+    turn,
+)
 from tests.simulation.runs.slow import Hitch
 
 from kafka_quorum.inventories import EVERY_S
 from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION, record_name
+from kafka_quorum.observe.glance import LEVELS_EVERY_S
 from kafka_quorum.settings import Settings
 from kit.kube.protocol import CONFIG_MAPS, PODS, SERVICES
 
+_BEFORE, _RAISED = "4.1.2", 33
+_LONG_S: Final = 300.0
+"""Long after a roll has ended."""
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 
 
@@ -74,7 +91,43 @@ def _has_its_service(world: World) -> bool:
     return bool(world.kube.list(SERVICES, NAMESPACE, {}))
 
 
+def _rests_on(release: str, seconds: float) -> When:
+    """Once it rests with every controller on this release, this long after the beginning at the earliest."""
+    return lambda world: rests(world) and all_run(release)(world) and after(seconds)(world)
+
+
+def _others_raise(world: World, _: Checker) -> None:
+    """A person raises metadata.version with Kafka's own tool."""
+    leader = next(one for one in controllers(world) if one.leads)
+    world.kraft.append_levels(leader, with_level(leader.disk.image.levels, METADATA, _RAISED))
+
+
+def _image_comes_back(world: World, _: Checker) -> None:
+    world.kubelet.bad_images = ()
+
+
+def _was_raised(world: World) -> str:
+    return "" if finalized(world, METADATA) == _RAISED else f"metadata.version is {finalized(world, METADATA)}"
+
+
 LOOKS: Final = (
+    Scenario(
+        name="levels-that-others-raise-at-rest",
+        spec=spec_of("InitialControllers", 3, kafka={"version": _BEFORE, "features": {"policy": "Hold"}}),
+        turns=(
+            turn("asks for 4.4.0", rests, applies({"kafka": {"version": "4.4.0"}})),
+            turn("others raise metadata.version", _rests_on("4.4.0", _LONG_S), _others_raise),
+            turn(
+                "all end, their image is gone, and the release of before is named",
+                after(_LONG_S + 2 * LEVELS_EVERY_S),
+                both(image_vanishes, applies({"kafka": {"version": _BEFORE}})),
+            ),
+            turn("the image is back", says("Degraded", "PodStuck"), _image_comes_back),
+        ),
+        ends="OlderImage",
+        holds=_was_raised,
+        bound=1500,
+    ),
     Scenario(
         name="deletion-that-no-watch-reports",
         spec=spec_of("InitialControllers", 3),
