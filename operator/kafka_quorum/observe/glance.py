@@ -2,9 +2,9 @@
 
 A look asks every controller, plans, and builds the status, which takes several times as long. While nothing is done or
 waited for, a plan changes only with what is observed, or with time. So the leader alone is asked, and its answer is
-judged as in a look. If it says what the last look saw, no look is taken, and the memory of looks goes on. If anything
-differs, or no answer comes, a look follows at once. A glance leads to no act. It counts as a look where several in a
-row must show the same.
+judged as in a look; once a minute it also shows the finalized levels. If it says what the last look saw, no look is
+taken, and the memory of looks goes on. If anything differs, or no answer comes, a look follows at once. A glance leads
+to no act. It counts as a look where several in a row must show the same.
 
 Time needs no event: a certificate ends, and so does a limit. So glances follow a look only if its plan stays empty for
 longer than until the next look, which comes 300 s after the last one at the latest.
