@@ -160,8 +160,8 @@ def _summary(board: Dashboard) -> Dashboard:
         .with_panel(
             number(
                 "Oldest look",
-                "The time since the last complete look at the quorum that was looked at least recently. The values of "
-                "this dashboard are as old as that.",
+                "The time since the last look at the quorum that was looked at least recently. The values of this "
+                "dashboard are as old as that.",
                 Query(f"max(time() - {of_each('kafka_quorum_last_look_timestamp_seconds')})"),
                 width=2,
                 unit="s",

@@ -112,7 +112,8 @@ def _summary(board: Dashboard) -> Dashboard:
         .with_panel(
             number(
                 "Last look",
-                "The time since the operator's last complete look at this quorum. All values here are as old as that.",
+                "The time since the operator looked at this quorum. Offsets at rest are of the last whole look, "
+                "which may be five minutes ago.",
                 Query(f"time() - {value('kafka_quorum_last_look_timestamp_seconds')}"),
                 width=2,
                 unit="s",
