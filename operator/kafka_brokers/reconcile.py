@@ -28,7 +28,6 @@ from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
-from kit.conditions.last_look import EVERY_S
 from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -173,9 +172,7 @@ class PoolReconciler:
             return await snapshot(self._kube, key.namespace, key.name, self._clock)
 
     def _idle(self) -> PassResult:
-        return PassResult(
-            plan=None, outcomes=(), requeue_s=min(self._settings.tick_s, EVERY_S), again=False, gone=False
-        )
+        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.idle_s, again=False, gone=False)
 
     async def _pass(self, draft: PoolDraft, taken: Snapshot, changes: int, *, may_act: bool) -> PassResult | None:
         """The data flow. None: there is something to do, and the objects of this pass are not fresh enough for it."""
@@ -257,7 +254,7 @@ class PoolReconciler:
         if isinstance(taken.contract, Unknown):
             text = f"Waiting for quorum {taken.quorum}: {taken.contract.reason}"
             waits = (Wait(severity=Severity.PROGRESS, reason="WaitingForQuorum", message=text),)
-        planned = Plan(actions=(), waits=waits, verdicts=(), requeue_s=2.0 if waits else EVERY_S)
+        planned = Plan(actions=(), waits=waits, verdicts=(), requeue_s=2.0 if waits else self._settings.idle_s)
         done = self._done(taken, None, observed, planned, (), judged)
         return await self._ended(draft, taken, changes, done)
 

@@ -47,7 +47,6 @@ from kafka_quorum.status.build import says_ready
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
-from kit.conditions.last_look import EVERY_S
 from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -62,7 +61,6 @@ from kit.report.told import no_effect, standing
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4
 """The pause before a look that may have the answers of brokers for which an act waits."""
-_AT_REST_S: Final = 10.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took at least this long, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
@@ -149,7 +147,7 @@ class Reconciler:
         self._memories: dict[ObjectKey, Memory] = {}
         self.objects = RememberedObjects(clock, settings.resync_s)
         recorded = bool(settings.observations.target or settings.observations.topic)
-        self._glances = Glances(controllers, clock, tick_s=min(settings.tick_s, _AT_REST_S), always_look=recorded)
+        self._glances = Glances(controllers, clock, tick_s=settings.rest_s, always_look=recorded)
         self._changes: dict[ObjectKey, int] = {}
         self._heard: dict[ObjectKey, list[str]] = {}
         """The resource versions of events since the last look began."""
@@ -201,7 +199,7 @@ class Reconciler:
             return self._idle()
         remembered, answers = self.objects.of(key), None
         if remembered is not None and await self._glanced(key, remembered):
-            return replace(self._idle(), requeue_s=min(self._settings.tick_s, _AT_REST_S))
+            return replace(self._idle(), requeue_s=self._settings.rest_s)
         remembered = self.objects.of(key)  # an event may have come while the leader was asked
         while True:
             changes, self._heard[key] = self._changes.get(key, 0), []
@@ -357,9 +355,7 @@ class Reconciler:
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
     def _idle(self) -> PassResult:
-        return PassResult(
-            plan=None, outcomes=(), requeue_s=min(self._settings.tick_s, EVERY_S), again=False, gone=False
-        )
+        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.idle_s, again=False, gone=False)
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the Kubernetes nodes of controllers that do not fetch, or may be stopped next."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from kit.conditions.last_look import EVERY_S
 from kit.selector import EVERYTHING, Selector, SelectorError, parse
 
 _PORT_MAX: Final = 65535
+_AT_REST_S: Final = 10.0
 
 
 class PodException(StrEnum):
@@ -73,6 +75,16 @@ class Settings:
     observations: ObservationSettings = field(default_factory=ObservationSettings)
     introspection: bool = False
     """Whether looks are written and questions are answered. The chart sets it, with the rights that it needs."""
+
+    @property
+    def rest_s(self) -> float:
+        """The pause between two glances at a quorum at rest, in seconds: a longer tick would miss what happens."""
+        return min(self.tick_s, _AT_REST_S)
+
+    @property
+    def idle_s(self) -> float:
+        """The pause after a pass that decided nothing, in seconds: a longer tick would break what stamps promise."""
+        return min(self.tick_s, EVERY_S)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

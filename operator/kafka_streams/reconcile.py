@@ -25,7 +25,6 @@ from kafka_streams.report import ApplicationDraft, Reporter, narrate
 from kafka_streams.resources.stored import accepted_text
 from kafka_streams.status.conditions import Pass
 from kit.clock import Clock
-from kit.conditions.last_look import EVERY_S
 from kit.ids import IdSource
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -129,9 +128,7 @@ class ApplicationReconciler:
             await self._subscribers.publish(draft.ended(took_s=self._clock.monotonic() - began_s, error=error))
 
     def _idle(self) -> PassResult:
-        return PassResult(
-            plan=None, outcomes=(), requeue_s=min(self._settings.tick_s, EVERY_S), again=False, gone=False
-        )
+        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.idle_s, again=False, gone=False)
 
     async def _pass(self, draft: ApplicationDraft, taken: Snapshot) -> PassResult:
         key = draft.key

@@ -6,6 +6,7 @@ Its schema has few requirements on purpose: a status that the API server refuses
 from pydantic import Field
 
 from kafka_quorum.api.status import ConditionStatus, WaitStatus
+from kit.conditions.last_look import NEXT_LOOK_BY_MEANS
 from kit.crd.model import Model, schema
 
 _ATOMIC = schema(list_type="atomic")
@@ -88,8 +89,7 @@ class KafkaBrokerPoolStatus(Model):
     )
     next_look_by: str | None = Field(
         default=None,
-        description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
-        "operator looks, unless this resource is being deleted.",
+        description=NEXT_LOOK_BY_MEANS,
         json_schema_extra={"format": "date-time"},
     )
     schema_version: int | None = Field(

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from kafka_quorum.api.recovery import RecoveryStatus
+from kit.conditions.last_look import NEXT_LOOK_BY_MEANS
 from kit.crd.model import Model, schema
 
 _ATOMIC = schema(list_type="atomic")
@@ -291,8 +292,7 @@ class KafkaQuorumStatus(Model):
     )
     next_look_by: str | None = Field(
         default=None,
-        description="By when the operator writes a later status.lastLook, at the latest. Once this has passed, no "
-        "operator looks, unless this resource is being deleted.",
+        description=NEXT_LOOK_BY_MEANS,
         json_schema_extra={"format": "date-time"},
     )
     schema_version: int | None = Field(

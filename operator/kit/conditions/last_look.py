@@ -14,6 +14,11 @@ from kit import stamps
 
 LAST_LOOK: Final = "lastLook"
 NEXT_LOOK_BY: Final = "nextLookBy"
+NEXT_LOOK_BY_MEANS: Final = (
+    "By when the operator writes a later status.lastLook, at the latest. Once this has passed, no operator looks, "
+    "unless this resource is being deleted."
+)
+"""For the definition of each kind."""
 EVERY_S: Final = 60.0
 AT_REST_PER_S: Final = 2.0
 BUSY_PER_S: Final = 10.0

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import aiohttp
@@ -19,7 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.asked import Ask, Ended, Seen, ask_for
-from kit.kube.pages import METADATA_PAGE, Page, identity, metadata_page, objects_page
+from kit.kube.pages import METADATA_PAGE, Item, Page, identity, metadata_page, objects_page
 from kit.kube.protocol import PODS, Json, ResourceType
 from kit.kube.words import without_go
 from kit.selector import EVERYTHING, Selector
@@ -43,7 +43,6 @@ _OBJECT_MAX_BYTES: Final = 4 * 1024 * 1024
 _LIST_MAX_BYTES: Final = 8 * 1024 * 1024
 """The limit of all objects with the same labels together. Anybody can set a label, so we do not control their size."""
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
-Item = TypeVar("Item")
 
 
 async def connect(field_manager: str, seen: Seen | None = None) -> "KubeClient":
