@@ -3,6 +3,7 @@
 `e2e/scenarios/test_alerts.py` writes the recordings, with `RECORD_ALERTS=1`.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,13 @@ def test_what_fired_on_a_real_cluster_fires_here(path: Path, tmp_path: Path) -> 
     written = tmp_path / "recorded.yaml"
     written.write_text(yaml.safe_dump(as_test(yaml.safe_load(path.read_text()))))
     assert "SUCCESS" in promtool.tested(written)
+
+
+def test_every_scenario_of_alerts_is_recorded() -> None:
+    """What a scenario records is among the recordings, and there is no recording of anything else."""
+    scenarios = (Path(__file__).parents[2] / "e2e/scenarios/test_alerts.py").read_text()
+    recorded = re.findall(r'\.record\("([a-z-]+)"\)', scenarios)
+    assert sorted(recorded) == [path.stem for path in RECORDED]
 
 
 def test_a_healthy_quorum_is_among_the_recordings() -> None:
