@@ -40,5 +40,12 @@ def test_kafka_knows_no_kubernetes() -> None:
 
 def test_every_module_has_its_package() -> None:
     """Except the packages there are only the commands."""
-    assert {path.stem for path in SIMULATION.glob("*.py")} == {"__main__", "digest", "mutants", "soak", "trace"}
+    assert {path.stem for path in SIMULATION.glob("*.py")} == {
+        "__main__",
+        "digest",
+        "mutants",
+        "shares",
+        "soak",
+        "trace",
+    }
     assert {path.name for path in SIMULATION.iterdir() if path.is_dir()} - {"__pycache__"} == set(PACKAGES)

@@ -1,10 +1,11 @@
 """The harness itself: it notices an operator that does nothing or acts wrongly, and its runs can be replayed."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from tests.simulation.runs.driver import Driver, Operator, real
-from tests.simulation.runs.explore import faults_of, replay, scenario
+from tests.simulation.runs.explore import every_scenario, faults_of, replay, scenario
 from tests.simulation.runs.faults import Accident, Injection, Loss, Strike, parse_fault
 from tests.simulation.runs.storm import Storm
 from tests.simulation.tests.bodies import pod
@@ -154,3 +155,9 @@ def test_rules_see_what_the_operator_saw() -> None:
     storm.run()
     assert driver.checker._committed.led_looks_s
     assert storm.checker._committed.led_looks_s
+
+
+def test_a_name_is_that_of_one_scenario() -> None:
+    """No two scenarios have the same name, so that the name of a failed run replays that run."""
+    names = Counter(one.name for one in every_scenario())
+    assert not {name for name, number in names.items() if number > 1}

@@ -1,6 +1,10 @@
 """A soak: its pieces are every fault once, it goes on where it ended, and its summary says what it has not covered."""
 
+import inspect
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.simulation.runs.choose import driver_of
@@ -9,6 +13,7 @@ from tests.simulation.runs.soaking import STORMS_AT_ONCE, Piece, carry_out, piec
 from tests.simulation.runs.states import Distinct, state_of
 from tests.simulation.runs.summary import markdown, summary
 from tests.simulation.runs.tally import Tally, kind_of
+from tests.simulation.shares import room_of, sampled
 from tests.simulation.soak import FAULTS, PLAIN, STORMY, Progress, Work
 
 pytestmark = pytest.mark.simulation
@@ -36,6 +41,30 @@ def test_the_pieces_of_a_scenario_are_all_of_its_faults() -> None:
     assert set(done.tally.faults) <= {kind_of(fault) for fault in faults}
     assert 0 < done.tally.performed < done.tally.steps
     assert done.cpu_s > 0
+
+
+def test_shares_tell_the_operator_from_the_models() -> None:
+    """Work in a rule counts for the rules, work in the standard library for who called it, and no timer is left."""
+
+    def seen_from(path: str) -> str:
+        scope: dict[str, Any] = {"room_of": room_of, "currentframe": inspect.currentframe}
+        called = "def inner():\n return room_of(currentframe())"
+        exec(compile(called, "/usr/lib/python3/json.py", "exec"), scope)  # noqa: S102 -- code of this test, as if it were in that file
+        exec(compile("def outer(inner):\n return inner()", path, "exec"), scope)  # noqa: S102 -- code of this test, as if it were in that file
+        room: str = scope["outer"](scope["inner"])
+        return room
+
+    root = Path(__file__).resolve().parents[3]
+    assert seen_from(f"{root}/operator/kit/turns.py") == "operator"
+    assert seen_from(f"{root}/tests/simulation/rules/book.py") == "rules"
+    assert seen_from(f"{root}/tests/simulation/model/world.py") == "models"
+    assert seen_from(f"{root}/tests/simulation/runs/driver.py") == "driver"
+    with sampled() as samples:
+        until_s = time.process_time() + 0.2
+        while time.process_time() < until_s:
+            pass
+    assert samples["driver"] == samples.total() > 0
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
 
 def test_equal_states_have_equal_texts() -> None:

@@ -379,7 +379,7 @@ _MORE: Final = (
         ends="RolledBack",
         holds=rolled_back,
     ),
-    *(_again(name, when, ends=True) for name, when in MOMENTS.items() if name != "from-dual-write"),
+    *(_again(f"{name}-to-the-end", when, ends=True) for name, when in MOMENTS.items() if name != "from-dual-write"),
 )
 EXHAUSTIVE: Final = (
     KeeperScenario(
