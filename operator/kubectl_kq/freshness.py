@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from kubectl_kq import reading
 from kubectl_kq.ages import seconds_since, span
 from kubectl_kq.quorum import Quorum
 
@@ -42,7 +43,20 @@ class Freshness:
 
 
 def freshness(quorum: Quorum, now: datetime) -> Freshness:
-    """Whether what the status says is of now."""
+    """Whether what the status says is of now.
+
+    A resource that is being deleted is left alone by the operator, which then writes no stamps.
+    """
+    found = _by_stamps(quorum, now)
+    if found.looks is Looks.FRESH or reading.text(quorum.item, "metadata", "deletionTimestamp") is None:
+        return found
+    return Freshness(
+        looks=Looks.UNKNOWN,
+        message="The quorum is being deleted. The operator leaves it alone meanwhile, so that its status is of before",
+    )
+
+
+def _by_stamps(quorum: Quorum, now: datetime) -> Freshness:
     age_s = seconds_since(quorum.last_look, now)
     if quorum.last_look is None:
         return Freshness(

@@ -56,6 +56,13 @@ def first(item: Json) -> Json:
     return found
 
 
+def deleted(looked: str) -> Json:
+    """The quorum while it is being deleted, last looked at at this time."""
+    item = saying({"lastLook": looked})
+    item["metadata"]["deletionTimestamp"] = ago(1800)
+    return item
+
+
 def test_a_quorum_that_is_well_is_ok_everywhere() -> None:
     """Every check is OK, in its order, and the exit code is 0."""
     page = doctor_page(look(), NOW)
@@ -109,6 +116,8 @@ REPORTED: list[tuple[str, Json, str, str, str]] = [
         saying({"nextLookBy": "9999-12-31T23:59:59-23:59"}),
         *("operator", "WARN", "none that an operator writes"),
     ),
+    ("old, and being deleted", deleted(ago(3600)), "operator", "WARN", "leaves it alone meanwhile"),
+    ("being deleted", deleted(ago(10)), "spec", "WARN", "is being deleted"),
     ("never looked", saying({"lastLook": None}), "operator", "CRIT", "No operator has looked at this quorum yet"),
     ("clock ahead", saying({"lastLook": ago(-600)}), "operator", "WARN", "correct the clocks"),
     ("cannot look", saying({"doing": "CannotLook", "message": SAYING}), "operator", "CRIT", SAYING),

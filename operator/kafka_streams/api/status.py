@@ -122,10 +122,13 @@ class KafkaStreamsApplicationStatus(Model):
         json_schema_extra=schema(list_type="map", list_map_keys=["type"]),
     )
     last_look: str | None = Field(
-        default=None, description="When the operator last looked at it, as of the last write."
+        default=None,
+        description="When the operator last looked at it, as of the last write.",
+        json_schema_extra={"format": "date-time"},
     )
     next_look_by: str | None = Field(
         default=None,
         description=NEXT_LOOK_BY_MEANS,
+        json_schema_extra={"format": "date-time"},
     )
     left_out: dict[str, int] | None = Field(default=None, description="How many entries of a list are left out.")
