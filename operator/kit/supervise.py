@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from kit.errors import KubeUnavailable, OperatorError
+
 FIRST_S: Final = 1.0
 LAST_S: Final = 30.0
 _WELL_S: Final = 60.0
@@ -14,13 +16,20 @@ logger = logging.getLogger(__name__)
 
 
 async def supervised(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Do some work for ever. Ends only when it is cancelled. Pauses double up to `LAST_S` while the work ends early."""
+    """Do some work for ever. Ends only when it is cancelled. Pauses double up to `LAST_S` while the work ends early.
+
+    An error of ours says what was wrong, so it is logged as a line; only one that nobody expected has a traceback.
+    """
     clock = asyncio.get_running_loop().time
     pause_s = FIRST_S
     while True:
         began_s = clock()
         try:
             await work()
+        except KubeUnavailable as error:
+            logger.warning("The task %r begins again: %s", name, error)
+        except OperatorError as error:
+            logger.error("The task %r begins again: %s", name, error)  # noqa: TRY400 -- the sentence is all there is
         except Exception:
             logger.exception("The task %r has ended with an error; it begins again", name)
         else:

@@ -1,10 +1,12 @@
 """Tasks that must not end are restarted, whatever ended them."""
 
 import asyncio
+import logging
 
 import pytest
 from tests import virtual_time
 
+from kit.errors import KubeRefused, KubeUnavailable
 from kit.supervise import supervised
 
 
@@ -34,6 +36,24 @@ def test_whatever_ends_it_it_begins_again() -> None:
     """After an error of any kind, or an end without one, the work is restarted, with doubled pauses."""
     ends = [ValueError("x"), None, KeyError("y"), TimeoutError(), None, OSError(), RuntimeError("z")]
     assert virtual_time.run(_begun(list(ends), 200.0)) == [0, 1, 3, 7, 15, 31, 61, 91]
+
+
+@pytest.mark.parametrize(
+    ("end", "level"), [(KubeUnavailable("no answer"), logging.WARNING), (KubeRefused("no answer"), logging.ERROR)]
+)
+def test_an_error_of_ours_is_a_line(caplog: pytest.LogCaptureFixture, end: Exception, level: int) -> None:
+    """An API server that does not answer is a warning, one that refuses an error; neither has a traceback."""
+    assert virtual_time.run(_begun([end], 10.0)) == [0, 1]
+    (line,) = caplog.records
+    assert (line.levelno, line.exc_info) == (level, None)
+    assert line.getMessage() == "The task 'test' begins again: no answer"
+
+
+def test_an_error_that_nobody_expected_has_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """Any other error is logged with where it came from."""
+    virtual_time.run(_begun([KeyError("y")], 10.0))
+    (line,) = caplog.records
+    assert line.exc_info is not None
 
 
 def test_a_cancel_ends_it() -> None:
