@@ -1,15 +1,19 @@
 """What stands for kubelets, volumes and Kafka: one process that answers at the address of every pod of the fleet.
 
 It follows pods, identity records, claims and quorums through `kubectl proxy`, binds claims to volumes that do not
-exist, and serves the controllers' listeners. At `CONTROL_PORT` it reports what it sees.
+exist, and serves the controllers' listeners: with mutual TLS where the pod mounts a key, which is read once, when the
+pod starts. At `CONTROL_PORT` it reports what it sees.
 """
 
 import asyncio
+import base64
 import contextlib
 import json
 import logging
+import ssl
 import struct
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -18,6 +22,8 @@ from aiohttp import web
 
 from bench.fake import answers
 from bench.fleet.controllers import PORT, Fleet
+from kafka_quorum.model.names import authority_name
+from kafka_quorum.resources.tls import KEYSTORE_KEY
 
 Json = dict[str, Any]
 PROXY_PORT: Final = 8971
@@ -27,6 +33,8 @@ LABEL: Final = "kafkaquorum.io/fleet"
 _GROUP: Final = "kafkaquorum.io"
 _QUORUM: Final = f"{_GROUP}/quorum"
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+_TLS: Final = "tls"
+"""The volume with the key of a controller."""
 _BINDERS: Final = 24
 _DRIP_S: Final = 0.2
 _ENDLESS: Final = bytes(65536)
@@ -37,9 +45,9 @@ logger = logging.getLogger("fleet")
 class Conversation(asyncio.Protocol):
     """One connection to the address of a pod. Requests are answered in order."""
 
-    def __init__(self, world: "World") -> None:
-        """The controller is found when the connection is made."""
-        self._world, self._rest = world, b""
+    def __init__(self, world: "World", *, secured: bool = False) -> None:
+        """The controller is found when the connection is made. `secured`: the handshake is over."""
+        self._world, self._rest, self._secured = world, b"", secured
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -51,7 +59,31 @@ class Conversation(asyncio.Protocol):
         if self._address not in self._world.fleet.at:
             transport.abort()
             return
+        context = self._world.tls.get(self._address)
+        if context is not None and not self._secured:
+            transport.pause_reading()
+            self._keep(asyncio.create_task(self._shake_hands(transport, context)))
+            return
         self._world.open.setdefault(self._address, set()).add(self)
+        self.data_received(b"")
+
+    async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        """From here on another protocol has the connection: what it receives before it begins, it keeps."""
+        secured, loop = Conversation(self._world, secured=True), asyncio.get_running_loop()
+        try:
+            begun = await loop.start_tls(transport, secured, context, server_side=True, ssl_handshake_timeout=10)
+        except (OSError, ssl.SSLError) as error:
+            self._world.refused += 1
+            logger.info("%s: no handshake: %s", self._address, error)
+            transport.abort()
+            return
+        assert begun is not None
+        self._world.handshakes += 1
+        secured.connection_made(begun)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Forget the connection."""
@@ -67,6 +99,8 @@ class Conversation(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer every whole request."""
         self._rest += data
+        if self._transport is None:
+            return
         while len(self._rest) >= 4 and len(self._rest) >= 4 + (size := struct.unpack(">i", self._rest[:4])[0]):
             request, self._rest = self._rest[4 : 4 + size], self._rest[4 + size :]
             self._answer(request)
@@ -81,9 +115,7 @@ class Conversation(asyncio.Protocol):
         body, kind = controller.answer(api)
         answer = struct.pack(">i", correlation) + body
         if kind in ("slow", "endless"):
-            task = asyncio.create_task(self._drip(answer) if kind == "slow" else self._flood(answer))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._keep(asyncio.create_task(self._drip(answer) if kind == "slow" else self._flood(answer)))
         elif kind == "count":  # an array that claims two thousand million entries, and has none
             head = struct.pack(">i", 11) + answer[:4] + struct.pack(">h", 0)
             self._transport.write(head + answers.varint(2**31 - 1))
@@ -106,6 +138,18 @@ class Conversation(asyncio.Protocol):
             await asyncio.sleep(0.01)
 
 
+def listener(keystore: str, trust: str) -> ssl.SSLContext:
+    """What a listener of a controller with mutual TLS has: a key with its chain, and who may connect."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=trust)
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(keystore)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
 class World:
     """What exists, as the API server's watches report it."""
 
@@ -113,12 +157,14 @@ class World:
         """`session` leads to `kubectl proxy`."""
         self.fleet = Fleet()
         self.open: dict[str, set[Conversation]] = {}
-        self.requests = 0
+        self.requests = self.handshakes = self.refused = 0
+        self.tls: dict[str, ssl.SSLContext] = {}
         self._session = session
         self._ready: set[tuple[str, str]] = set()
         self._places: dict[str, tuple[str, str, int, str]] = {}
         self._claims: asyncio.Queue[Json] = asyncio.Queue()
         self._bound: set[str] = set()
+        self._locked: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
     def tasks(self) -> list[Awaitable[None]]:
         """What runs for ever."""
@@ -129,7 +175,11 @@ class World:
             (f"{core}/persistentvolumeclaims?{fleet}", self._claim),
             (f"/apis/{_GROUP}/v1alpha1/kafkaquorums?", self._resource),
         )
-        return [*(self._follow(path, take) for path, take in watches), *(self._bind_all() for _ in range(_BINDERS))]
+        return [
+            *(self._follow(path, take) for path, take in watches),
+            *(self._bind_all() for _ in range(_BINDERS)),
+            self._unlock_all(),
+        ]
 
     async def _follow(self, path: str, take: Callable[[str, Json], None]) -> None:
         """List and watch for ever; objects that a new list lacks were deleted."""
@@ -181,15 +231,44 @@ class World:
         if kind != "DELETED" and runs:
             if uid not in self._places:
                 self._places[uid] = (*place, address)
-                self.fleet.runs(*place, address)
+                secrets = [each["secret"]["secretName"] for each in pod["spec"]["volumes"] if each["name"] == _TLS]
+                if secrets:
+                    self._locked.put_nowait((uid, secrets[0]))
+                else:
+                    self.fleet.runs(*place, address)
         elif uid in self._places:
             *_, had = self._places.pop(uid)
             if not any(other[:3] == place for other in self._places.values()):
                 self.fleet.gone(*place, had)
             else:
                 self.fleet.at.pop(had, None)
+            self.tls.pop(had, None)
             for conversation in list(self.open.pop(had, ())):
                 conversation.close()
+
+    async def _unlock_all(self) -> None:
+        """Let controllers with TLS answer, once their keys are read."""
+        while True:
+            uid, name = await self._locked.get()
+            if (found := self._places.get(uid)) is None:
+                continue
+            namespace, quorum, node_id, address = found
+            try:
+                key = await self._secret(namespace, name, KEYSTORE_KEY)
+                trust = await self._secret(namespace, authority_name(quorum), "ca.crt")
+            except (aiohttp.ClientError, OSError, KeyError) as error:
+                logger.warning("Secret %s: %r", name, error)
+                self._locked.put_nowait((uid, name))
+                await asyncio.sleep(0.3)
+                continue
+            if uid in self._places:
+                self.tls[address] = listener(key, trust)
+                self.fleet.runs(namespace, quorum, node_id, address)
+
+    async def _secret(self, namespace: str, name: str, key: str) -> str:
+        async with self._session.get(f"/api/v1/namespaces/{namespace}/secrets/{name}") as answer:
+            answer.raise_for_status()
+            return base64.b64decode((await answer.json())["data"][key]).decode()
 
     def _record(self, kind: str, item: Json) -> None:
         if kind == "DELETED":
@@ -271,6 +350,8 @@ class World:
                 "running": len(self.fleet.at),
                 "connections": sum(map(len, self.open.values())),
                 "requests": self.requests,
+                "handshakes": self.handshakes,
+                "handshakes_refused": self.refused,
             }
         )
 
