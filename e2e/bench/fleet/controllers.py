@@ -23,6 +23,7 @@ KINDS: Final = {"silent": ("silent",), "hostile": HOSTILE}
 RELEASE: Final = "4.4.0"
 _NO_TAGS: Final = b"\0"
 _NO_LEADER: Final = -1
+_ALTER_CONFIGS: Final = 44
 
 
 @cache
@@ -31,7 +32,7 @@ def versions() -> bytes:
     release = parse_release(RELEASE)
     assert release is not None
     known = ((answers.API_VERSIONS, 4), (answers.DESCRIBE_QUORUM, 2), (answers.UPDATE_FEATURES, 2))
-    more = ((answers.DESCRIBE_CLUSTER, 1), (answers.ADD_VOTER, 1), (answers.REMOVE_VOTER, 0))
+    more = ((answers.DESCRIBE_CLUSTER, 1), (answers.ADD_VOTER, 1), (answers.REMOVE_VOTER, 0), (_ALTER_CONFIGS, 1))
     apis = answers.array(struct.pack(">hhh", key, 0, high) + _NO_TAGS for key, high in (*known, *more))
     ranges = [(each.name, each.min_level, each.max_level) for each in supported_by(release) or ()]
     levels = [(name, level, level) for name, level in (default_levels(release) or {}).items()]
@@ -42,6 +43,15 @@ def versions() -> bytes:
     tags = ((0, supported), (1, struct.pack(">q", answers.HIGH_WATERMARK)), (2, finalized))
     tagged = b"".join(answers.varint(tag) + answers.varint(len(data)) + data for tag, data in tags)
     return struct.pack(">h", 0) + apis + struct.pack(">i", 0) + answers.varint(len(tags)) + tagged
+
+
+def altered(request: bytes) -> bytes:
+    """The body of an answer to IncrementalAlterConfigs with one resource, of fewer than 64 bytes: it is changed."""
+    (client_bytes,) = struct.unpack(">h", request[8:10])
+    at = 10 + max(0, client_bytes) + len(_NO_TAGS) + 1  # the array's length is a byte
+    resource = request[at : at + 2 + request[at + 1] - 1]
+    row = struct.pack(">h", 0) + answers.varint(0) + resource + _NO_TAGS
+    return struct.pack(">i", 0) + answers.array([row]) + _NO_TAGS
 
 
 def _now_ms() -> int:
@@ -116,12 +126,14 @@ class VirtualController:
         self._plain = answers.Controller(node_id, quorum.cluster_id, rows, KINDS.get(name, ()))
         self._correct = name not in KINDS
 
-    def answer(self, api: int) -> tuple[bytes, str]:
-        """The body of an answer, and its kind."""
+    def answer(self, api: int, request: bytes) -> tuple[bytes, str]:
+        """The body of an answer to this request, and its kind."""
         if self._correct and api == answers.DESCRIBE_QUORUM:
             return _NO_TAGS + self.quorum.describe(self.node_id), "honest"
         if self._correct and api == answers.API_VERSIONS:
             return versions(), "honest"
+        if self._correct and api == _ALTER_CONFIGS:
+            return _NO_TAGS + altered(request), "honest"
         return self._plain.answer(api)
 
 

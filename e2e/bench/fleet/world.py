@@ -112,7 +112,7 @@ class Conversation(asyncio.Protocol):
             return
         self._world.requests += 1
         api, _version, correlation = struct.unpack(">hhi", request[:8])
-        body, kind = controller.answer(api)
+        body, kind = controller.answer(api, request)
         answer = struct.pack(">i", correlation) + body
         if kind in ("slow", "endless"):
             self._keep(asyncio.create_task(self._drip(answer) if kind == "slow" else self._flood(answer)))

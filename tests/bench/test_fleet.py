@@ -1,0 +1,88 @@
+"""The simulated controllers of `make bench-fleet`: the operator's wire code understands them, with and without TLS."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import aiohttp
+import pytest
+from tests.wire.authorities import Authority
+
+from bench.fleet.world import Conversation, World, listener
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import NodeID, uuid_to_bytes
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.connection import Limits
+
+HOST, NAME = "127.0.0.1", "q-3000.q-controllers.fleet.svc"
+DIRECTORIES = {3000: "2CLoPmTLGeP5Gfx7ZUUNZA", 3001: "n-U7amnOgkeJ-IlQisp3Rw", 3002: "wDsB2rYNTmO5cmXcOCXlIw"}
+QUICK = Limits(connect_timeout_s=5.0, request_timeout_s=5.0)
+
+
+@asynccontextmanager
+async def serving(world: World) -> AsyncIterator[Endpoint]:
+    """A quorum whose controller 3000 has this address."""
+    voters = {str(node_id): text for node_id, text in DIRECTORIES.items()}
+    world.fleet.quorum("fleet", "q").know("GxYTuLWqRhmb7dK0aQ2Ssw", voters)
+    for node_id, address in zip(DIRECTORIES, ("127.0.0.3", "127.0.0.2", HOST), strict=True):
+        world.fleet.runs("fleet", "q", node_id, address)
+    world.fleet.runs("fleet", "q", 3000, HOST)
+    server = await asyncio.get_running_loop().create_server(lambda: Conversation(world), HOST, 0)
+    async with server:
+        yield Endpoint(node_id=NodeID(3000), host=HOST, port=server.sockets[0].getsockname()[1], name=NAME)
+    for conversation in [one for each in world.open.values() for one in each]:
+        conversation.close()
+
+
+@asynccontextmanager
+async def asking() -> AsyncIterator[KafkaControllers]:
+    """The operator's client, which closes its connections."""
+    controllers = KafkaControllers(limits=QUICK)
+    try:
+        yield controllers
+    finally:
+        await controllers.close()
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+async def test_the_operator_understands_the_controllers(protocol: str) -> None:
+    """A look is answered, and so is a certificate that is to be loaded again, with mutual TLS as without TLS."""
+    authority, secured = Authority(), protocol == "SSL"
+    async with aiohttp.ClientSession() as session:
+        world = World(session)
+        if secured:
+            world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, authority.pem)
+        async with serving(world) as plain, asking() as controllers:
+            security = authority.trusting(authority.leaf("operator", addresses=()))
+            endpoint = replace(plain, security=security) if secured else plain
+            versions = await controllers.api_versions(endpoint)
+            answer = await controllers.describe_quorum(endpoint)
+            await controllers.reload_keystore(endpoint, NodeID(3002), "CONTROLLER", "/etc/kafka-tls/./keystore.pem")
+    assert {row.name for row in versions.finalized} >= {"kraft.version", "metadata.version"}
+    assert {row.key.node_id: row.key.directory_id for row in answer.voters} == DIRECTORIES
+    assert (world.handshakes > 0, world.refused) == (secured, 0)
+
+
+@pytest.mark.parametrize("who", ["nobody", "stranger", "plaintext"])
+async def test_whom_a_controller_with_tls_refuses(who: str) -> None:
+    """A client without a certificate, with one of another authority, or without TLS gets no answer."""
+    authority, other = Authority(), Authority("other")
+    stranger = authority.trusting(other.leaf("operator", addresses=()))
+    securities = {"nobody": authority.trusting(), "stranger": stranger}
+    async with aiohttp.ClientSession() as session:
+        world = World(session)
+        world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, authority.pem)
+        async with serving(world) as plain, asking() as controllers:
+            endpoint = replace(plain, security=securities[who]) if who in securities else plain
+            with pytest.raises(KafkaError):
+                await controllers.describe_quorum(endpoint)
+    assert world.requests == 0
+
+
+def test_directory_ids_are_those_of_kafka() -> None:
+    """The fleet decodes directory ids as the operator does."""
+    for text in DIRECTORIES.values():
+        assert base64.urlsafe_b64decode(f"{text}==") == uuid_to_bytes(text)
