@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives import hashes
 from tests.wire.authorities import Authority
 
 from bench.fleet.world import Conversation, World, listener
 from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.ids import NodeID, uuid_to_bytes
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
+from kafka_quorum.wire.handshake import probe
 
 HOST, NAME = "127.0.0.1", "q-3000.q-controllers.fleet.svc"
 DIRECTORIES = {3000: "2CLoPmTLGeP5Gfx7ZUUNZA", 3001: "n-U7amnOgkeJ-IlQisp3Rw", 3002: "wDsB2rYNTmO5cmXcOCXlIw"}
@@ -49,20 +52,28 @@ async def asking() -> AsyncIterator[KafkaControllers]:
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
 async def test_the_operator_understands_the_controllers(protocol: str) -> None:
-    """A look is answered, and so is a certificate that is to be loaded again, with mutual TLS as without TLS."""
+    """A look is answered, and so is a certificate that is to be loaded again, with mutual TLS as without TLS.
+
+    The listener shows the chain of its key and nothing else, as Kafka does.
+    """
     authority, secured = Authority(), protocol == "SSL"
+    client, served = authority.leaf("operator", addresses=()), authority.leaf(dns=(NAME,))
     async with aiohttp.ClientSession() as session:
         world = World(session)
         if secured:
-            world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, authority.pem)
+            world.tls[HOST] = listener(served.keystore, client.pem)
         async with serving(world) as plain, asking() as controllers:
-            security = authority.trusting(authority.leaf("operator", addresses=()))
-            endpoint = replace(plain, security=security) if secured else plain
+            endpoint = replace(plain, security=authority.trusting(client)) if secured else plain
+            shown = await probe(endpoint, QUICK) if secured else None
             versions = await controllers.api_versions(endpoint)
             answer = await controllers.describe_quorum(endpoint)
             await controllers.reload_keystore(endpoint, NodeID(3002), "CONTROLLER", "/etc/kafka-tls/./keystore.pem")
     assert {row.name for row in versions.finalized} >= {"kraft.version", "metadata.version"}
     assert {row.key.node_id: row.key.directory_id for row in answer.voters} == DIRECTORIES
+    if secured:
+        assert isinstance(shown, Served)
+        fingerprint = served.certificate.fingerprint(hashes.SHA256()).hex()
+        assert ([each.sha256 for each in shown.chain], shown.accepted) == ([fingerprint], True)
     assert (world.handshakes > 0, world.refused) == (secured, 0)
 
 
@@ -71,10 +82,11 @@ async def test_whom_a_controller_with_tls_refuses(who: str) -> None:
     """A client without a certificate, with one of another authority, or without TLS gets no answer."""
     authority, other = Authority(), Authority("other")
     stranger = authority.trusting(other.leaf("operator", addresses=()))
+    client = authority.leaf("operator", addresses=())
     securities = {"nobody": authority.trusting(), "stranger": stranger}
     async with aiohttp.ClientSession() as session:
         world = World(session)
-        world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, authority.pem)
+        world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, client.pem)
         async with serving(world) as plain, asking() as controllers:
             endpoint = replace(plain, security=securities[who]) if who in securities else plain
             with pytest.raises(KafkaError):

@@ -22,7 +22,7 @@ from aiohttp import web
 
 from bench.fake import answers
 from bench.fleet.controllers import PORT, Fleet
-from kafka_quorum.model.names import authority_name
+from kafka_quorum.model.names import operator_tls_name
 from kafka_quorum.resources.tls import KEYSTORE_KEY
 
 Json = dict[str, Any]
@@ -138,11 +138,14 @@ class Conversation(asyncio.Protocol):
             await asyncio.sleep(0.01)
 
 
-def listener(keystore: str, trust: str) -> ssl.SSLContext:
-    """What a listener of a controller with mutual TLS has: a key with its chain, and who may connect."""
+def listener(keystore: str, client: str) -> ssl.SSLContext:
+    """What a listener of a controller with mutual TLS has: a key with its chain, and the one client that may connect.
+
+    The authority is not trusted: OpenSSL would send its certificate behind the chain, as Kafka does not.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=trust)
+    context.verify_mode, context.verify_flags = ssl.CERT_REQUIRED, context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=client)
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(keystore)
         file.flush()
@@ -255,14 +258,14 @@ class World:
             namespace, quorum, node_id, address = found
             try:
                 key = await self._secret(namespace, name, KEYSTORE_KEY)
-                trust = await self._secret(namespace, authority_name(quorum), "ca.crt")
+                client = await self._secret(namespace, operator_tls_name(quorum), "tls.crt")
             except (aiohttp.ClientError, OSError, KeyError) as error:
                 logger.warning("Secret %s: %r", name, error)
                 self._locked.put_nowait((uid, name))
                 await asyncio.sleep(0.3)
                 continue
             if uid in self._places:
-                self.tls[address] = listener(key, trust)
+                self.tls[address] = listener(key, client)
                 self.fleet.runs(namespace, quorum, node_id, address)
 
     async def _secret(self, namespace: str, name: str, key: str) -> str:
