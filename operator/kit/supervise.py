@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 async def supervised(name: str, work: Callable[[], Awaitable[None]]) -> None:
     """Do some work for ever. Ends only when it is cancelled. Pauses double up to `LAST_S` while the work ends early.
 
-    An error of ours says what was wrong, so it is logged as a line; only one that nobody expected has a traceback.
+    An `OperatorError` describes the problem, so it is logged as one line. Any other error is logged with a traceback.
     """
     clock = asyncio.get_running_loop().time
     pause_s = FIRST_S
@@ -29,7 +29,7 @@ async def supervised(name: str, work: Callable[[], Awaitable[None]]) -> None:
         except KubeUnavailable as error:
             logger.warning("The task %r begins again: %s", name, error)
         except OperatorError as error:
-            logger.error("The task %r begins again: %s", name, error)  # noqa: TRY400 -- the sentence is all there is
+            logger.error("The task %r begins again: %s", name, error)  # noqa: TRY400 -- its text describes the problem, and a traceback adds nothing
         except Exception:
             logger.exception("The task %r has ended with an error; it begins again", name)
         else:

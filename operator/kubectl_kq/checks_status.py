@@ -32,7 +32,7 @@ def operator_looks(case: Case) -> Findings:
 def spec_followed(case: Case) -> Findings:
     """Whether the spec is valid, and the operator acts on this version of it."""
     quorum = case.quorum
-    if reading.text(quorum.item, "metadata", "deletionTimestamp") is not None:
+    if quorum.is_being_deleted:
         yield warn(f"KafkaQuorum {quorum.name} is being deleted", todo="wait until it is gone, or see its finalizers")
     accepted = quorum.condition("SpecAccepted")
     if accepted is not None and (accepted.status == "False" or accepted.reason == "Autoscaled"):

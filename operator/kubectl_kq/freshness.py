@@ -9,7 +9,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from kubectl_kq import reading
 from kubectl_kq.ages import seconds_since, span
 from kubectl_kq.quorum import Quorum
 
@@ -43,16 +42,17 @@ class Freshness:
 
 
 def freshness(quorum: Quorum, now: datetime) -> Freshness:
-    """Whether what the status says is of now.
+    """Whether the status shows the present state.
 
-    A resource that is being deleted is left alone by the operator, which then writes no stamps.
+    The operator writes no stamps for a resource that is being deleted.
     """
     found = _by_stamps(quorum, now)
-    if found.looks is Looks.FRESH or reading.text(quorum.item, "metadata", "deletionTimestamp") is None:
+    if found.looks is Looks.FRESH or not quorum.is_being_deleted:
         return found
     return Freshness(
         looks=Looks.UNKNOWN,
-        message="The quorum is being deleted. The operator leaves it alone meanwhile, so that its status is of before",
+        message="The quorum is being deleted. The operator changes nothing during a deletion, so the status is older "
+        "than the deletion",
     )
 
 

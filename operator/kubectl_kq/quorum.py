@@ -79,6 +79,11 @@ class Quorum:
     waits: tuple[Wait, ...]
     controllers: tuple[Controller, ...]
 
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether the resource is deleted, and still exists because of its finalizers."""
+        return reading.text(self.item, "metadata", "deletionTimestamp") is not None
+
     def condition(self, kind: str) -> Condition | None:
         """The condition of this type."""
         return next((each for each in self.conditions if each.type == kind), None)

@@ -1,7 +1,6 @@
 """The simulated controllers of `make bench-fleet`: the operator's wire code understands them, with and without TLS."""
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from tests.wire.authorities import Authority
 
+from bench.fleet.controllers import VirtualQuorum
 from bench.fleet.world import Conversation, World, listener
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.handshakes import Served
@@ -52,9 +52,9 @@ async def asking() -> AsyncIterator[KafkaControllers]:
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
 async def test_the_operator_understands_the_controllers(protocol: str) -> None:
-    """A look is answered, and so is a certificate that is to be loaded again, with mutual TLS as without TLS.
+    """The controllers answer the requests of a look and the request to reload a certificate, with and without TLS.
 
-    The listener shows the chain of its key and nothing else, as Kafka does.
+    A listener sends only the chain of its key, as Kafka does.
     """
     authority, secured = Authority(), protocol == "SSL"
     client, served = authority.leaf("operator", addresses=()), authority.leaf(dns=(NAME,))
@@ -77,13 +77,13 @@ async def test_the_operator_understands_the_controllers(protocol: str) -> None:
     assert (world.handshakes > 0, world.refused) == (secured, 0)
 
 
-@pytest.mark.parametrize("who", ["nobody", "stranger", "plaintext"])
-async def test_whom_a_controller_with_tls_refuses(who: str) -> None:
+@pytest.mark.parametrize("who", ["no certificate", "stranger", "plaintext"])
+async def test_a_controller_with_tls_refuses_other_clients(who: str) -> None:
     """A client without a certificate, with one of another authority, or without TLS gets no answer."""
     authority, other = Authority(), Authority("other")
     stranger = authority.trusting(other.leaf("operator", addresses=()))
     client = authority.leaf("operator", addresses=())
-    securities = {"nobody": authority.trusting(), "stranger": stranger}
+    securities = {"no certificate": authority.trusting(), "stranger": stranger}
     async with aiohttp.ClientSession() as session:
         world = World(session)
         world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, client.pem)
@@ -95,6 +95,7 @@ async def test_whom_a_controller_with_tls_refuses(who: str) -> None:
 
 
 def test_directory_ids_are_those_of_kafka() -> None:
-    """The fleet decodes directory ids as the operator does."""
-    for text in DIRECTORIES.values():
-        assert base64.urlsafe_b64decode(f"{text}==") == uuid_to_bytes(text)
+    """The fleet decodes the directory ids of a record as the operator does."""
+    quorum = VirtualQuorum()
+    quorum.know("GxYTuLWqRhmb7dK0aQ2Ssw", {str(node_id): text for node_id, text in DIRECTORIES.items()})
+    assert quorum.voters == {node_id: uuid_to_bytes(text) for node_id, text in DIRECTORIES.items()}

@@ -41,16 +41,16 @@ def test_whatever_ends_it_it_begins_again() -> None:
 @pytest.mark.parametrize(
     ("end", "level"), [(KubeUnavailable("no answer"), logging.WARNING), (KubeRefused("no answer"), logging.ERROR)]
 )
-def test_an_error_of_ours_is_a_line(caplog: pytest.LogCaptureFixture, end: Exception, level: int) -> None:
-    """An API server that does not answer is a warning, one that refuses an error; neither has a traceback."""
+def test_an_operator_error_is_one_line(caplog: pytest.LogCaptureFixture, end: Exception, level: int) -> None:
+    """`KubeUnavailable` is logged as a warning and `KubeRefused` as an error, each as one line without a traceback."""
     assert virtual_time.run(_begun([end], 10.0)) == [0, 1]
     (line,) = caplog.records
     assert (line.levelno, line.exc_info) == (level, None)
     assert line.getMessage() == "The task 'test' begins again: no answer"
 
 
-def test_an_error_that_nobody_expected_has_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
-    """Any other error is logged with where it came from."""
+def test_an_unexpected_error_has_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """An error that is no `OperatorError` is logged with its traceback."""
     virtual_time.run(_begun([KeyError("y")], 10.0))
     (line,) = caplog.records
     assert line.exc_info is not None

@@ -57,7 +57,7 @@ def first(item: Json) -> Json:
 
 
 def deleted(looked: str) -> Json:
-    """The quorum while it is being deleted, last looked at at this time."""
+    """A quorum that is being deleted; `looked` is its status.lastLook."""
     item = saying({"lastLook": looked})
     item["metadata"]["deletionTimestamp"] = ago(1800)
     return item
@@ -116,7 +116,7 @@ REPORTED: list[tuple[str, Json, str, str, str]] = [
         saying({"nextLookBy": "9999-12-31T23:59:59-23:59"}),
         *("operator", "WARN", "none that an operator writes"),
     ),
-    ("old, and being deleted", deleted(ago(3600)), "operator", "WARN", "leaves it alone meanwhile"),
+    ("being deleted, with an old status", deleted(ago(3600)), "operator", "WARN", "changes nothing during a deletion"),
     ("being deleted", deleted(ago(10)), "spec", "WARN", "is being deleted"),
     ("never looked", saying({"lastLook": None}), "operator", "CRIT", "No operator has looked at this quorum yet"),
     ("clock ahead", saying({"lastLook": ago(-600)}), "operator", "WARN", "correct the clocks"),

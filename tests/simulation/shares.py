@@ -1,8 +1,9 @@
 """Where the processor time of runs goes: the operator's own code, the models, the rules, the rest of the simulation.
 
-`python -m tests.simulation.shares storm/1 pools/1` prints a line for each run. A sample every two milliseconds of
-processor time counts for the innermost function of the checkout. So the first share is what stays if models, rules and
-everything else cost nothing: the last column, the highest gain without a faster operator, is its reciprocal.
+`python -m tests.simulation.shares storm/1 pools/1` prints a line for each run. A sample, at
+most every two milliseconds of processor time, counts for the innermost function of the checkout. The first share stays
+if models, rules and everything else cost nothing. Its reciprocal, the last column, is the highest gain without a faster
+operator.
 """
 
 import argparse
@@ -31,7 +32,7 @@ _EVERY_S: Final = 0.002
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Whose code is at work: that of the innermost function of this checkout, or `driver` if there is none."""
+    """The room of the innermost function of this checkout; `driver` if there is none."""
     while frame is not None:
         path = frame.f_code.co_filename
         for folder, room in _ROOMS.items():

@@ -4,7 +4,6 @@ No log, no elections that take time, no voter changes: a quorum has the voters o
 with the lowest id that runs leads while a majority runs. The bytes are those of `bench.fake.answers`.
 """
 
-import base64
 import struct
 import time
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from typing import Final
 from bench.fake import answers
 from kafka_quorum.api.features import default_levels, supported_by
 from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.ids import uuid_to_bytes
+from kafka_quorum.wire.requests import alter_configs
 
 PORT: Final = 9093
 HOSTILE: Final = ("endless", "slow", "count", "voters", "features", "observers")
@@ -23,7 +24,6 @@ KINDS: Final = {"silent": ("silent",), "hostile": HOSTILE}
 RELEASE: Final = "4.4.0"
 _NO_TAGS: Final = b"\0"
 _NO_LEADER: Final = -1
-_ALTER_CONFIGS: Final = 44
 
 
 @cache
@@ -32,8 +32,9 @@ def versions() -> bytes:
     release = parse_release(RELEASE)
     assert release is not None
     known = ((answers.API_VERSIONS, 4), (answers.DESCRIBE_QUORUM, 2), (answers.UPDATE_FEATURES, 2))
-    more = ((answers.DESCRIBE_CLUSTER, 1), (answers.ADD_VOTER, 1), (answers.REMOVE_VOTER, 0), (_ALTER_CONFIGS, 1))
-    apis = answers.array(struct.pack(">hhh", key, 0, high) + _NO_TAGS for key, high in (*known, *more))
+    more = ((answers.DESCRIBE_CLUSTER, 1), (answers.ADD_VOTER, 1), (answers.REMOVE_VOTER, 0))
+    configs = (alter_configs.API.key, alter_configs.API.ours.high)
+    apis = answers.array(struct.pack(">hhh", key, 0, high) + _NO_TAGS for key, high in (*known, *more, configs))
     ranges = [(each.name, each.min_level, each.max_level) for each in supported_by(release) or ()]
     levels = [(name, level, level) for name, level in (default_levels(release) or {}).items()]
     supported, finalized = (
@@ -46,7 +47,7 @@ def versions() -> bytes:
 
 
 def altered(request: bytes) -> bytes:
-    """The body of an answer to IncrementalAlterConfigs with one resource, of fewer than 64 bytes: it is changed."""
+    """The body of an answer to IncrementalAlterConfigs with one resource, whose name is shorter than 127 bytes."""
     (client_bytes,) = struct.unpack(">h", request[8:10])
     at = 10 + max(0, client_bytes) + len(_NO_TAGS) + 1  # the array's length is a byte
     resource = request[at : at + 2 + request[at + 1] - 1]
@@ -74,7 +75,7 @@ class VirtualQuorum:
     def know(self, cluster_id: str, voters: dict[str, str]) -> None:
         """Take the identity: directory ids in Kafka's notation, by node id."""
         self.cluster_id = cluster_id
-        self.voters = {int(node): base64.urlsafe_b64decode(f"{text}==") for node, text in voters.items()}
+        self.voters = {int(node): uuid_to_bytes(text) for node, text in voters.items()}
         self._elect()
 
     def start(self, node_id: int) -> None:
@@ -132,7 +133,7 @@ class VirtualController:
             return _NO_TAGS + self.quorum.describe(self.node_id), "honest"
         if self._correct and api == answers.API_VERSIONS:
             return versions(), "honest"
-        if self._correct and api == _ALTER_CONFIGS:
+        if self._correct and api == alter_configs.API.key:
             return _NO_TAGS + altered(request), "honest"
         return self._plain.answer(api)
 

@@ -68,7 +68,7 @@ class Conversation(asyncio.Protocol):
         self.data_received(b"")
 
     async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
-        """From here on another protocol has the connection: what it receives before it begins, it keeps."""
+        """Hand the connection over to a secured conversation, which may receive data before `connection_made`."""
         secured, loop = Conversation(self._world, secured=True), asyncio.get_running_loop()
         try:
             begun = await loop.start_tls(transport, secured, context, server_side=True, ssl_handshake_timeout=10)
@@ -139,9 +139,9 @@ class Conversation(asyncio.Protocol):
 
 
 def listener(keystore: str, client: str) -> ssl.SSLContext:
-    """What a listener of a controller with mutual TLS has: a key with its chain, and the one client that may connect.
+    """The TLS of a controller's listener: a PEM key with its chain, and the certificate of the client that may connect.
 
-    The authority is not trusted: OpenSSL would send its certificate behind the chain, as Kafka does not.
+    It does not trust the authority, because OpenSSL would then send that certificate after the chain. Kafka does not.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode, context.verify_flags = ssl.CERT_REQUIRED, context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -250,7 +250,7 @@ class World:
                 conversation.close()
 
     async def _unlock_all(self) -> None:
-        """Let controllers with TLS answer, once their keys are read."""
+        """Start controllers with TLS after their keys are read."""
         while True:
             uid, name = await self._locked.get()
             if (found := self._places.get(uid)) is None:

@@ -1,10 +1,10 @@
 """A soak: its pieces are every fault once, it goes on where it ended, and its summary says what it has not covered."""
 
-import inspect
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.simulation.runs.choose import driver_of
@@ -46,13 +46,11 @@ def test_the_pieces_of_a_scenario_are_all_of_its_faults() -> None:
 def test_shares_tell_the_operator_from_the_models() -> None:
     """Work in a rule counts for the rules, work in the standard library for who called it, and no timer is left."""
 
+    def frame(path: str, back: FrameType | None) -> FrameType:
+        return cast("FrameType", SimpleNamespace(f_code=SimpleNamespace(co_filename=path), f_back=back))
+
     def seen_from(path: str) -> str:
-        scope: dict[str, Any] = {"room_of": room_of, "currentframe": inspect.currentframe}
-        called = "def inner():\n return room_of(currentframe())"
-        exec(compile(called, "/usr/lib/python3/json.py", "exec"), scope)  # noqa: S102 -- code of this test, as if it were in that file
-        exec(compile("def outer(inner):\n return inner()", path, "exec"), scope)  # noqa: S102 -- code of this test, as if it were in that file
-        room: str = scope["outer"](scope["inner"])
-        return room
+        return room_of(frame("/usr/lib/python3/json.py", frame(path, None)))
 
     root = Path(__file__).resolve().parents[3]
     assert seen_from(f"{root}/operator/kit/turns.py") == "operator"
