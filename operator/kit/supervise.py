@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from kit.errors import KubeUnavailable, OperatorError
+from kit.errors import KubeUnavailable, NotActing, OperatorError
 
 FIRST_S: Final = 1.0
 LAST_S: Final = 30.0
@@ -26,7 +26,7 @@ async def supervised(name: str, work: Callable[[], Awaitable[None]]) -> None:
         began_s = clock()
         try:
             await work()
-        except KubeUnavailable as error:
+        except (KubeUnavailable, NotActing) as error:
             logger.warning("The task %r begins again: %s", name, error)
         except OperatorError as error:
             logger.error("The task %r begins again: %s", name, error)  # noqa: TRY400 -- its text describes the problem, and a traceback adds nothing

@@ -23,7 +23,7 @@ def operator_looks(case: Case) -> Findings:
         yield crit(f"The status is old, because the operator cannot look. {fresh.message}", todo=todo)
     elif fresh.looks in {Looks.NEVER, Looks.STALE}:
         yield crit(fresh.message, todo="the checks below that name objects are of now; the status is not")
-    elif fresh.looks in {Looks.LATE, Looks.UNKNOWN}:
+    elif fresh.looks in {Looks.LATE, Looks.UNKNOWN, Looks.DELETED}:
         yield warn(fresh.message)
     if is_blind:
         yield crit(case.quorum.message or "", todo=rules.unblocks(rules.QUORUM, "CannotLook"))

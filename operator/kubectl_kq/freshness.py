@@ -29,6 +29,8 @@ class Looks(Enum):
     FRESH = "fresh"
     LATE = "late"
     STALE = "stale"
+    DELETED = "deleted"
+    """The resource is being deleted, so the operator does not look at it."""
     NEVER = "never"
     UNKNOWN = "unknown"
 
@@ -47,10 +49,10 @@ def freshness(quorum: Quorum, now: datetime) -> Freshness:
     The operator writes no stamps for a resource that is being deleted.
     """
     found = _by_stamps(quorum, now)
-    if found.looks is Looks.FRESH or not quorum.is_being_deleted:
+    if found.looks in {Looks.NEVER, Looks.UNKNOWN} or not quorum.is_being_deleted:
         return found
     return Freshness(
-        looks=Looks.UNKNOWN,
+        looks=Looks.DELETED,
         message="The quorum is being deleted. The operator changes nothing during a deletion, so the status is older "
         "than the deletion",
     )

@@ -125,7 +125,9 @@ def deciding(quorum: Quorum, decision: Decision, now: datetime) -> Json | Refuse
 def _approving(quorum: Quorum, decision: Decision, now: datetime) -> Json | Refused:
     shown, verdict = quorum.text("recovery", "plan"), quorum.text("recovery", "verdict")
     why = ""
-    if freshness(quorum, now).looks not in {Looks.FRESH, Looks.LATE}:
+    if quorum.is_being_deleted:
+        why = "it is being deleted, and the operator changes nothing during a deletion"
+    elif freshness(quorum, now).looks not in {Looks.FRESH, Looks.LATE}:
         why = "no operator looks at it now, so the plan may be out of date. Start the operator"
     elif decision.without or decision.seeds:
         why = "--without and --seed lead to another plan. First give them alone, then approve the plan that follows"

@@ -82,7 +82,11 @@ def _head(quorum: Quorum, now: datetime) -> Facts:
         facts.append(Fact(key="stale", label="Stale", value=look.message))
     if quorum.paused:
         facts.append(Fact(key="paused", label="Paused", value=True))
-    if quorum.generation is not None and quorum.observed_generation != quorum.generation:
+    if (
+        not quorum.is_being_deleted
+        and quorum.generation is not None
+        and quorum.observed_generation != quorum.generation
+    ):
         note = f"the operator has not acted on generation {quorum.generation} of the spec yet"
         facts.append(Fact(key="notYet", label="Not yet", value=note))
     return Facts(facts=(*facts, *_quorum(quorum, now), *_change(quorum)))

@@ -1,12 +1,15 @@
 """The simulated controllers of `make bench-fleet`: the operator's wire code understands them, with and without TLS."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives import hashes
 from tests.wire.authorities import Authority
 
@@ -77,13 +80,17 @@ async def test_the_operator_understands_the_controllers(protocol: str) -> None:
     assert (world.handshakes > 0, world.refused) == (secured, 0)
 
 
-@pytest.mark.parametrize("who", ["no certificate", "stranger", "plaintext"])
+@pytest.mark.parametrize("who", ["no certificate", "stranger", "other client", "plaintext"])
 async def test_a_controller_with_tls_refuses_other_clients(who: str) -> None:
-    """A client without a certificate, with one of another authority, or without TLS gets no answer."""
-    authority, other = Authority(), Authority("other")
+    """A client gets no answer without a certificate, with another certificate than the operator's, or without TLS."""
+    authority, other = Authority("issuing", by=Authority("root")), Authority("other")
     stranger = authority.trusting(other.leaf("operator", addresses=()))
     client = authority.leaf("operator", addresses=())
-    securities = {"no certificate": authority.trusting(), "stranger": stranger}
+    securities = {
+        "no certificate": authority.trusting(),
+        "stranger": stranger,
+        "other client": authority.trusting(authority.leaf("other", addresses=())),
+    }
     async with aiohttp.ClientSession() as session:
         world = World(session)
         world.tls[HOST] = listener(authority.leaf(dns=(NAME,)).keystore, client.pem)
@@ -99,3 +106,36 @@ def test_directory_ids_are_those_of_kafka() -> None:
     quorum = VirtualQuorum()
     quorum.know("GxYTuLWqRhmb7dK0aQ2Ssw", {str(node_id): text for node_id, text in DIRECTORIES.items()})
     assert quorum.voters == {node_id: uuid_to_bytes(text) for node_id, text in DIRECTORIES.items()}
+
+
+@pytest.mark.parametrize(
+    "data", [None, {}, {"keystore.pem": "!", "tls.crt": "!"}, {"keystore.pem": "eA==", "tls.crt": "eA=="}]
+)
+async def test_a_secret_that_cannot_be_used_is_read_again(data: dict[str, str] | None) -> None:
+    """A controller whose Secret is unusable starts when the Secret is corrected, and the fleet goes on meanwhile."""
+    authority, secrets = Authority(), iter([data])
+    texts = {
+        "keystore.pem": authority.leaf(dns=(NAME,)).keystore,
+        "tls.crt": authority.leaf("operator", addresses=()).pem,
+    }
+    usable = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+
+    async def secret(_: web.Request) -> web.Response:
+        return web.json_response({"data": next(secrets, usable)})
+
+    app = web.Application()
+    app.router.add_get("/api/v1/namespaces/fleet/secrets/{name}", secret)
+    async with TestServer(app) as server, aiohttp.ClientSession(str(server.make_url("/"))) as session:
+        world = World(session)
+        labels = {"kafkaquorum.io/quorum": "q", "kafkaquorum.io/node-id": "3000"}
+        metadata = {"uid": "u", "namespace": "fleet", "labels": labels}
+        volumes = [{"name": "tls", "secret": {"secretName": "q-3000-tls"}}]
+        pod = {"metadata": metadata, "spec": {"volumes": volumes}, "status": {"phase": "Running", "podIP": HOST}}
+        world._pod("ADDED", pod)
+        unlocking = asyncio.create_task(world._unlock_all())
+        async with asyncio.timeout(20):
+            while HOST not in world.fleet.at:
+                assert not unlocking.done()
+                await asyncio.sleep(0.05)
+        unlocking.cancel()
+    assert HOST in world.tls

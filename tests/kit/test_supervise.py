@@ -6,7 +6,7 @@ import logging
 import pytest
 from tests import virtual_time
 
-from kit.errors import KubeRefused, KubeUnavailable
+from kit.errors import KubeRefused, KubeUnavailable, NotActing
 from kit.supervise import supervised
 
 
@@ -39,10 +39,15 @@ def test_whatever_ends_it_it_begins_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "level"), [(KubeUnavailable("no answer"), logging.WARNING), (KubeRefused("no answer"), logging.ERROR)]
+    ("end", "level"),
+    [
+        (KubeUnavailable("no answer"), logging.WARNING),
+        (NotActing("no answer"), logging.WARNING),
+        (KubeRefused("no answer"), logging.ERROR),
+    ],
 )
 def test_an_operator_error_is_one_line(caplog: pytest.LogCaptureFixture, end: Exception, level: int) -> None:
-    """`KubeUnavailable` is logged as a warning and `KubeRefused` as an error, each as one line without a traceback."""
+    """`KubeUnavailable` and `NotActing` are warnings, `KubeRefused` is an error: one line each, without a traceback."""
     assert virtual_time.run(_begun([end], 10.0)) == [0, 1]
     (line,) = caplog.records
     assert (line.levelno, line.exc_info) == (level, None)

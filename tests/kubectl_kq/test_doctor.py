@@ -56,9 +56,9 @@ def first(item: Json) -> Json:
     return found
 
 
-def deleted(looked: str) -> Json:
+def deleted(looked: str | None) -> Json:
     """A quorum that is being deleted; `looked` is its status.lastLook."""
-    item = saying({"lastLook": looked})
+    item = saying({"lastLook": looked, "observedGeneration": 2})
     item["metadata"]["deletionTimestamp"] = ago(1800)
     return item
 
@@ -118,6 +118,15 @@ REPORTED: list[tuple[str, Json, str, str, str]] = [
     ),
     ("being deleted, with an old status", deleted(ago(3600)), "operator", "WARN", "changes nothing during a deletion"),
     ("being deleted", deleted(ago(10)), "spec", "WARN", "is being deleted"),
+    ("being deleted, with a fresh status", deleted(ago(10)), "operator", "WARN", "changes nothing during a deletion"),
+    (
+        "being deleted, and never looked at",
+        deleted(None),
+        "operator",
+        "CRIT",
+        "No operator has looked at this quorum yet",
+    ),
+    ("being deleted, clock ahead", deleted(ago(-600)), "operator", "WARN", "correct the clocks"),
     ("never looked", saying({"lastLook": None}), "operator", "CRIT", "No operator has looked at this quorum yet"),
     ("clock ahead", saying({"lastLook": ago(-600)}), "operator", "WARN", "correct the clocks"),
     ("cannot look", saying({"doing": "CannotLook", "message": SAYING}), "operator", "CRIT", SAYING),

@@ -184,3 +184,13 @@ def test_an_older_definition_is_noticed(fake: Fake, capsys: Capture) -> None:
     fake.prepare([gives("patch", saying()), *prepared()])
     assert main(["recover", "demo", "-n", "kafka", "--inspect"]) == REFUSED
     assert "has no spec.recovery" in capsys.readouterr().err
+
+
+def test_a_quorum_that_is_being_deleted_is_not_recovered() -> None:
+    """The refusal names the deletion, and requests no start of the operator."""
+    item = proposed()
+    item["metadata"]["deletionTimestamp"] = ago(60)
+    found = deciding(seen(item), Decision(approve=PLAN), NOW)
+    assert isinstance(found, Refused)
+    assert "it is being deleted" in found.message
+    assert "Start the operator" not in found.message

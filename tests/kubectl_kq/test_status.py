@@ -34,6 +34,15 @@ def test_what_is_not_of_now_is_named() -> None:
     assert not {"stale", "paused", "notYet"} & set(data(status_page(look(), NOW)))
 
 
+def test_a_deletion_is_named_and_its_generation_is_not() -> None:
+    """A deletion raises the generation, which no operator ever acts on."""
+    item = saying({"observedGeneration": 2})
+    item["metadata"]["deletionTimestamp"] = ago(60)
+    found = data(status_page(look({Source.QUORUM: item}), NOW))
+    assert "being deleted" in found["stale"]
+    assert "notYet" not in found
+
+
 def test_waits_stand_with_their_controllers() -> None:
     """Every wait is a row with its controllers and its age."""
     item = saying({"waits": [wait("Rolling", "Progress", "Waiting for voter 3002", 3000, 3001, seconds=75)]})

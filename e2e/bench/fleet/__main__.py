@@ -33,7 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.fleet", description=__doc__)
     parser.add_argument("--counts", default="10,100,300,1000", help="numbers of quorums, rising")
     parser.add_argument("--rest-seconds", type=float, default=130, help="how long a fleet at rest is measured")
-    parser.add_argument("--acts", type=int, default=100, help="how many acts are timed on each side")
+    parser.add_argument("--acts", type=int, default=100, help="how many acts are timed on each side; 0 for none")
     parser.add_argument("--storm", type=int, default=100, help="how many rolls begin at once; 0 for no storm")
     parser.add_argument("--no-restart", action="store_true", help="do not restart the API server")
     parser.add_argument("--no-odd", action="store_true", help="no silent and no hostile quorum")
@@ -78,8 +78,9 @@ def _measure(options: argparse.Namespace, counts: list[int], plane: ControlPlane
             found["at_rest"].append(row)
             found["requests_per_minute"] = kinds
             stage.log(f"at rest: {row}; requests a minute: {kinds}")
-            found["acts"].append({"quorums": count, **_acts(options, count)})
-            stage.log(f"acts: {found['acts'][-1]}")
+            if options.acts:
+                found["acts"].append({"quorums": count, **_acts(options, count)})
+                stage.log(f"acts: {found['acts'][-1]}")
             if count == counts[-1]:
                 _last(options, plane, operator, count, found)
 
@@ -93,7 +94,7 @@ def _last(options: argparse.Namespace, plane: ControlPlane, operator: Process, c
     if options.storm:
         found["storm"] = {"quorums": count, **measures.storm(plane, operator, range(min(count, options.storm)))}
         stage.log(f"storm: {found['storm']}")
-    if not options.no_odd:
+    if options.acts and not options.no_odd:
         found["odd"] = {"alone": _acts(options, count)}
         stage.apply_namespaces([_ODD_NAMESPACE])
         for name in _ODD:

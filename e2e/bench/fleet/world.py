@@ -35,6 +35,7 @@ _QUORUM: Final = f"{_GROUP}/quorum"
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _TLS: Final = "tls"
 """The volume with the key of a controller."""
+_PEM_END: Final = "-----END CERTIFICATE-----"
 _BINDERS: Final = 24
 _DRIP_S: Final = 0.2
 _ENDLESS: Final = bytes(65536)
@@ -139,13 +140,13 @@ class Conversation(asyncio.Protocol):
 
 
 def listener(keystore: str, client: str) -> ssl.SSLContext:
-    """The TLS of a controller's listener: a PEM key with its chain, and the certificate of the client that may connect.
+    """The TLS of a controller's listener: a PEM key with its chain, and the chain of the client that may connect.
 
     It does not trust the authority, because OpenSSL would then send that certificate after the chain. Kafka does not.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode, context.verify_flags = ssl.CERT_REQUIRED, context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.load_verify_locations(cadata=client)
+    context.load_verify_locations(cadata=client[: client.index(_PEM_END) + len(_PEM_END)])
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(keystore)
         file.flush()
@@ -234,7 +235,9 @@ class World:
         if kind != "DELETED" and runs:
             if uid not in self._places:
                 self._places[uid] = (*place, address)
-                secrets = [each["secret"]["secretName"] for each in pod["spec"]["volumes"] if each["name"] == _TLS]
+                secrets = [
+                    each["secret"]["secretName"] for each in pod["spec"].get("volumes", ()) if each["name"] == _TLS
+                ]
                 if secrets:
                     self._locked.put_nowait((uid, secrets[0]))
                 else:
@@ -259,13 +262,14 @@ class World:
             try:
                 key = await self._secret(namespace, name, KEYSTORE_KEY)
                 client = await self._secret(namespace, operator_tls_name(quorum), "tls.crt")
-            except (aiohttp.ClientError, OSError, KeyError) as error:
+                context = listener(key, client)
+            except (aiohttp.ClientError, OSError, KeyError, ValueError, TypeError) as error:
                 logger.warning("Secret %s: %r", name, error)
                 self._locked.put_nowait((uid, name))
                 await asyncio.sleep(0.3)
                 continue
             if uid in self._places:
-                self.tls[address] = listener(key, client)
+                self.tls[address] = context
                 self.fleet.runs(namespace, quorum, node_id, address)
 
     async def _secret(self, namespace: str, name: str, key: str) -> str:
