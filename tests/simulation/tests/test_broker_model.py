@@ -152,6 +152,20 @@ def test_a_reassignment_adds_and_then_removes() -> None:
     assert log.has(pool.cluster.acked[at])
 
 
+def test_a_replica_that_a_reassignment_removes_can_lead_until_it_is_done() -> None:
+    """Its only other in-sync replica is lost: it leads, although the reassignment will remove it."""
+    pool = Pool.of(3)
+    at = pool.topic("orders", 0, 1)
+    pool.pass_time(5)
+    pool.broker(2).fetches = 0
+    pool.cluster.controller.reassign(at, (NodeID(0), NodeID(2)))
+    pool.pass_time(1)
+    assert (pool.row(at).removing, pool.row(at).isr) == ((1,), (0, 1))
+    pool.model.kill(pool.broker(0))
+    pool.pass_time(12)
+    assert (pool.row(at).leader, pool.row(at).isr) == (1, (1,))
+
+
 def test_a_cancelled_reassignment_is_undone() -> None:
     """A reassignment to a broker that does not run can be cancelled; without one there is nothing to cancel."""
     pool = Pool.of(4)

@@ -72,7 +72,8 @@ def _elected(
     def valid(node: NodeID | None) -> bool:
         return node is not None and (node in isr or node in elr) and rules.acceptable(node)
 
-    order = [row.target[0], row.leader, *row.target] if rules.preferred else [row.leader, *row.target]
+    # A replica that a running reassignment removes can lead until the reassignment is done.
+    order = [row.replicas[0], row.leader, *row.replicas] if rules.preferred else [row.leader, *row.replicas]
     leader = next((node for node in order if valid(node) and node in row.replicas), None)
     if leader is None and rules.elr and not isr and not elr and len(last_elr) == 1 and rules.acceptable(last_elr[0]):
         return last_elr[0], last_elr, ()  # the last known leader: the only replica that could have everything
