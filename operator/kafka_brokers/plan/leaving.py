@@ -26,7 +26,7 @@ from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token, why_controllers_first
 from kafka_brokers.plan.guards.availability import counted, named
 from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move
-from kafka_brokers.plan.lost import is_blank
+from kafka_brokers.plan.lost import is_blank, is_down, place_of, stuck
 from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -76,8 +76,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
 def is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether a volume of a broker, or its Kubernetes node, is gone: its directories can never be asked again."""
     pod = situation.observed.broker_pod(broker.node_id)
-    node = situation.observed.kube_node(pod.node_name) if pod is not None else None
-    if isinstance(node, Known) and not node.value.ready:
+    if is_down(situation, place_of(situation, broker, pod)):
         return True
     if pod is not None and pod.running:
         return False
@@ -208,7 +207,7 @@ def _stop(situation: Situation, broker: BrokerIdentity) -> Part:
     if pod is not None:
         message = f"broker {broker.node_id} is stopped for good: {verdict.reason}"
         delete = DeletePod(pod=pod, reason="BrokerStopped", message=message, permit=verdict)
-        return reported if pod.deleting else merged((reported, Part(exclusive=delete)))
+        return merged((reported, stuck(situation, broker, pod) if pod.deleting else Part(exclusive=delete)))
     view, leader = situation.view, situation.leader
     if view is None or leader is None or view.broker(broker.node_id) is None:
         return merged((reported, _removed(situation, broker)))
@@ -232,7 +231,8 @@ def _removed(situation: Situation, broker: BrokerIdentity) -> Part:
     """Drop a broker from the record: it never ran, or it is empty, stopped and unregistered."""
     pods = [pod for pod in situation.observed.pods if pod.node_id == broker.node_id]
     if pods:
-        return Part(waits=(_wait(broker, "RemovingBroker", f"pod {pods[0].name} ends"),))
+        wait = _wait(broker, "RemovingBroker", f"pod {pods[0].name} ends")
+        return merged((Part(waits=(wait,)), *(stuck(situation, broker, pod) for pod in pods)))
     verdict = may_leave(situation.observed, broker, _NONE, stopped=True)
     if not isinstance(verdict, Permit):
         return Part(waits=(_wait(broker, "RemovingBroker", verdict.reason),), verdicts=(verdict,))

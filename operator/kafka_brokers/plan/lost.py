@@ -121,14 +121,10 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     A broker that has never run has no data: what was begun on such a node begins again on another one.
     """
     pod = situation.observed.broker_pod(broker.node_id)
-    name = _place(situation, broker, pod)
-    down_s = situation.observed.memory.node_down_for_s(broker.node_id)
-    node = situation.observed.kube_node(name) if name else None
-    if not isinstance(node, Known) or node.value.ready:
+    name = place_of(situation, broker, pod)
+    if not is_down(situation, name):
         return Part()
-    left_s = situation.desired.lost_node_after_s - down_s
-    if situation.desired.lost_node is Cure.MANUAL or left_s > 0:
-        how = "spec.replacement.lostNode is Manual" if left_s <= 0 else f"for {left_s:.0f} s more it may come back"
+    if how := _may_come_back(situation, broker):
         text = f"Broker {broker.node_id} is on Kubernetes node {name}, which is down: {how}"
         return _waiting(broker, "NodeDown", text)
     evidence = f"Kubernetes node {name} of broker {broker.node_id} is down, and the quorum has fenced the broker"
@@ -154,6 +150,33 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     return Part(exclusive=write, verdicts=(verdict,))
 
 
+def is_down(situation: Situation, name: str) -> bool:
+    """Whether Kubernetes says that this node is not ready, or gone; False if the name is empty, or nothing is known."""
+    node = situation.observed.kube_node(name) if name else None
+    return isinstance(node, Known) and not node.value.ready
+
+
+def _may_come_back(situation: Situation, broker: BrokerIdentity) -> str:
+    """Why a Kubernetes node that is down is not lost yet, as a clause; empty if it is."""
+    left_s = situation.desired.lost_node_after_s - situation.observed.memory.node_down_for_s(broker.node_id)
+    if left_s > 0:
+        return f"for {left_s:.0f} s more it may come back"
+    return "spec.replacement.lostNode is Manual" if situation.desired.lost_node is Cure.MANUAL else ""
+
+
+def stuck(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
+    """A pod that is being deleted, of a broker that leaves, ends without its Kubernetes node if that is lost."""
+    if not pod.deleting or not is_down(situation, pod.node_name):
+        return Part()
+    if how := _may_come_back(situation, broker):
+        text = (
+            f"Broker {broker.node_id} leaves, and pod {pod.name} cannot end: Kubernetes node {pod.node_name} is down: "
+            f"{how}. If the machine is off for good, delete the pod with --force"
+        )
+        return _waiting(broker, "NodeDown", text)
+    return _forced(situation, broker, pod)
+
+
 def _forced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
     """Delete the pod of a lost Kubernetes node without waiting for it; its volumes are given up after that."""
     verdict = may_replace_pod(pod, situation.fenced(broker.node_id), node_lost=True)
@@ -164,7 +187,7 @@ def _forced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
     return Part(actions=(delete,), verdicts=(verdict,))
 
 
-def _place(situation: Situation, broker: BrokerIdentity, pod: Pod | None) -> str:
+def place_of(situation: Situation, broker: BrokerIdentity, pod: Pod | None) -> str:
     """The Kubernetes node of a broker: of its pod, or the only one that reaches one of its volumes; empty if none."""
     if pod is not None and pod.node_name:
         return pod.node_name

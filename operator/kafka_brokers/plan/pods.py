@@ -12,6 +12,7 @@ from kafka_brokers.plan.facts import NO_SECRET, Situation, is_shut_out, lacks_se
 from kafka_brokers.plan.guards.availability import waits_for
 from kafka_brokers.plan.guards.rule2_disks import goes_with, may_replace_pod, may_run
 from kafka_brokers.plan.late import late_properties
+from kafka_brokers.plan.lost import is_down
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
@@ -99,6 +100,8 @@ def _created(situation: Situation, broker: BrokerIdentity) -> Part:
 
 
 def _kept(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
+    if pod.deleting and is_down(situation, pod.node_name):
+        return Part(actions=tuple(_marks(situation, pod)))  # nothing runs there: what is lost is told elsewhere
     if pod.deleting:
         text = f"Broker {broker.node_id} is stopping: Kafka hands its partitions over first"
         wait = Wait(severity=Severity.PROGRESS, reason="Stopping", message=text, node_id=broker.node_id)

@@ -151,7 +151,14 @@ def released(situation: Situation) -> Part:
         if isinstance(verdict, Permit):
             message = f"claim {claim.name} is deleted with its volume: {verdict.reason}"
             actions.append(DeleteClaim(claim=claim, message=message, permit=verdict))
+        else:
+            waited.append(_kept(claim, verdict.reason))
     return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
+
+
+def _kept(claim: Claim, why: str) -> Wait:
+    text = f"Waiting to delete claim {claim.name}, whose volume was given up: {why}"
+    return Wait(severity=Severity.PROGRESS, reason="ClaimKept", message=text, node_id=claim.node_id)
 
 
 def _unknown(claim: Claim) -> Wait:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.brokers.looks import (
     NOW_S,
     at,
+    changed_claim,
     changed_pod,
     edited,
     formatter,
@@ -32,8 +33,9 @@ from kafka_brokers.model.actions import (
     WriteRecord,
 )
 from kafka_brokers.model.disks import Throttle
-from kafka_brokers.model.observed import ClusterView, KubeNode, Observed
+from kafka_brokers.model.observed import ClusterView, KubeNode, Memory, Observed
 from kafka_brokers.model.plan import Plan, Severity
+from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.throttles import TOPICS_MAX, limited
 from kafka_quorum.model.brokers import LogDirectory, Move, Replica
 from kafka_quorum.model.contract import Turn
@@ -226,6 +228,48 @@ def test_a_broker_on_a_lost_kubernetes_node_leaves_all_the_same() -> None:
     kept = changed_pod(leaving(seen, least=3, token=OURS), 2, gate="False")
     down = replace(kept, kube_nodes=(("worker-2", Known(value=KubeNode(name="worker-2", ready=False))),))
     assert any(isinstance(one, WriteRecord) for one in planned(down, TWO).actions)
+
+
+DOWN = (("worker-2", Known(value=KubeNode(name="worker-2", ready=False))),)
+GONE = view([partition("t-0", [3, 0, 1])], [registered(0), registered(1), registered(3), registered(2, fenced=True)])
+
+
+def test_a_broker_that_no_node_takes_leaves_if_the_node_of_its_volume_is_lost() -> None:
+    """Its pod waits for ever for a machine that is gone; while that machine is there, the directories are asked."""
+    of = changed_pod(leaving(GONE, least=2, token=OURS), 2, container=PENDING, node_name="", gate="False")
+    of = changed_claim(of, 2, bound_to="worker-2")
+    assert not any(isinstance(one, WriteRecord) for one in planned(of, TWO).actions)
+    write = next(one for one in planned(replace(of, kube_nodes=DOWN), TWO).actions if isinstance(one, WriteRecord))
+    assert write.change is RecordChange.EMPTY
+
+
+def ends_on_a_lost_node(for_s: float, by: PoolDesired = TWO) -> Plan:
+    """The plan for broker 2, which was empty and is being stopped, when its node has been down for so long."""
+    of = edited(LEAVES, 2, empty=True)
+    seen = look(of, TWO, seen=GONE, least=1, token=OURS, kube_nodes=DOWN)
+    seen = changed_pod(seen, 2, deleting=True, gate="False")
+    return planned(replace(seen, memory=Memory(node_down_s=((NodeID(2), for_s),))), by)
+
+
+def test_the_pod_of_a_broker_that_leaves_does_not_wait_for_a_lost_node_for_ever() -> None:
+    """Once the node is lost by the policy, the pod is deleted without it; before, and with Manual, a person is told."""
+    actions = ends_on_a_lost_node(float(TWO.lost_node_after_s)).actions
+    found = [(one.pod.node_id, one.force, one.reason) for one in actions if isinstance(one, DeletePod)]
+    assert found == [(2, True, "NodeLost")]
+    manual = desired({"replicas": 2, "drain": "Automatic", "replacement": {"lostNode": "Manual"}})
+    for plan in (ends_on_a_lost_node(1.0), ends_on_a_lost_node(1e6, manual)):
+        assert not any(isinstance(one, DeletePod) for one in plan.actions)
+        assert ("NodeDown", 2) in [(one.reason, one.node_id) for one in plan.waits]
+
+
+def test_the_formatter_of_a_broker_that_leaves_does_not_wait_for_a_lost_node_for_ever() -> None:
+    """The same for a broker that never ran: nothing but its formatter keeps it."""
+    young = edited(ran(record(), TWO), 2, ran=False, revision=None, leaving=True)
+    of = without_pod(look(young, TWO, seen=GONE, least=1, kube_nodes=DOWN), 2)
+    stuck = formatter(broker(young, 2), container=PENDING, node_name="worker-2", deleting=True)
+    memory = Memory(node_down_s=((NodeID(2), float(TWO.lost_node_after_s)),))
+    plan = planned(replace(of, pods=(*of.pods, stuck), memory=memory), TWO)
+    assert [(one.force, one.pod.name) for one in plan.actions if isinstance(one, DeletePod)] == [(True, stuck.name)]
 
 
 def test_a_broker_that_never_ran_leaves_at_once() -> None:

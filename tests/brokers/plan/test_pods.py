@@ -29,12 +29,12 @@ from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import CreatePod, DeletePod, MarkPod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.observed import KubeNode, Observed
 from kafka_brokers.model.plan import Part, Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.pods import gate_of, pods
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.pods import ContainerState, Terminated, Waiting
 
 SPEC, NEW = desired(), new_spec()
@@ -299,3 +299,11 @@ def test_a_fenced_broker_that_runs_is_waited_for() -> None:
     assert [(one.reason, one.node_id) for one in part_of(with_view(look(RAN), FENCED)).waits] == [("Starting", 1)]
     assert part_of(replace(look(RAN), cluster=Unknown(reason="timeout"))).waits == ()
     assert look(RAN).pods[0].container is RUNS
+
+
+def test_a_pod_that_ends_on_a_lost_node_is_not_said_to_stop() -> None:
+    """Kafka hands nothing over on a machine that is down: that the machine is lost is told, and nothing else."""
+    of = changed_pod(look(RAN), 1, deleting=True)
+    assert [one.reason for one in part_of(of).waits] == ["Stopping"]
+    down = (("worker-1", Known(value=KubeNode(name="worker-1", ready=False))),)
+    assert part_of(replace(of, kube_nodes=down)).waits == ()

@@ -5,7 +5,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.brokers.looks import changed_claim, claim, edited, look, planned, ran, situation, without_pod
+from tests.brokers.looks import (
+    changed_claim,
+    claim,
+    edited,
+    look,
+    partition,
+    planned,
+    ran,
+    registered,
+    situation,
+    view,
+    without_pod,
+)
 from tests.brokers.values import CLUSTER, OTHER_CLUSTER, broker, desired, directory, record
 
 from kafka_brokers.model.actions import AnnotateClaim, CreateClaim, DeleteClaim, RecordChange, WriteRecord
@@ -15,7 +27,9 @@ from kafka_brokers.model.plan import Part, Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_delete_volume
 from kafka_brokers.plan.volumes import released, volumes
+from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Unknown
 
 RAN = ran(record(), desired())
 DELETE = desired({"retentionPolicy": {"whenScaled": "Delete"}})
@@ -177,6 +191,7 @@ def test_a_claim_that_a_pod_uses_is_not_deleted() -> None:
     part = released(situation(replace(found, pods=rows), DELETE))
     assert part.actions == ()
     assert [(one.rule, one.allowed) for one in part.verdicts] == [("10-delete-volume", False)]
+    assert waited(part) == [(Severity.PROGRESS, "ClaimKept", 1)]
 
 
 def test_a_claim_that_the_record_does_not_know_is_told_and_left_alone() -> None:
@@ -205,7 +220,7 @@ def test_each_claim_is_judged_by_itself() -> None:
         (AnnotateClaim, rows[3]),
         (DeleteClaim, rows[4]),
     ]
-    assert waited(part) == [(Severity.DEGRADED, "UnknownClaim", 9)]
+    assert waited(part) == [(Severity.DEGRADED, "UnknownClaim", 9), (Severity.PROGRESS, "ClaimKept", 8)]
     kept = released(situation(look(of, claims=rows, pods=()), RETAIN))
     assert [type(one) for one in kept.actions] == [AnnotateClaim]
 
@@ -236,3 +251,60 @@ def test_each_reason_against_a_deletion_counts_by_itself() -> None:
     for other, one in against:
         verdict = may_delete_volume(other, one)
         assert (verdict.allowed, verdict.rule) == (False, "10-delete-volume")
+
+
+def retired_beside(*rows: Partition, fenced: tuple[int, ...] = ()) -> tuple[Observed, Claim]:
+    """A look at these partitions of the pool's brokers, and the marked claim that broker 1 had before."""
+    of, old = gone()
+    retired = replace(old, retired=True)
+    seen = view(rows, [registered(node, fenced=node in fenced) for node in range(3)])
+    return look(of, seen=seen, claims=(retired,), pods=()), retired
+
+
+NEEDED = (
+    (partition("t-0", [1, 2], [2], leader=None), (1, 2), "the only member of the ISR is fenced"),
+    (partition("t-0", [1, 2], [], elr=[2]), (1, 2), "the eligible leader is fenced"),
+    (partition("t-0", [1, 2], [], last_elr=[2]), (1,), "no replica is known to be complete"),
+    (partition("t-0", [1], [1], leader=None), (1,), "broker 1 is the only replica, and is fenced"),
+    (partition("t-0", [1, 2], [2]), (), "broker 1 catches up"),
+)
+
+
+@pytest.mark.parametrize(("row", "fenced", "why"), NEEDED)
+def test_a_claim_is_kept_until_its_successor_has_everything(row: Partition, fenced: tuple[int, ...], why: str) -> None:
+    """What was complete elsewhere when the volume was given up may be lost since: its data may be all that is left."""
+    of, claim_ = retired_beside(row, fenced=fenced)
+    verdict = may_delete_volume(of, claim_)
+    assert (verdict.allowed, verdict.rule) == (False, "10-delete-volume"), why
+    assert "one partition (t-0)" in verdict.reason
+    part = released(situation(of, DELETE))
+    assert part.actions == ()
+    assert waited(part) == [(Severity.PROGRESS, "ClaimKept", 1)]
+    assert may_delete_volume(replace(of, accept_loss=frozenset({NodeID(1)})), claim_).allowed
+
+
+NOT_NEEDED = (
+    (partition("t-0", [1, 2], [2, 1]), ()),
+    (partition("t-0", [1, 2], [1], leader=1), (2,)),
+    (partition("t-0", [0, 2], [2], leader=None), (1, 2)),
+)
+
+
+@pytest.mark.parametrize(("row", "fenced"), NOT_NEEDED)
+def test_a_claim_goes_once_its_successor_has_everything(row: Partition, fenced: tuple[int, ...]) -> None:
+    """The broker is in sync on its new volume, whoever else is; partitions of others do not matter."""
+    of, claim_ = retired_beside(row, fenced=fenced)
+    assert may_delete_volume(of, claim_).allowed
+
+
+def test_a_claim_is_kept_while_the_partitions_are_not_known() -> None:
+    """An answer that was not given does not say that nothing is needed; a broker that never ran has no data."""
+    of, claim_ = retired_beside(partition("t-0", [1, 2], [2]))
+    for unknown in (
+        replace(of, cluster=Unknown(reason="timeout")),
+        replace(of, leader=Unknown(reason="timeout")),
+    ):
+        assert "timeout" in may_delete_volume(unknown, claim_).reason
+        assert unknown.record is not None
+        never = replace(unknown, record=edited(unknown.record, 1, ran=False))
+        assert may_delete_volume(never, claim_).allowed

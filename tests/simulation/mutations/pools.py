@@ -157,6 +157,12 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_present", "disk is not None and disk.generation <= claim.generation", "False"),
     ),
     pool_mutant(
+        "a-claim-goes-with-all-that-is-left",
+        "10",
+        ("pool-lost-node-and-then-the-last-copy",),
+        ("may_delete_volume", "bool(needed := _may_be_needed(observed, broker, claim)), needed", 'False, ""'),
+    ),
+    pool_mutant(
         "one-empty-look-gives-a-volume-up",
         "2, data",
         tuple(f"pool-roll/step:{step}:disk-blank:{node}" for step in (43, 46, 60, 70) for node in (0, 1, 2)),

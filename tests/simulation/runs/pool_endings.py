@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tests.simulation.model.kafka.cluster_image import ClusterImage
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
+from tests.simulation.rules.pool_data import PoolData
 from tests.simulation.runs.endings import Ending
 from tests.simulation.runs.scenarios.pool_scenes import PoolScenario, cluster_of, pool, pool_condition, pool_is_ready
 
@@ -14,6 +15,9 @@ from kafka_quorum.model.names import PHASE, RETIRED
 from kit.kube.protocol import CLAIMS, LEASES, PODS, Json
 
 _POOL = "kafkaquorum.io/pool"
+_ACCEPTED = "kafkaquorum.io/accept-loss"
+_A_PERSON_DECIDES = frozenset({"LostDisk", "NodeDown"})
+"""How a pool says that acknowledged records are lost, unless a volume comes back."""
 
 
 def judge_pools(world: World, scenario: PoolScenario, *, settled: bool) -> Ending:
@@ -27,12 +31,27 @@ def judge_pools(world: World, scenario: PoolScenario, *, settled: bool) -> Endin
         why = "" if honest else f"{scenario.ends} is not reported: {_story(world, names)}"
         why = why or scenario.holds(world)
         return Ending(says=scenario.ends if honest else said, honest=not why, why=why)
+    if lost := _lost(world):
+        held = _A_PERSON_DECIDES & set(_reasons(world, names))
+        why = "" if held else f"every complete copy of {', '.join(lost)} is lost, and nobody says so: "
+        return Ending(says=min(held, default=said), honest=bool(held), why=why and why + _story(world, names))
     why = next((text for name in names for text in _not_ready(world, name)), "") or scenario.holds(world)
     if not why and not all(pool_is_ready(world, name) for name in names):
         why = f"not Ready: {_story(world, names)}"
     if not why and _token(world):
         why = f"{_token(world)} still holds the disruption token"
     return Ending(says=said, honest=not why, why=why)
+
+
+def _lost(world: World) -> list[str]:
+    """The partitions of which accidents took every complete copy; rule 10 judges whether it was accidents.
+
+    None once a person has accepted a loss.
+    """
+    data, cluster = PoolData(world), cluster_of(world)
+    if any(_ACCEPTED in (body["metadata"].get("annotations") or {}) for body in world.kube.all(POOLS)):
+        return []
+    return [str(at) for at, acked in cluster.acked.items() if acked and not data.is_kept(cluster, at)]
 
 
 def _said(world: World, names: list[str]) -> str:

@@ -144,7 +144,7 @@ def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
     unfenced: the disk of a broker that does not answer may be lost too. The last known eligible leaders may lead, and
     are not known to be complete. A broker that is none of these cannot lead, so nothing depends on its copy.
     """
-    live = {row.node_id for row in view.registered if not row.fenced}
+    live = _live(view)
     found = []
     for partition in view.by_broker.get(broker, ()):
         complete = {*partition.isr, *partition.elr}
@@ -152,6 +152,16 @@ def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
         if (not candidates or broker in candidates) and not (complete - {broker}) & live:
             found.append(partition)
     return tuple(found)
+
+
+def not_in_sync(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
+    """The partitions of this broker that it is not known to have whole: it is fenced, or not in their ISR."""
+    rows = view.by_broker.get(broker, ())
+    return tuple(partition for partition in rows if broker not in partition.isr or broker not in _live(view))
+
+
+def _live(view: ClusterView) -> set[NodeID]:
+    return {row.node_id for row in view.registered if not row.fenced}
 
 
 def counted(partitions: Sized) -> str:

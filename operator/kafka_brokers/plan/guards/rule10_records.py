@@ -16,7 +16,7 @@ from kafka_brokers.model.permit import (
     RetireBrokerDisk,
     RetireBrokerNode,
 )
-from kafka_brokers.plan.guards.availability import counted, last_copies, named
+from kafka_brokers.plan.guards.availability import counted, last_copies, named, not_in_sync
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.brokers import LogDirectory, Move
 from kafka_quorum.model.ids import NodeID
@@ -167,7 +167,7 @@ def _of_directories(node_id: NodeID, log_dirs: Knowable[tuple[LogDirectory, ...]
 
 @guard(DeleteBrokerVolume)
 def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
-    """A claim is deleted: the record has given up its volume, and no pod uses it."""
+    """A claim is deleted: the record has given up its volume, no pod uses it, and nobody can need its data any more."""
     record = observed.record
     if record is None:
         return no("the record of the pool is missing")
@@ -182,6 +182,29 @@ def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
             (not record.gave_up(claim.node_id, claim.index, claim.generation), unknown),
             (bool(users), f"pod {users[0] if users else ''} uses claim {claim.name}"),
             (not claim.retired, f"claim {claim.name} is not marked as retired yet"),
+            (bool(needed := _may_be_needed(observed, broker, claim)), needed),
         ),
         f"the volume of claim {claim.name} was given up, and nothing uses it",
+    )
+
+
+def _may_be_needed(observed: Observed, broker: BrokerIdentity | None, claim: Claim) -> str:
+    """Why the data of a volume that was given up may still be needed, as a clause; empty if it is not.
+
+    It was given up when others had every acknowledged record. They may be lost before its successor has them, and a
+    server that is dead counts as unfenced until its session ends. So it is kept until the broker itself is back.
+    """
+    if (broker is not None and not broker.ran) or claim.node_id in observed.accept_loss:
+        return ""
+    if isinstance(observed.leader, Unknown):
+        return f"it is not known who leads the quorum ({observed.leader.reason})"
+    if isinstance(observed.cluster, Unknown):
+        return f"the partitions are not known ({observed.cluster.reason})"
+    rows = tuple(partition.at for partition in not_in_sync(observed.cluster.value, claim.node_id))
+    if not rows:
+        return ""
+    return (
+        f"broker {claim.node_id} is not in the ISR of {counted(rows)} ({named(rows)}), and its earlier volume may have "
+        "the last copy of them. It is deleted when the broker is back in sync, or when these topics are deleted, or a "
+        f"person accepts the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={claim.node_id}"
     )

@@ -19,10 +19,12 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     deletes_claim,
     fetches_slowly,
     has_formatter,
+    has_retired_claim,
     holds_broker,
     holds_token,
     is_out_of_sync,
     is_stopping,
+    is_unscheduled,
     lags,
     loses_broker,
     loses_volume,
@@ -35,6 +37,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     quorum_starts,
     quorum_stops,
     several,
+    stops_producing,
     with_topics,
 )
 from tests.simulation.runs.scenarios.pool_trust_scenarios import TRUST_OF_POOLS
@@ -312,6 +315,17 @@ LOSSES: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-lost-node-and-then-the-last-copy",
+        pools=((POOL, pool_spec(3, retentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"})),),
+        turns=(
+            *with_topics(_ORDERS, Topic(name="pair", replicas=((1, 2),), min_isr=1)),
+            turn("nobody writes", pools_rest, stops_producing),
+            turn("loses a node", after(4), loses_broker(Loss.NODE_KILLED, 1)),
+            turn("loses the other copy", has_retired_claim(1), loses_broker(Loss.EMPTIED_AND_KILLED, 2)),
+        ),
+        ends="LostDisk",
+    ),
+    PoolScenario(
         name="pool-lost-node-of-a-formatter",
         pools=_THREE,
         turns=(turn("loses a node", has_formatter(1), loses_broker(Loss.NODE_KILLED, 1)),),
@@ -365,6 +379,25 @@ SCALES: Final = (
             turn("the broker that leaves loses its disk", after(0), loses_broker(Loss.EMPTIED_AND_KILLED, 3)),
         ),
         holds=_has_moved,
+    ),
+    PoolScenario(
+        name="pool-shrinks-and-loses-a-node",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("asks for three", pools_rest, applies_pool(_scaled(3))),
+            turn("the machine of the broker that stops is lost", is_stopping, loses_broker(Loss.NODE_KILLED, 3)),
+        ),
+    ),
+    PoolScenario(
+        name="pool-shrinks-without-a-place",
+        pools=((POOL, pool_spec(4, replacement={"lostNode": "Manual"})),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("loses a machine", pools_rest, loses_broker(Loss.NODE_KILLED, 3)),
+            turn("its pod is forgotten", pool_says("NodeDown"), loses_broker(Loss.POD_FORGOTTEN, 3)),
+            turn("asks for three", is_unscheduled(3), applies_pool(_scaled(3))),
+        ),
     ),
     PoolScenario(
         name="pool-shrinks-empty",

@@ -27,6 +27,7 @@ from kafka_quorum.model import formats
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import PHASE, RETIRED
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 from kit.kube.secrets import SECRETS
 
@@ -136,6 +137,27 @@ def has_formatter(node_id: int) -> Callable[[World], bool]:
     def whether(world: World) -> bool:
         pods = [pod for pod in world.kube.all(PODS) if f"{POOL}-{node_id}-broker-format" in pod["metadata"]["name"]]
         return any(pod["spec"].get("nodeName") for pod in pods)
+
+    return whether
+
+
+def has_retired_claim(node_id: int) -> Callable[[World], bool]:
+    """Once a claim of a broker is marked as given up."""
+
+    def whether(world: World) -> bool:
+        rows = [one["metadata"].get("annotations") or {} for one in world.claims(NAMESPACE, POOL, node_id)]
+        return any(row.get(PHASE) == RETIRED for row in rows)
+
+    return whether
+
+
+def is_unscheduled(node_id: int) -> Callable[[World], bool]:
+    """Once no machine takes the pod of a broker."""
+
+    def whether(world: World) -> bool:
+        pod = world.kube.view(PODS, NAMESPACE, f"{POOL}-{node_id}-broker") or {}
+        rows = (pod.get("status") or {}).get("conditions") or []
+        return any(row.get("reason") == "Unschedulable" for row in rows)
 
     return whether
 
@@ -290,6 +312,11 @@ def quorum_starts(world: World, _: Checker) -> None:
     """The controllers of the bare quorum run again."""
     if world.bare is not None:
         world.bare.start()
+
+
+def stops_producing(world: World, _: Checker) -> None:
+    """From now on no client writes."""
+    world.pools.producing = False
 
 
 def cut_off(node_id: int, steps: int) -> Callable[[World, Checker], None]:
