@@ -6,16 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-from tests.simulation.runs.explore import any_replay, every_scenario, explore
+from tests.simulation.runs.explore import any_replay, every_scenario, explore, run_name
 
 
 def main() -> int:
     """Explore or replay; 1 if a run failed."""
     names = [one.name for one in every_scenario()]
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("scenario", nargs="*", choices=[*names, []], help="all of them by default")
+    parser.add_argument("scenario", nargs="*", choices=[*names, []], metavar="SCENARIO", help="all of them by default")
     parser.add_argument(
         "--replay",
+        type=run_name,
         metavar="NAME",
         help="SCENARIO/FAULT, or KIND/SEED of a storm, as failures print it",
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from tests.simulation.runs.explore import any_replay
+from tests.simulation.runs.explore import any_replay, run_name
 
 _HERE: Final = Path(__file__).resolve().parent
 _ROOMS: Final = {
@@ -69,7 +69,7 @@ def line(name: str, repeats: int) -> str:
 def main() -> int:
     """Print the shares of these runs."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.shares", description=__doc__)
-    parser.add_argument("run", nargs="+", help="runs by name, as failures print them")
+    parser.add_argument("run", nargs="+", type=run_name, help="runs by name, as failures print them")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="perform each so often")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)

@@ -434,12 +434,13 @@ class Checker:
     def _is_over(self, namespace: str, quorum: str, pod: Json) -> bool:
         """Whether Kafka can never run again in a pod: it does not run, the pod ends, and its directory id is retired.
 
-        A kubelet starts nothing in a pod that is being deleted.
+        A kubelet starts nothing in a pod that is being deleted, not even after its machine had no power: then there is
+        no sandbox (`e2e/scenarios/test_lingering.py` measures it).
         """
         metadata = pod["metadata"]
         sandbox = self._world.kubelet.of_pod(namespace, metadata["name"])
         made_for = metadata["annotations"].get("kafkaquorum.io/directory-id", "")
-        ends = sandbox is not None and sandbox.process is None and "deletionTimestamp" in metadata
+        ends = (sandbox is None or sandbox.process is None) and "deletionTimestamp" in metadata
         return ends and made_for in self.lineage(namespace, quorum).retired
 
     def _created_apart(self, event: Created, name: str, labels: Json) -> None:

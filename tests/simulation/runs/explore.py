@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import random
 import tempfile
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.pool import Pool
@@ -153,6 +154,23 @@ def any_replay(text: str, make: Make = real) -> Run | Weathered:
     """One run or one storm by its name."""
     name, _, seed = text.partition("/")
     return STORMS[name](int(seed), make=make).run() if name in STORMS else replay(text, make)
+
+
+def run_name(text: str) -> str:
+    """The name of a run or a storm, for a command line (`ArgumentTypeError` says what is wrong with it)."""
+    name, _, rest = text.partition("/")
+    if name in STORMS:
+        if rest.isdecimal():
+            return text
+        raise ArgumentTypeError(f"{text!r}: a storm is KIND/SEED, and a seed is a number")
+    if all(one.name != name for one in every_scenario()):
+        raise ArgumentTypeError(f"{text!r}: there is no scenario {name!r}, and no kind of storm ({', '.join(STORMS)})")
+    try:
+        if rest not in {"", "no-fault"}:
+            parse_fault(rest)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r}: {error}") from None
+    return text
 
 
 def explore(  # noqa: PLR0913 - one number for each kind of storm

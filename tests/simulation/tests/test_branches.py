@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from types import ModuleType
 import pytest
 from tests.simulation.runs.branches import BranchError, forked, grown
 from tests.simulation.runs.driver import Driver
-from tests.simulation.runs.explore import explore, faults_of, replay, scenario, shares
+from tests.simulation.runs.explore import explore, faults_of, replay, run_name, scenario, shares
 from tests.simulation.runs.kept import Kept
 from tests.simulation.runs.tally import Tally
 
@@ -105,3 +106,24 @@ def test_what_is_kept_is_of_one_source(tmp_path: Path, monkeypatch: pytest.Monke
     assert Kept(tmp_path, "seed 1").folder == first.folder
     module.write_text("A = 2")
     assert Kept(tmp_path, "seed 1").folder != first.folder
+
+
+@pytest.mark.parametrize("name", ["storm/7", "initial-3", "initial-3/no-fault", "initial-3/step:4:process:3000"])
+def test_the_names_that_failures_print_are_names_of_runs(name: str) -> None:
+    """A command line takes a storm, a scenario, and a scenario with its fault."""
+    assert run_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nosuch/1", "no scenario 'nosuch'"),
+        ("storm/x", "a seed is a number"),
+        ("initial-3/foo", "step:NUMBER:LOSS:NODE"),
+        ("initial-3/step:1:bogus:1", "bogus"),
+    ],
+)
+def test_what_is_wrong_with_the_name_of_a_run_is_said(name: str, says: str) -> None:
+    """A command line ends with a sentence, and not with a traceback."""
+    with pytest.raises(ArgumentTypeError, match=says):
+        run_name(name)

@@ -4,6 +4,7 @@ Each scenario notices a mutant in `mutations/evidence.py`, which drops one requi
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -52,6 +53,7 @@ _BLANK_STEPS: Final = 60
 _MOMENT_STEPS: Final = 8
 """Shorter than the pause between two runs of a script (`BACK_OFF_S`)."""
 _LINGERS_STEPS: Final = 12
+_OFF_STEPS: Final = 20
 _SOON_STEPS: Final = 20
 _LAG_STEPS: Final = 90
 _SHORT_LAG_STEPS: Final = 11
@@ -72,6 +74,22 @@ def _lags(who: str, steps: int) -> Act:
         slow_for(world, next(one for one in controllers(world) if one.meta.node_id == node_id), steps)
 
     return act
+
+
+def _machines_of_ending_pods(world: World) -> list[str]:
+    """The machines on which a pod is being deleted."""
+    ending = (pod for pod in world.kube.all(PODS) if "deletionTimestamp" in pod["metadata"])
+    return [str(pod["spec"]["nodeName"]) for pod in ending]
+
+
+def _has_an_ending_pod(world: World) -> bool:
+    return bool(_machines_of_ending_pods(world))
+
+
+def _cuts_their_power(world: World, _: Checker) -> None:
+    for name in _machines_of_ending_pods(world):
+        world.switch_off(name)
+        world.later(_OFF_STEPS, partial(world.switch_on, name))
 
 
 def _another_lags(world: World, _: Checker) -> None:
@@ -274,6 +292,15 @@ EVIDENCE_SCENARIOS: Final = (
             exhaustive=True,
         )
         for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="emptied-disk-whose-pod-lingers-on-a-machine-without-power",
+        spec=_THREE,
+        turns=(
+            turn("empties the disk of a follower", is_ready, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("its machine has no power when its pod ends", _has_an_ending_pod, _cuts_their_power),
+        ),
+        lingers=_LINGERS_STEPS,
     ),
     Scenario(
         name="emptied-disk-is-given-up-soon",
