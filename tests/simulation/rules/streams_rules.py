@@ -52,6 +52,8 @@ class StreamsRules:
         """What the record has named, by instance and generation of its state."""
         self._began: set[tuple[int, int]] = set()
         """The generations with which pods were created."""
+        self._wanted_s: dict[int, float] = {}
+        """Since when a person has asked for each instance."""
         self.stops = 0
         self.forgotten = False
         """Whether a person took the record away, or put an older one there: what it said is not known any more."""
@@ -113,14 +115,21 @@ class StreamsRules:
     def forget(self) -> None:
         """A person takes the record away or back, or deletes the application: what follows is another life of it."""
         self.forgotten = True
-        self._may_use.clear()
+        self._lose_record()
         self._away.clear()
+
+    def _lose_record(self) -> None:
+        """Nothing says any more which release wrote the state that is there: the next record gives it to nobody."""
+        self._may_use.clear()
+        self._began.clear()
 
     # What a person asks for
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
         if (plural, name) == (CONFIG_MAPS.plural, f"{self._name}-streams"):
+            if written.after is None and not written.by_operator:
+                self._lose_record()  # with its application, some time after a person deleted that
             self._recorded()
         if (plural, namespace, name) != (_APPLICATIONS, self._namespace, self._name) or written.by_operator:
             return
@@ -140,9 +149,8 @@ class StreamsRules:
         if spec.get("offlineTo") == spec["release"]:
             self._offline_s = now_s
             self._consented.add(str(spec["release"]))
-        for index, generation in list(self._may_use):
-            if index >= int(spec["replicas"]):
-                del self._may_use[index, generation]
+        since_s = {index: self._wanted_s.get(index, now_s) for index in range(int(spec["replicas"]))}
+        self._wanted_s = since_s
         if not spec.get("paused"):
             self._paused_s = None
         elif self._paused_s is None:
@@ -158,6 +166,15 @@ class StreamsRules:
             if made is not None:
                 program = program_of(str(made["data"]["runtime"]["image"]))
                 self._may_use.setdefault((int(slot["index"]), int(slot["generation"])), set()).add(program)
+        present = {int(slot["index"]) for slot in record.get("slots", ())}
+        for index, generation in list(self._may_use):
+            if index not in present and self._may_leave(index):
+                del self._may_use[index, generation]
+                self._began.discard((index, generation))
+
+    def _may_leave(self, index: int) -> bool:
+        """Whether a person asks for fewer instances, or did so a moment ago. The state of one that leaves goes."""
+        return self._world.clock.elapsed_s - self._wanted_s.get(index, 1e9) <= _HEEDED_S
 
     def _consents_to_offline(self) -> bool:
         now_s = self._world.clock.elapsed_s
