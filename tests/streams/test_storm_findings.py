@@ -185,3 +185,21 @@ def test_a_member_that_is_not_ready_for_a_moment_is_not_stopped_beside_lost_ones
         one.unsettled_until_s = one.now_s + 5
         one.step()
     assert one.stops == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_that_was_stopped_is_not_stopped_again_while_the_group_rebalances(seed: int) -> None:
+    """Every pod is ready and has a member, but the group has not settled with one that joined a moment ago."""
+    one = world("3.9.1", seed)
+    one.flickers = False
+    ask(one, "4.3.1")
+    until(one, lambda: any(live.revision.runtime.release == release("4.3.1") for live in one.working()))
+    assert one.record is not None
+    assert one.record.slots[2].away
+    one.stops.clear()
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    for _ in range(40):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []
+    until(one, lambda: settled(one))

@@ -64,6 +64,7 @@ class World:
     """One application. Images in `broken` never start; those in `mute` are members and process nothing.
 
     `silent`: no coordinator answers. `hidden`: members show no versions. `strangers` are hosts of other members.
+    `flickers`: pods are not ready while the group is not settled.
     """
 
     desired: Desired
@@ -85,6 +86,7 @@ class World:
     silent: bool = False
     strangers: tuple[str, ...] = ()
     hidden: bool = False
+    flickers: bool = True
     serial: int = 0
     stops: list[tuple[int, str]] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -137,7 +139,7 @@ class World:
             generation=live.generation,
             deleting=live.deleting_s is not None,
             finished=False,
-            ready=live.member is not None and self.now_s >= self.unsettled_until_s,
+            ready=live.member is not None and (not self.flickers or self.now_s >= self.unsettled_until_s),
             ip=live.ip,
             container=state,
             held=live.held,

@@ -20,6 +20,12 @@ _CANDIDATES: Final = (
         ("may_stop", "others is not None", "False"),
     ),
     mutant("stops-again-whatever-the-others-do", "12", _SOME, ("_again", "said is None", "True")),
+    mutant(
+        "stops-again-while-the-group-rebalances",
+        "12",
+        ("streams-scene/one-started-again-while-another-returns",),
+        ("_others", "if others or from_any:\n    ...", ""),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
@@ -100,7 +106,11 @@ _CANDIDATES: Final = (
         ("StatusWriter._patch", "not self._may_act()", "False"),
     ),
 )
-_NOTICED: Final = {"stops-again-whatever-the-others-do", "stops-all-without-consent"}
+_NOTICED: Final = {
+    "stops-again-whatever-the-others-do",
+    "stops-again-while-the-group-rebalances",
+    "stops-all-without-consent",
+}
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
 """Those that the storms named here notice."""
 STREAMS_UNNOTICED: Final = tuple(one for one in _CANDIDATES if one.name not in _NOTICED)

@@ -75,9 +75,7 @@ def _astray(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    others = (other for other in situation.record.slots if other.index != slot.index)
-    against = (text for other in others for text in works(situation, other, from_any=True))
-    said = next((text for one in (leaving(situation), against, group_settled(situation)) for text in one), None)
+    said = next(_others(situation, slot, from_any=True), None)
     return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
 
 
@@ -88,9 +86,18 @@ def _again(situation: Situation, slot: Slot) -> Answer:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
     if pod is not None and situation.group is not None and not situation.members_of(slot):
         return yes(f"instance {slot.index} was stopped by us, and does not take part")
-    others = (other for other in situation.record.slots if other.index != slot.index)
-    said = next((text for other in others for text in works(situation, other)), None)
+    said = next(_others(situation, slot, from_any=False), None)
     return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
+
+
+def _others(situation: Situation, slot: Slot, *, from_any: bool) -> Iterator[str]:
+    """What speaks against all others taking part. A pod is ready, and has members, before the group settles with it."""
+    others = [other for other in situation.record.slots if other.index != slot.index]
+    yield from leaving(situation)
+    for other in others:
+        yield from works(situation, other, from_any=from_any)
+    if others or from_any:
+        yield from group_settled(situation)
 
 
 @guard(NextStep)

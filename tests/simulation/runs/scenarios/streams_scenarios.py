@@ -1,0 +1,40 @@
+"""Scenes of a Streams application: faults that storms found, each in the shortest run that shows it."""
+
+from typing import Final
+
+from tests.simulation.model.kafka.streams_group import Habits, Phase
+from tests.simulation.runs.streams_scenes import Scene, StreamsScene, Turn
+
+_OLD: Final = "app:3.9.1.b1"
+_NEXT: Final = "app:3.9.1.b2"
+_THIRD: Final = "app:3.9.1.b3"
+
+
+def _image(image: str, release: str = "3.9.1") -> dict[str, object]:
+    return {"release": release, "protocol": "Classic", "image": image}
+
+
+def _away(scene: StreamsScene) -> list[int]:
+    """The instances that the operator has stopped, and has not seen back."""
+    return [int(slot["index"]) for slot in scene.says().get("slots", ()) if slot["away"]]
+
+
+_ONE_STARTED_AGAIN: Final = Scene(
+    name="one-started-again-while-another-returns",
+    spec=_image(_OLD),
+    habits=Habits(session_s=25.0, flickers=False),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.asks(image=_NEXT)),
+        Turn(when=lambda scene: _away(scene) == [2] and scene.runs(2, _NEXT), acts=lambda scene: scene.ends(0)),
+        Turn(when=lambda scene: scene.works(without=0), acts=lambda scene: scene.starts(0)),
+        Turn(
+            when=lambda scene: scene.runs(0) and scene.group.phase is Phase.PREPARING,
+            acts=lambda scene: scene.asks(image=_THIRD),
+        ),
+    ),
+)
+"""Instance 2 was stopped, and takes part again. Instance 0 starts again: it is ready, and the group waits for the end
+of its last session. Another image is asked for: instance 2 must not stop beside it."""
+
+_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN,)
+STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}

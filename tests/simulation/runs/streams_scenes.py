@@ -1,0 +1,164 @@
+"""Scenes of one Streams application: no weather, and what happens is told turn by turn.
+
+A scene is a storm in which nothing is drawn but which task continues, so that it has the real passes, their loop and
+all rules. A turn happens in the first moment in which its condition holds: at a step, or right after a write.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tests.simulation.model.kafka.startup import steady
+from tests.simulation.model.kafka.streams_group import Habits, Phase, StreamsGroupModel
+from tests.simulation.model.kubernetes.kube_model import Written
+from tests.simulation.model.kubernetes.sandbox import Sandbox
+from tests.simulation.model.place import NAMESPACE
+from tests.simulation.runs.endings import Ending
+from tests.simulation.runs.storm import Storm
+from tests.simulation.runs.streams_blows import APPLICATION
+from tests.simulation.runs.streams_storm import StreamsStorm
+from tests.simulation.runs.weather import Hand, Round, Weather, Weathered
+
+from kafka_streams.kind import APPLICATIONS
+from kit.kube.protocol import PODS, Json
+
+KIND: Final = "streams-scene"
+_MOST_STEPS: Final = 1000
+_NEVER_S: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What happens when something holds."""
+
+    when: Callable[["StreamsScene"], bool]
+    acts: Callable[["StreamsScene"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One scene. `spec` is what its first spec has beside the common one."""
+
+    name: str
+    spec: Json
+    turns: tuple[Turn, ...]
+    habits: Habits
+    line: str = "4.3"
+
+
+class StreamsScene(StreamsStorm):
+    """Performs one scene, with one operator."""
+
+    def __init__(self, scene: Scene) -> None:
+        """Everything is calm."""
+        self.scene, self.left = scene, list(scene.turns)
+        super().__init__(0)
+        self.kind = f"{KIND}/{scene.name}"
+        self.world.kubelet.pace = steady
+        self._leases.chance = 0.0
+        group = self.group
+        group.draw, group.habits = random.Random(scene.name), scene.habits
+
+    def run(self) -> Weathered:
+        """Perform it. All turns must have happened."""
+        done = super().run()
+        if self.left and done.ok:
+            why = f"{len(self.left)} of {len(self.scene.turns)} turns have not happened"
+            return replace(done, ending=Ending(says=done.ending.says, honest=False, why=why))
+        return done
+
+    def forecast(self) -> Weather:
+        """None."""
+        self.brokers.line = self.scene.line
+        calm: dict[str, float] = dict.fromkeys(("strike", "accident", "crash", "suspend", "cut", "change"), 0.0)
+        return Weather(steps=_MOST_STEPS, operators=1, losses=0, **calm)
+
+    def first_spec(self) -> Json:
+        """Three instances of one thread, with claims."""
+        common = {**super().first_spec(), "replicas": 3, "gate": {"stableSeconds": 2, "threads": 1}}
+        state = {"type": "VolumeClaim", "size": "1Gi", "path": "/state"}
+        self.brokers.line = self.scene.line
+        return {**common, "state": state, "approve": "Automatic", "protocol": "Classic", **self.scene.spec}
+
+    def round(self, hand: Hand, key: object, operator: object) -> Round:
+        """Every call arrives at once."""
+        made = super().round(hand, key, operator)  # type: ignore[arg-type]
+        made.slowness.end()
+        return made
+
+    def prepare(self) -> None:
+        """The turns of this step; after the last one the storm ends."""
+        self._turn()
+        if not self.left:
+            self.weather = replace(self.weather, steps=self.world.steps)
+
+    def _watch(self, written: Written) -> None:
+        super()._watch(written)
+        if written.by_operator:
+            self._turn()
+
+    def _turn(self) -> None:
+        while self.left and self.left[0].when(self):
+            self.left.pop(0).acts(self)
+
+    def calm(self) -> None:
+        """Nothing is asked for that was not told."""
+        Storm.calm(self)
+
+    # What conditions and turns are made of
+
+    @property
+    def group(self) -> StreamsGroupModel:
+        """The group."""
+        return self.world.kubelet.streams.group
+
+    def asks(self, **spec: object) -> None:
+        """A person changes the spec."""
+        self.world.kube.patch(APPLICATIONS, NAMESPACE, APPLICATION, {"spec": spec})
+
+    def says(self) -> Json:
+        """The record; empty if there is none."""
+        return self.rules.record() or {}
+
+    def stage(self) -> str:
+        """The stage of the open change; empty if none is open."""
+        return str((self.says().get("change") or {}).get("stage", ""))
+
+    def sandbox(self, index: int) -> Sandbox | None:
+        """Where an instance runs, or starts."""
+        return self.world.kubelet.of_pod(NAMESPACE, f"{APPLICATION}-streams-{index}")
+
+    def runs(self, index: int, image: str = "") -> bool:
+        """Whether an instance is a process, of this image."""
+        found = self.sandbox(index)
+        pod = None if found is None else self.world.kube.view(PODS, NAMESPACE, found.name)
+        if found is None or found.streams is None or pod is None:
+            return False
+        return image in ("", str(pod["spec"]["containers"][0]["image"]))
+
+    def works(self, *, without: int = -1) -> bool:
+        """Whether every instance of the record takes part, or all but one."""
+        working = {one.index for one in self.world.kubelet.streams.processes if self.group.settled_with(one)}
+        wanted = self.rules.indexes() - {without}
+        return self.group.phase is Phase.STABLE and bool(wanted) and working >= wanted
+
+    def ends(self, *indexes: int) -> None:
+        """The processes of these instances end, and do not start again."""
+        for index in indexes:
+            found = self.sandbox(index)
+            assert found is not None
+            self.world.kubelet.kill_process(found)
+            found.retry_s = _NEVER_S
+
+    def starts(self, *indexes: int) -> None:
+        """They start again."""
+        for index in indexes:
+            found = self.sandbox(index)
+            assert found is not None
+            found.retry_s = 0.0
+
+    def freezes(self, seconds: float) -> None:
+        """The operator does nothing for so long. Its passes go on then, with the looks that they have."""
+        for hand in self._hands:
+            hand.asleep_until_s = self.world.clock.elapsed_s + seconds
