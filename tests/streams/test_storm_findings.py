@@ -22,6 +22,12 @@ def stopped(one: World, *, starts_s: float) -> None:
         live.member, live.starts_s = None, one.now_s + starts_s + 2 * live.index
 
 
+def stages(one: World) -> list[Stage]:
+    """The stage of the open change; none if none is open."""
+    change = one.record.change if one.record is not None else None
+    return [] if change is None else [change.stage]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_instance_leaves_when_the_one_before_it_is_gone(seed: int) -> None:
     """Its pod has ended, and its members have left the group."""
@@ -202,4 +208,35 @@ def test_one_that_was_stopped_is_not_stopped_again_while_the_group_rebalances(se
         one.unsettled_until_s = one.now_s + 5
         one.step()
     assert one.stops == []
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_do_not_stop_if_one_takes_part_again(seed: int) -> None:
+    """Nothing ran when this was decided, and no person has said it: they restart one after the other."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    ask(one, "4.3.1")
+    until(one, lambda: one.record is not None and one.record.change is not None)
+    assert stages(one) == [Stage.STOPPING]
+    for live in one.pods.values():
+        live.starts_s = one.now_s
+    one.stops.clear()
+    one.step()
+    assert (stages(one), one.stops) == ([], [])
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_pod_stops_with_all_others_while_it_may_take_part(seed: int) -> None:
+    """Nothing ran when this was decided; then no coordinator answers, so that a pod may be in the group by now."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    ask(one, "4.3.1")
+    until(one, lambda: one.record is not None and one.record.change is not None)
+    one.silent = True
+    for _ in range(10):
+        one.step()
+    assert [live.deleting_s for live in one.pods.values()] == [None, None, None]
+    one.silent = False
     until(one, lambda: settled(one))

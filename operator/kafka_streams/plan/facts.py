@@ -136,6 +136,11 @@ def pods_of(situation: Situation) -> tuple[Pod, ...]:
     return tuple(pod for slot in situation.record.slots if (pod := situation.observed.pod(slot)) is not None)
 
 
+def takes_part(situation: Situation, pod: Pod) -> bool:
+    """Whether a pod is ready, or has members in the group, as far as it is known."""
+    return pod.serves or (situation.group is not None and bool(situation.group.at(pod.ip)))
+
+
 def astray(situation: Situation, slot: Slot) -> bool:
     """Whether an instance takes part from a pod that the record does not say, while instances do not restart in turn.
 
@@ -144,8 +149,7 @@ def astray(situation: Situation, slot: Slot) -> bool:
     pod = situation.observed.pod(slot)
     if pod is None or pod.deleting or pod.finished or bouncing(situation) is not None:
         return False
-    takes_part = pod.serves or bool(situation.members_of(slot))
-    return takes_part and (pod.revision, pod.generation) != (slot.revision, slot.generation)
+    return takes_part(situation, pod) and (pod.revision, pod.generation) != (slot.revision, slot.generation)
 
 
 def contradicted(situation: Situation) -> str | None:

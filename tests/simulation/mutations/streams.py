@@ -26,6 +26,13 @@ _CANDIDATES: Final = (
         ("streams-scene/one-started-again-while-another-returns",),
         ("_others", "if others or from_any:\n    ...", ""),
     ),
+    mutant(
+        "stops-all-that-take-part-again",
+        "12",
+        ("streams-scene/up-again-before-all-stop",),
+        ("may_keep_stopping", "not change.stops_all and takes_part(..., ...)", "False"),
+        ("_called_off", "change.stops_all or back is None", "True"),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
@@ -109,6 +116,7 @@ _CANDIDATES: Final = (
 _NOTICED: Final = {
     "stops-again-whatever-the-others-do",
     "stops-again-while-the-group-rebalances",
+    "stops-all-that-take-part-again",
     "stops-all-without-consent",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)

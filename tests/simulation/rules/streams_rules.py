@@ -44,6 +44,12 @@ class StreamsRules:
         self._offline_s = -1e9
         self._offline = False
         """Whether an act is open for which a person has let all instances stop."""
+        self._nobody = False
+        """Whether it was decided that all stop while none took part; none may be stopped that did so for long."""
+        self._since_s: dict[str, float] = {}
+        """Since when each process takes part, by the uid of its pod."""
+        self._sent: dict[str, frozenset[int]] = {}
+        """Which instances were away when the stop of a process was sent, by the uid of its pod."""
         self._paused_s: float | None = None
         self._away: dict[int, StreamsProcess] = {}
         """The instances that the operator has stopped, and that are not back: the process that it stopped."""
@@ -96,8 +102,13 @@ class StreamsRules:
             gone = index not in indexes and not before.alive
             if before not in present and (is_back or gone):
                 del self._away[index]
-        if indexes and set(working) >= indexes and len({one.runs for one in working.values()}) == 1:
-            self._offline = False
+        all_work = bool(indexes) and set(working) >= indexes and len({one.runs for one in working.values()}) == 1
+        self._offline = self._offline and not all_work
+        if self._nobody:
+            self._since_s = {one.uid: self._since_s.get(one.uid, now_s) for one in working.values()}
+            known = any(now_s - since_s > _KNOWN_S for since_s in self._since_s.values())
+            stage = ((self.record() or {}).get("change") or {}).get("stage")
+            self._nobody = not (known and (all_work or stage == "Stopping"))
 
     def indexes(self) -> set[int]:
         """The instances of the record; empty if it cannot be read."""
@@ -160,7 +171,8 @@ class StreamsRules:
         """What the record says of an instance may have been made, and may have used its state."""
         record = self.record() or {}
         if (record.get("change") or {}).get("stage") == "Stopping" and not self._world.kubelet.streams.processes:
-            self._offline = True  # nobody takes part, so nothing is lost
+            self._nobody = True  # nobody takes part, so nothing is lost
+            self._since_s.clear()
         for slot in record.get("slots", ()):
             made = self._world.kube.view(REVISIONS, self._namespace, str(slot["revision"]))
             if made is not None:
@@ -182,7 +194,7 @@ class StreamsRules:
             self._offline_s = now_s
         if now_s - self._offline_s <= _HEEDED_S:
             self._offline = True
-        return self._offline
+        return self._offline or self._nobody
 
     def _heeds_pause(self, what: str) -> None:
         if self._paused_s is not None and self._world.clock.elapsed_s - self._paused_s > _HEEDED_S:
@@ -219,6 +231,7 @@ class StreamsRules:
         process, group = event.process, self._world.kubelet.streams.group
         if process is None or not process.alive or not group.of(process):
             return
+        self._sent[process.uid] = frozenset(self._away)
         for rule, why in self._against(event.index):
             if not self._consents_to_offline():
                 self._fail(rule, f"instance {event.index} is stopped while {why}")
@@ -240,6 +253,9 @@ class StreamsRules:
         pod = self._world.kube.view(PODS, self._namespace, event.pod) or {"metadata": {}}
         if (pod["metadata"].get("annotations") or {}).get("kafkaquorum.io/hold") == "true":
             self._fail("12, held", f"pod {event.pod} is stopped, and a person holds it")
+        for other in sorted(self._away.keys() - self._sent.get(process.uid, frozenset(self._away)) - {event.index}):
+            if not self._consents_to_offline():
+                self._fail(ONE, f"instance {event.index} is stopped while a stop of instance {other} is under way")
         self.stops += 1
         self._away[event.index] = process
 

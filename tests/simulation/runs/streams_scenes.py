@@ -48,7 +48,9 @@ class Scene:
 
 
 class StreamsScene(StreamsStorm):
-    """Performs one scene, with one operator."""
+    """Performs one scene, with one operator and without a lease: nothing that a rule would excuse happens."""
+
+    leased = False
 
     def __init__(self, scene: Scene) -> None:
         """Everything is calm."""
@@ -80,6 +82,11 @@ class StreamsScene(StreamsStorm):
         state = {"type": "VolumeClaim", "size": "1Gi", "path": "/state"}
         self.brokers.line = self.scene.line
         return {**common, "state": state, "approve": "Automatic", "protocol": "Classic", **self.scene.spec}
+
+    def serves(self, hand: Hand, may_act: Callable[[], bool]) -> list[Round]:
+        """It always acts."""
+        del may_act
+        return super().serves(hand, lambda: True)
 
     def round(self, hand: Hand, key: object, operator: object) -> Round:
         """Every call arrives at once."""
@@ -157,6 +164,11 @@ class StreamsScene(StreamsStorm):
             found = self.sandbox(index)
             assert found is not None
             found.retry_s = 0.0
+
+    @property
+    def awake(self) -> bool:
+        """Whether the operator goes on."""
+        return all(hand.asleep_until_s <= self.world.clock.elapsed_s for hand in self._hands)
 
     def freezes(self, seconds: float) -> None:
         """The operator does nothing for so long. Its passes go on then, with the looks that they have."""

@@ -19,7 +19,7 @@ from kafka_streams.model.permit import (
 )
 from kafka_streams.model.record import Change, Slot, Stage
 from kafka_streams.model.way import NoWay
-from kafka_streams.plan.facts import Situation, astray
+from kafka_streams.plan.facts import Situation, astray, takes_part
 from kafka_streams.plan.gates import against_back, against_stop, group_settled, leaving, versions_agree, works
 from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -135,12 +135,20 @@ def may_stop_all(situation: Situation, way: NoWay) -> Answer:
 
 @guard(KeepStopping)
 def may_keep_stopping(situation: Situation, pod: Pod) -> Answer:
-    """The record says that all stop: each of them does, until the spec asks for what ran before."""
+    """The record says that all stop: each of them does, until the spec asks for what ran before.
+
+    If no person has said that, but none took part when it was decided, then only while that is so.
+    """
     change = situation.change
     if pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    stops = change is not None and change.stage is Stage.STOPPING
-    return yes("all instances stop") if stops else no("the application is not being stopped")
+    if change is None or change.stage is not Stage.STOPPING:
+        return no("the application is not being stopped")
+    if not change.stops_all and situation.group is None:
+        return no(f"the group is not known: {situation.silent}")
+    if not change.stops_all and takes_part(situation, pod):
+        return no(f"pod {pod.name} takes part, and no person has said that all stop")
+    return yes("all instances stop")
 
 
 @guard(RemoveInstance)

@@ -36,5 +36,23 @@ _ONE_STARTED_AGAIN: Final = Scene(
 """Instance 2 was stopped, and takes part again. Instance 0 starts again: it is ready, and the group waits for the end
 of its last session. Another image is asked for: instance 2 must not stop beside it."""
 
-_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN,)
+_UP_AGAIN: Final = Scene(
+    name="up-again-before-all-stop",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.EMPTY,
+            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(when=lambda scene: scene.stage() == "Stopping", acts=lambda scene: scene.starts(0, 1, 2)),
+        Turn(when=lambda _: True, acts=lambda scene: scene.freezes(9.0)),
+        Turn(when=lambda scene: scene.awake, acts=lambda _: None),
+    ),
+)
+"""Nothing runs when another release is asked for, so all shall start with it at once. All instances are up again before
+the operator stops them: then they must restart one after the other."""
+
+_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN)
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
