@@ -240,3 +240,21 @@ def test_no_pod_stops_with_all_others_while_it_may_take_part(seed: int) -> None:
     assert [live.deleting_s for live in one.pods.values()] == [None, None, None]
     one.silent = False
     until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_instances_of_which_one_came_up(seed: int, replicas: int) -> None:
+    """Nothing ran, so the record says a bad image of all; one is up with the earlier image, and the others are lost."""
+    one = world("3.9.1", seed, replicas=replicas)
+    stopped(one, starts_s=1000.0)
+    one.broken.add("app:3.9.1-bad")
+    before = one.record
+    ask(one, "3.9.1", image="app:3.9.1-bad")
+    until(one, lambda: one.record is not None and before is not None and one.record.slots != before.slots)
+    next(iter(one.pods.values())).starts_s = one.now_s
+    until(one, lambda: sum(live.crashes for live in one.pods.values()) == replicas - 1)
+    assert len(one.working()) == 1
+    ask(one, "3.9.1", image="app:3.9.1-good")
+    until(one, lambda: settled(one))
+    assert {live.revision.runtime.image for live in one.working()} == {"app:3.9.1-good"}

@@ -68,6 +68,11 @@ class Change:
         return self.kind is Kind.OFFLINE
 
     @property
+    def same_release(self) -> bool:
+        """Whether only what pods are made from changes."""
+        return (self.start, self.start_protocol) == (self.target, self.target_protocol)
+
+    @property
     def shown(self) -> Kind:
         """How the instances get there now, for a person."""
         return self.kind if self.stage is Stage.BOUNCING else Kind.OFFLINE

@@ -24,7 +24,19 @@ _CANDIDATES: Final = (
         "stops-again-while-the-group-rebalances",
         "12",
         ("streams-scene/one-started-again-while-another-returns",),
-        ("_others", "if others or from_any:\n    ...", ""),
+        ("_others", "if others or not slot.away:\n    ...", ""),
+    ),
+    mutant(
+        "several-lost-instances-keep-a-change-from-beginning",
+        "live",
+        ("streams-scene/one-came-up-beside-a-bad-image",),
+        ("_not_well", "if patching and len(ill) > 1:\n    ...", "patching = patching and len(ill) == 1"),
+    ),
+    mutant(
+        "a-lost-instance-waits-for-other-lost-ones",
+        "live",
+        ("streams-scene/one-came-up-beside-a-bad-image",),
+        ("may_stop", "change.same_release and idle(..., ...)", "False"),
     ),
     mutant(
         "stops-all-that-take-part-again",
@@ -116,6 +128,8 @@ _CANDIDATES: Final = (
 _NOTICED: Final = {
     "stops-again-whatever-the-others-do",
     "stops-again-while-the-group-rebalances",
+    "several-lost-instances-keep-a-change-from-beginning",
+    "a-lost-instance-waits-for-other-lost-ones",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
 }

@@ -1,7 +1,7 @@
 """Scenes of one Streams application: no weather, and what happens is told turn by turn.
 
 A scene is a storm in which nothing is drawn but which task continues, so that it has the real passes, their loop and
-all rules. A turn happens in the first moment in which its condition holds: at a step, or right after a write.
+all rules. A turn happens when its condition holds, and not before the turns that come first.
 """
 
 import random
@@ -21,7 +21,7 @@ from tests.simulation.runs.streams_storm import StreamsStorm
 from tests.simulation.runs.weather import Hand, Round, Weather, Weathered
 
 from kafka_streams.kind import APPLICATIONS
-from kit.kube.protocol import PODS, Json
+from kit.kube.protocol import PODS, REVISIONS, Json
 
 KIND: Final = "streams-scene"
 _MOST_STEPS: Final = 1000
@@ -30,10 +30,14 @@ _NEVER_S: Final = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What happens when something holds."""
+    """What happens when something holds: `at_once` after a write of the operator, or else at the next step.
+
+    What happens at once must not write.
+    """
 
     when: Callable[["StreamsScene"], bool]
     acts: Callable[["StreamsScene"], None]
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +100,14 @@ class StreamsScene(StreamsStorm):
 
     def prepare(self) -> None:
         """The turns of this step; after the last one the storm ends."""
-        self._turn()
+        while self.left and self.left[0].when(self):
+            self.left.pop(0).acts(self)
         if not self.left:
             self.weather = replace(self.weather, steps=self.world.steps)
 
     def _watch(self, written: Written) -> None:
         super()._watch(written)
-        if written.by_operator:
-            self._turn()
-
-    def _turn(self) -> None:
-        while self.left and self.left[0].when(self):
+        while written.by_operator and self.left and self.left[0].at_once and self.left[0].when(self):
             self.left.pop(0).acts(self)
 
     def calm(self) -> None:
@@ -139,10 +140,24 @@ class StreamsScene(StreamsStorm):
     def runs(self, index: int, image: str = "") -> bool:
         """Whether an instance is a process, of this image."""
         found = self.sandbox(index)
-        pod = None if found is None else self.world.kube.view(PODS, NAMESPACE, found.name)
-        if found is None or found.streams is None or pod is None:
-            return False
-        return image in ("", str(pod["spec"]["containers"][0]["image"]))
+        return found is not None and found.streams is not None and (not image or self.has(index, image))
+
+    def has(self, index: int, image: str) -> bool:
+        """Whether an instance's pod has this image."""
+        pod = self.world.kube.view(PODS, NAMESPACE, f"{APPLICATION}-streams-{index}")
+        return pod is not None and pod["spec"]["containers"][0]["image"] == image
+
+    def has_ended(self, index: int) -> bool:
+        """Whether the container of an instance's pod has ended before."""
+        found = self.sandbox(index)
+        return found is not None and found.said is not None
+
+    def made_from(self, image: str) -> bool:
+        """Whether the record says that every instance is made from this image."""
+        made = (
+            self.world.kube.view(REVISIONS, NAMESPACE, str(slot["revision"])) for slot in self.says().get("slots", ())
+        )
+        return {one and one["data"]["runtime"]["image"] for one in made} == {image}
 
     def works(self, *, without: int = -1) -> bool:
         """Whether every instance of the record takes part, or all but one."""
@@ -158,12 +173,13 @@ class StreamsScene(StreamsStorm):
             self.world.kubelet.kill_process(found)
             found.retry_s = _NEVER_S
 
-    def starts(self, *indexes: int) -> None:
-        """They start again."""
+    def starts(self, *indexes: int, frozen_s: float = 0.0) -> None:
+        """They start again, and the operator does nothing for so long."""
         for index in indexes:
             found = self.sandbox(index)
             assert found is not None
             found.retry_s = 0.0
+        self.freezes(frozen_s)
 
     @property
     def awake(self) -> bool:
@@ -171,6 +187,6 @@ class StreamsScene(StreamsStorm):
         return all(hand.asleep_until_s <= self.world.clock.elapsed_s for hand in self._hands)
 
     def freezes(self, seconds: float) -> None:
-        """The operator does nothing for so long. Its passes go on then, with the looks that they have."""
+        """The operator does nothing for so long. Its pass goes on then, with the look that it has."""
         for hand in self._hands:
             hand.asleep_until_s = self.world.clock.elapsed_s + seconds

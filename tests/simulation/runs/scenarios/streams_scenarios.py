@@ -46,13 +46,38 @@ _UP_AGAIN: Final = Scene(
             when=lambda scene: scene.group.phase is Phase.EMPTY,
             acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
         ),
-        Turn(when=lambda scene: scene.stage() == "Stopping", acts=lambda scene: scene.starts(0, 1, 2)),
-        Turn(when=lambda _: True, acts=lambda scene: scene.freezes(9.0)),
+        Turn(
+            when=lambda scene: scene.stage() == "Stopping",
+            acts=lambda scene: scene.starts(0, 1, 2, frozen_s=9.0),
+            at_once=True,
+        ),
         Turn(when=lambda scene: scene.awake, acts=lambda _: None),
     ),
 )
 """Nothing runs when another release is asked for, so all shall start with it at once. All instances are up again before
 the operator stops them: then they must restart one after the other."""
 
-_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN)
+_BAD: Final = "app:3.9.1-bad.b2"
+
+
+def _crashed(scene: StreamsScene) -> bool:
+    """Whether instances 1 and 2 have the bad image, and end with it."""
+    return all(scene.has(index, _BAD) and scene.has_ended(index) for index in (1, 2))
+
+
+_ONE_CAME_UP: Final = Scene(
+    name="one-came-up-beside-a-bad-image",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)),
+        Turn(when=lambda scene: scene.made_from(_BAD), acts=lambda scene: scene.starts(0, frozen_s=9.0), at_once=True),
+        Turn(when=_crashed, acts=lambda scene: scene.asks(image=_THIRD)),
+    ),
+)
+"""Nothing runs when a bad image is asked for, so the record says that all instances have it. Instance 0 is up again
+with the earlier one before its pod is replaced; the others end. The corrected image must reach all three."""
+
+_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP)
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
