@@ -258,3 +258,38 @@ def test_a_corrected_image_reaches_instances_of_which_one_came_up(seed: int, rep
     ask(one, "3.9.1", image="app:3.9.1-good")
     until(one, lambda: settled(one))
     assert {live.revision.runtime.image for live in one.working()} == {"app:3.9.1-good"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_have_ended_contradict_an_old_record_as_well(seed: int) -> None:
+    """Nothing of the record's release is made on the state of a later one, whatever is asked for."""
+    one = world("3.9.1", seed)
+    older = one.record
+    ask(one, "4.3.1")
+    until(one, lambda: settled(one))
+    assert older is not None
+    assert one.record is not None
+    one.record = replace(older, resource_version=one.record.resource_version)
+    one.evict()
+    before = [live.uid for live in one.pods.values()]
+    ask(one, "3.9.1", image="app:3.9.1-next")
+    for _ in range(30):
+        one.step()
+    assert [live.uid for live in one.pods.values()] == before
+    assert one.record.slots == older.slots
+    assert any("Restore the latest record" in text for text in one.told)
+
+
+def test_instances_come_on_an_offline_way_when_a_person_says_so() -> None:
+    """With `approve: Manual`, although there are none that could stop."""
+    one = world("2.3.1", 1)
+    one.desired = replace(one.desired, replicas=0)
+    until(one, lambda: one.record is not None and not one.record.slots and not one.pods)
+    asked = replace(one.desired, runtime=runtime("4.3.1"), replicas=3, approve=Approve.MANUAL)
+    one.desired = asked
+    for _ in range(30):
+        one.step()
+    assert not one.pods
+    assert any("Set spec.offlineTo to 4.3.1" in text for text in one.told)
+    one.desired = replace(asked, offline_to="4.3.1")
+    until(one, lambda: settled(one))

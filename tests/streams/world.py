@@ -46,6 +46,7 @@ class Live:
     deleting_s: float | None = None
     member: str | None = None
     crashes: bool = False
+    finished: bool = False
     held: bool = False
 
 
@@ -138,7 +139,7 @@ class World:
             revision=live.revision.name,
             generation=live.generation,
             deleting=live.deleting_s is not None,
-            finished=False,
+            finished=live.finished,
             ready=live.member is not None and (not self.flickers or self.now_s >= self.unsettled_until_s),
             ip=live.ip,
             container=state,
@@ -210,7 +211,7 @@ class World:
         for live in list(self.pods.values()):
             if live.deleting_s is not None and self.now_s - live.deleting_s >= 1:
                 self._vanish(live, lingers=self.dice.random() < 0.5)
-            elif live.member is None and self.now_s >= live.starts_s and live.deleting_s is None:
+            elif live.member is None and self.now_s >= live.starts_s and live.deleting_s is None and not live.finished:
                 if live.revision.runtime.image in self.broken:
                     live.crashes = True
                 else:
@@ -240,6 +241,11 @@ class World:
         for live in list(self.pods.values()):
             if live.index == index:
                 self._vanish(live, lingers=True)
+
+    def evict(self) -> None:
+        """Every pod ends, and stays as Failed; nobody is in the group any more."""
+        for live in self.pods.values():
+            live.member, live.finished = None, True
 
     def apply(self, action: Action) -> None:  # noqa: C901 - one case per action, nothing else
         """Carry an action out, as the API server would."""

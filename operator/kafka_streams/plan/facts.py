@@ -155,21 +155,20 @@ def astray(situation: Situation, slot: Slot) -> bool:
 def contradicted(situation: Situation) -> str | None:
     """Why the record is no copy of what runs: no change is open, and every pod runs a release that it does not have.
 
-    An instance that is made from it would run beside them.
+    An instance that is made from it would run beside them, or on their state: a pod that has ended shows this as well.
     """
-    live = [pod for pod in situation.observed.pods if not pod.finished]
-    slots = situation.record.slots
-    if situation.change is not None or not live or not slots:
+    pods, slots = situation.observed.pods, situation.record.slots
+    if situation.change is not None or not pods or not slots:
         return None
     known = {slot.revision for slot in slots}
     releases = {situation.release_of(slot) for slot in slots}
-    for pod in live:
+    for pod in pods:
         made = situation.observed.revision(pod.revision)
         if pod.revision in known or (made is not None and made.runtime.release in releases):
             return None
-    made = situation.observed.revision(live[0].revision)
+    made = situation.observed.revision(pods[0].revision)
     runs = "an unknown release" if made is None else str(made.runtime.release)
-    return differs(situation, live[0], runs, situation.record.release)
+    return differs(situation, pods[0], runs, situation.record.release)
 
 
 def differs(situation: Situation, pod: Pod, runs: str, said: StreamsRelease | None) -> str:

@@ -39,6 +39,22 @@ _CANDIDATES: Final = (
         ("may_stop", "change.same_release and idle(..., ...)", "False"),
     ),
     mutant(
+        "pods-that-ended-contradict-no-record",
+        "12",
+        ("streams-scene/every-pod-ends-beside-an-older-record",),
+        (
+            "contradicted",
+            "pods, slots = situation.observed.pods, situation.record.slots",
+            "pods, slots = [pod for pod in situation.observed.pods if not pod.finished], situation.record.slots",
+        ),
+    ),
+    mutant(
+        "goes-offline-unapproved-from-no-instances",
+        "12",
+        ("streams-scene/an-offline-way-from-no-instances",),
+        ("_unapproved", "desired.offline_to == str(release)", "True"),
+    ),
+    mutant(
         "stops-all-that-take-part-again",
         "12",
         ("streams-scene/up-again-before-all-stop",),
@@ -130,6 +146,8 @@ _NOTICED: Final = {
     "stops-again-while-the-group-rebalances",
     "several-lost-instances-keep-a-change-from-beginning",
     "a-lost-instance-waits-for-other-lost-ones",
+    "pods-that-ended-contradict-no-record",
+    "goes-offline-unapproved-from-no-instances",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
 }

@@ -17,11 +17,12 @@ from tests.simulation.model.place import NAMESPACE
 from tests.simulation.runs.endings import Ending
 from tests.simulation.runs.storm import Storm
 from tests.simulation.runs.streams_blows import APPLICATION
+from tests.simulation.runs.streams_endings import application
 from tests.simulation.runs.streams_storm import StreamsStorm
 from tests.simulation.runs.weather import Hand, Round, Weather, Weathered
 
 from kafka_streams.kind import APPLICATIONS
-from kit.kube.protocol import PODS, REVISIONS, Json
+from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json
 
 KIND: Final = "streams-scene"
 _MOST_STEPS: Final = 1000
@@ -59,6 +60,7 @@ class StreamsScene(StreamsStorm):
     def __init__(self, scene: Scene) -> None:
         """Everything is calm."""
         self.scene, self.left = scene, list(scene.turns)
+        self.copy: Json | None = None
         super().__init__(0)
         self.kind = f"{KIND}/{scene.name}"
         self.world.kubelet.pace = steady
@@ -185,6 +187,28 @@ class StreamsScene(StreamsStorm):
     def awake(self) -> bool:
         """Whether the operator goes on."""
         return all(hand.asleep_until_s <= self.world.clock.elapsed_s for hand in self._hands)
+
+    def waits_for(self) -> set[str]:
+        """The reasons of what the application says that it waits for."""
+        body = application(self.world)
+        return {str(row.get("reason")) for row in ((body or {}).get("status") or {}).get("waits") or ()}
+
+    def copies_record(self) -> None:
+        """A person makes a copy of the record."""
+        self.copy = self.world.kube.get(CONFIG_MAPS, NAMESPACE, f"{APPLICATION}-streams")
+
+    def restores_record(self) -> None:
+        """A person puts the copy there."""
+        assert self.copy is not None
+        self.rules.forget()
+        self.world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{APPLICATION}-streams", {"data": self.copy["data"]})
+
+    def evicts(self, *indexes: int) -> None:
+        """The kubelet evicts these pods: they end, and stay as Failed."""
+        for index in indexes:
+            found = self.sandbox(index)
+            assert found is not None
+            self.world.kubelet.fail(found, "Evicted")
 
     def freezes(self, seconds: float) -> None:
         """The operator does nothing for so long. Its pass goes on then, with the look that it has."""

@@ -19,7 +19,7 @@ from kafka_streams.model.permit import (
 )
 from kafka_streams.model.record import Change, Slot, Stage
 from kafka_streams.model.way import NoWay
-from kafka_streams.plan.facts import Situation, astray, takes_part
+from kafka_streams.plan.facts import Situation, astray, contradicted, takes_part
 from kafka_streams.plan.gates import against_back, against_stop, group_settled, idle, leaving, versions_agree, works
 from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -191,6 +191,8 @@ def may_remove(situation: Situation, index: int) -> Answer:
 @guard(StartOver)
 def may_start_over(situation: Situation) -> Answer:
     """Instances that do not run start from something else, all of them: the group is empty."""
+    if (said := contradicted(situation)) is not None:
+        return no(said)
     group = situation.group
     if group is None:
         return no(f"the group is not known: {situation.silent}")

@@ -79,5 +79,49 @@ _ONE_CAME_UP: Final = Scene(
 """Nothing runs when a bad image is asked for, so the record says that all instances have it. Instance 0 is up again
 with the earlier one before its pod is replaced; the others end. The corrected image must reach all three."""
 
-_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP)
+
+def _runs_all(scene: StreamsScene, image: str) -> bool:
+    """Whether every instance has this image, and works, and no change is open."""
+    return scene.works() and not scene.stage() and all(scene.has(index, image) for index in range(3))
+
+
+def _older_record(scene: StreamsScene) -> None:
+    """An older record is put there, whose release is asked for, and every pod ends before anything is done by it."""
+    scene.restores_record()
+    scene.asks(**_image(_THIRD))
+    scene.evicts(0, 1, 2)
+
+
+_ALL_ENDED: Final = Scene(
+    name="every-pod-ends-beside-an-older-record",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: _runs_all(scene, _OLD), acts=lambda scene: scene.copies_record()),
+        Turn(when=lambda _: True, acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1"))),
+        Turn(when=lambda scene: _runs_all(scene, "app:4.3.1.b2"), acts=_older_record),
+        Turn(when=lambda scene: "RecordDiffers" in scene.waits_for(), acts=lambda _: None),
+    ),
+)
+"""The record is an old copy, by which instances would start with an earlier release on the state of a later one. That
+every pod has ended makes it no better: the pods still show what they ran, and a person has to decide."""
+
+_NONE_ASKED: Final = Scene(
+    name="an-offline-way-from-no-instances",
+    spec={**_image("app:2.3.1.b1", "2.3.1"), "approve": "Manual"},
+    habits=Habits(session_s=3.0),
+    line="3.9",
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.asks(replicas=0)),
+        Turn(
+            when=lambda scene: not scene.rules.indexes() and scene.group.phase is Phase.EMPTY,
+            acts=lambda scene: scene.asks(replicas=3, **_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(when=lambda scene: "OnlyOffline" in scene.waits_for(), acts=lambda scene: scene.asks(offlineTo="4.3.1")),
+    ),
+)
+"""A person approves every change, and there are no instances when one is asked for to which no other way leads than
+offline: it needs this person's word as any other."""
+
+_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED, _NONE_ASKED)
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
