@@ -27,7 +27,7 @@ def always(guard: Any) -> Callable[..., Permit[Any]]:  # noqa: ANN401 - a class 
     return lambda *_: Permit(rule=guard.id, reason="taken out")
 
 
-def nothing(*_: object) -> Iterator[str]:
+def nothing(*_: object, **__: object) -> Iterator[str]:
     """A gate without objections."""
     return iter(())
 

@@ -22,6 +22,12 @@ def stopped(one: World, *, starts_s: float) -> None:
         live.member, live.starts_s = None, one.now_s + starts_s + 2 * live.index
 
 
+def stages(one: World) -> list[Stage]:
+    """The stage of the open change; none if none is open."""
+    change = one.record.change if one.record is not None else None
+    return [] if change is None else [change.stage]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_instance_leaves_when_the_one_before_it_is_gone(seed: int) -> None:
     """Its pod has ended, and its members have left the group."""
@@ -185,3 +191,105 @@ def test_a_member_that_is_not_ready_for_a_moment_is_not_stopped_beside_lost_ones
         one.unsettled_until_s = one.now_s + 5
         one.step()
     assert one.stops == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_that_was_stopped_is_not_stopped_again_while_the_group_rebalances(seed: int) -> None:
+    """Every pod is ready and has a member, but the group has not settled with one that joined a moment ago."""
+    one = world("3.9.1", seed)
+    one.flickers = False
+    ask(one, "4.3.1")
+    until(one, lambda: any(live.revision.runtime.release == release("4.3.1") for live in one.working()))
+    assert one.record is not None
+    assert one.record.slots[2].away
+    one.stops.clear()
+    ask(one, "4.3.1", image="app:4.3.1-next")
+    for _ in range(40):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_do_not_stop_if_one_takes_part_again(seed: int) -> None:
+    """Nothing ran when this was decided, and no person has said it: they restart one after the other."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    ask(one, "4.3.1")
+    until(one, lambda: one.record is not None and one.record.change is not None)
+    assert stages(one) == [Stage.STOPPING]
+    for live in one.pods.values():
+        live.starts_s = one.now_s
+    one.stops.clear()
+    one.step()
+    assert (stages(one), one.stops) == ([], [])
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_pod_stops_with_all_others_while_it_may_take_part(seed: int) -> None:
+    """Nothing ran when this was decided; then no coordinator answers, so that a pod may be in the group by now."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    ask(one, "4.3.1")
+    until(one, lambda: one.record is not None and one.record.change is not None)
+    one.silent = True
+    for _ in range(10):
+        one.step()
+    assert [live.deleting_s for live in one.pods.values()] == [None, None, None]
+    one.silent = False
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_instances_of_which_one_came_up(seed: int, replicas: int) -> None:
+    """Nothing ran, so the record says a bad image of all; one is up with the earlier image, and the others are lost."""
+    one = world("3.9.1", seed, replicas=replicas)
+    stopped(one, starts_s=1000.0)
+    one.broken.add("app:3.9.1-bad")
+    before = one.record
+    ask(one, "3.9.1", image="app:3.9.1-bad")
+    until(one, lambda: one.record is not None and before is not None and one.record.slots != before.slots)
+    next(iter(one.pods.values())).starts_s = one.now_s
+    until(one, lambda: sum(live.crashes for live in one.pods.values()) == replicas - 1)
+    assert len(one.working()) == 1
+    ask(one, "3.9.1", image="app:3.9.1-good")
+    until(one, lambda: settled(one))
+    assert {live.revision.runtime.image for live in one.working()} == {"app:3.9.1-good"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_have_ended_contradict_an_old_record_as_well(seed: int) -> None:
+    """Nothing of the record's release is made on the state of a later one, whatever is asked for."""
+    one = world("3.9.1", seed)
+    older = one.record
+    ask(one, "4.3.1")
+    until(one, lambda: settled(one))
+    assert older is not None
+    assert one.record is not None
+    one.record = replace(older, resource_version=one.record.resource_version)
+    one.evict()
+    before = [live.uid for live in one.pods.values()]
+    ask(one, "3.9.1", image="app:3.9.1-next")
+    for _ in range(30):
+        one.step()
+    assert [live.uid for live in one.pods.values()] == before
+    assert one.record.slots == older.slots
+    assert any("Restore the latest record" in text for text in one.told)
+
+
+def test_instances_come_on_an_offline_way_when_a_person_says_so() -> None:
+    """With `approve: Manual`, although there are none that could stop."""
+    one = world("2.3.1", 1)
+    one.desired = replace(one.desired, replicas=0)
+    until(one, lambda: one.record is not None and not one.record.slots and not one.pods)
+    asked = replace(one.desired, runtime=runtime("4.3.1"), replicas=3, approve=Approve.MANUAL)
+    one.desired = asked
+    for _ in range(30):
+        one.step()
+    assert not one.pods
+    assert any("Set spec.offlineTo to 4.3.1" in text for text in one.told)
+    one.desired = replace(asked, offline_to="4.3.1")
+    until(one, lambda: settled(one))

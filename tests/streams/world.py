@@ -46,6 +46,7 @@ class Live:
     deleting_s: float | None = None
     member: str | None = None
     crashes: bool = False
+    finished: bool = False
     held: bool = False
 
 
@@ -64,6 +65,7 @@ class World:
     """One application. Images in `broken` never start; those in `mute` are members and process nothing.
 
     `silent`: no coordinator answers. `hidden`: members show no versions. `strangers` are hosts of other members.
+    `flickers`: pods are not ready while the group is not settled.
     """
 
     desired: Desired
@@ -85,6 +87,7 @@ class World:
     silent: bool = False
     strangers: tuple[str, ...] = ()
     hidden: bool = False
+    flickers: bool = True
     serial: int = 0
     stops: list[tuple[int, str]] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -136,8 +139,8 @@ class World:
             revision=live.revision.name,
             generation=live.generation,
             deleting=live.deleting_s is not None,
-            finished=False,
-            ready=live.member is not None and self.now_s >= self.unsettled_until_s,
+            finished=live.finished,
+            ready=live.member is not None and (not self.flickers or self.now_s >= self.unsettled_until_s),
             ip=live.ip,
             container=state,
             held=live.held,
@@ -208,7 +211,7 @@ class World:
         for live in list(self.pods.values()):
             if live.deleting_s is not None and self.now_s - live.deleting_s >= 1:
                 self._vanish(live, lingers=self.dice.random() < 0.5)
-            elif live.member is None and self.now_s >= live.starts_s and live.deleting_s is None:
+            elif live.member is None and self.now_s >= live.starts_s and live.deleting_s is None and not live.finished:
                 if live.revision.runtime.image in self.broken:
                     live.crashes = True
                 else:
@@ -238,6 +241,11 @@ class World:
         for live in list(self.pods.values()):
             if live.index == index:
                 self._vanish(live, lingers=True)
+
+    def evict(self) -> None:
+        """Every pod ends, and stays as Failed; nobody is in the group any more."""
+        for live in self.pods.values():
+            live.member, live.finished = None, True
 
     def apply(self, action: Action) -> None:  # noqa: C901 - one case per action, nothing else
         """Carry an action out, as the API server would."""

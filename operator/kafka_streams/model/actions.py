@@ -46,6 +46,7 @@ class RecordChange(Enum):
     STOPPING_ALL = "ApplicationStops"
     STARTING = "ApplicationStarts"
     CORRECTED = "InstancesCorrected"
+    CALLED_OFF = "StopCalledOff"
     ADOPTING = "AdoptionBegins"
     ADOPTED = "ApplicationAdopted"
     ADOPTION_OVER = "AdoptionOver"

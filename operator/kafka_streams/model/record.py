@@ -60,6 +60,24 @@ class Change:
     """The steps of the change that this one turns back; none if it is no way back."""
 
     @property
+    def stops_all(self) -> bool:
+        """Whether instances may stop although they take part: a person said that all do.
+
+        If all stop on a way of another kind, this was decided because none took part.
+        """
+        return self.kind is Kind.OFFLINE
+
+    @property
+    def same_release(self) -> bool:
+        """Whether only what pods are made from changes."""
+        return (self.start, self.start_protocol) == (self.target, self.target_protocol)
+
+    @property
+    def shown(self) -> Kind:
+        """How the instances get there now, for a person."""
+        return self.kind if self.stage is Stage.BOUNCING else Kind.OFFLINE
+
+    @property
     def present(self) -> Step:
         """The step that is under way."""
         return self.steps[self.step]

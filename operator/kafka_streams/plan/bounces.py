@@ -37,9 +37,9 @@ def _order(situation: Situation, name: str) -> list[Slot]:
     A pod that is not what the record says, as one of a late request, would keep all other instances from being stopped.
     """
 
-    def rank(slot: Slot) -> tuple[bool, bool, int]:
+    def rank(slot: Slot) -> tuple[bool, bool, bool, int]:
         pod = situation.observed.pod(slot)
-        return (not slot.away, pod is not None and pod.serves and not _differs(situation, slot), -slot.index)
+        return (not slot.away, pod is not None and pod.serves, not _differs(situation, slot), -slot.index)
 
     asked = (slot for slot in situation.record.slots if slot.revision != name or _differs(situation, slot))
     return sorted(asked, key=rank)

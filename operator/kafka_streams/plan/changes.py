@@ -11,7 +11,7 @@ from kafka_streams.model.plan import Part, Severity, Wait, waiting
 from kafka_streams.model.record import Change, Record, Slot, Stage, with_state
 from kafka_streams.model.way import Kind, NoWay, Reason, Step, Way
 from kafka_streams.plan.bounces import unreadable, wiped
-from kafka_streams.plan.facts import Situation, asked_way
+from kafka_streams.plan.facts import Situation, asked_way, takes_part
 from kafka_streams.plan.guards.rule12_instances import (
     may_begin,
     may_keep_stopping,
@@ -66,7 +66,7 @@ def _together(situation: Situation, way: Way) -> Part | None:
     runtime = situation.desired.runtime
     wipe = any(step.wipe for step in way.steps)
     step = Step(release=runtime.release, protocol=runtime.protocol, wipe=wipe, together=True)
-    stopped = replace(way, kind=Kind.OFFLINE, steps=(step,))
+    stopped = replace(way, steps=(step,))  # of its own kind, because no person has said that all stop
     new = replace(situation.record, change=_change(situation, stopped, Stage.STOPPING))
     text = f"all instances start with {runtime.release}: {verdict.reason}"
     action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
@@ -189,9 +189,9 @@ def turned(change: Change, *, plain: bool) -> Change:
     )
     wipe = unreadable(change.target, change.start)
     last = Step(release=change.start, protocol=change.start_protocol, wipe=wipe)
-    if change.kind is Kind.OFFLINE:
+    if change.stage is not Stage.BOUNCING:
         steps = change.forward or (replace(last, together=True),)
-        return replace(reverse, steps=steps, stage=Stage.STOPPING)
+        return replace(reverse, kind=Kind.OFFLINE, steps=steps, stage=Stage.STOPPING)
     marked = change.steps[: -1 if plain else change.step]  # upgrade.from, before the target is left
     steps = change.forward or (*reversed(marked), last)
     return replace(reverse, kind=Kind.TWO_BOUNCES if len(steps) > 1 else Kind.ONE_BOUNCE, steps=steps)
@@ -205,7 +205,19 @@ def offline(situation: Situation) -> Part:
     made = situation.revision_of(change.present)
     if made is None or situation.observed.revision(made[0]) is None:
         return Part()
-    return _stopping(situation, made[0]) if change.stage is Stage.STOPPING else _starting(situation, change, made[0])
+    if change.stage is Stage.STARTING:
+        return _starting(situation, change, made[0])
+    return _called_off(situation, change) or _stopping(situation, made[0])
+
+
+def _called_off(situation: Situation, change: Change) -> Part | None:
+    """What was to stop because no instance took part goes on if one does by now: no person has said that all stop."""
+    back = next((pod for pod in situation.observed.pods if takes_part(situation, pod)), None)
+    if change.stops_all or back is None:
+        return None
+    text = f"instance {back.index} takes part by now, so the others start with {change.start} again"
+    action = WriteRecord(record=replace(situation.record, change=None), change=RecordChange.CALLED_OFF, message=text)
+    return Part(exclusive=action)
 
 
 def _stopping(situation: Situation, name: str) -> Part:
@@ -217,8 +229,15 @@ def _stopping(situation: Situation, name: str) -> Part:
             for pod, permit in permits
             if isinstance(permit, Permit)
         )
-        kept = tuple(permit.reason for _, permit in permits if not isinstance(permit, Permit))
-        waits = tuple(Wait(severity=Severity.HELD, reason="Held", message=f"Did not stop a pod: {why}") for why in kept)
+        waits = tuple(
+            Wait(
+                severity=Severity.HELD if pod.held else Severity.PROGRESS,
+                reason="Held" if pod.held else "Gate",
+                message=f"Did not stop a pod: {permit.reason}",
+            )
+            for pod, permit in permits
+            if not isinstance(permit, Permit)
+        )
         return Part(actions=stops, waits=waits, verdicts=tuple(permit for _, permit in permits))
     verdict = may_start_together(situation)
     if not isinstance(verdict, Permit):

@@ -136,6 +136,11 @@ def pods_of(situation: Situation) -> tuple[Pod, ...]:
     return tuple(pod for slot in situation.record.slots if (pod := situation.observed.pod(slot)) is not None)
 
 
+def takes_part(situation: Situation, pod: Pod) -> bool:
+    """Whether a pod is ready, or has members in the group, as far as it is known."""
+    return pod.serves or (situation.group is not None and bool(situation.group.at(pod.ip)))
+
+
 def astray(situation: Situation, slot: Slot) -> bool:
     """Whether an instance takes part from a pod that the record does not say, while instances do not restart in turn.
 
@@ -144,28 +149,26 @@ def astray(situation: Situation, slot: Slot) -> bool:
     pod = situation.observed.pod(slot)
     if pod is None or pod.deleting or pod.finished or bouncing(situation) is not None:
         return False
-    takes_part = pod.serves or bool(situation.members_of(slot))
-    return takes_part and (pod.revision, pod.generation) != (slot.revision, slot.generation)
+    return takes_part(situation, pod) and (pod.revision, pod.generation) != (slot.revision, slot.generation)
 
 
 def contradicted(situation: Situation) -> str | None:
     """Why the record is no copy of what runs: no change is open, and every pod runs a release that it does not have.
 
-    An instance that is made from it would run beside them.
+    An instance that is made from it would run beside them, or on their state: a pod that has ended shows this as well.
     """
-    live = [pod for pod in situation.observed.pods if not pod.finished]
-    slots = situation.record.slots
-    if situation.change is not None or not live or not slots:
+    pods, slots = situation.observed.pods, situation.record.slots
+    if situation.change is not None or not pods or not slots:
         return None
     known = {slot.revision for slot in slots}
     releases = {situation.release_of(slot) for slot in slots}
-    for pod in live:
+    for pod in pods:
         made = situation.observed.revision(pod.revision)
         if pod.revision in known or (made is not None and made.runtime.release in releases):
             return None
-    made = situation.observed.revision(live[0].revision)
+    made = situation.observed.revision(pods[0].revision)
     runs = "an unknown release" if made is None else str(made.runtime.release)
-    return differs(situation, live[0], runs, situation.record.release)
+    return differs(situation, pods[0], runs, situation.record.release)
 
 
 def differs(situation: Situation, pod: Pod, runs: str, said: StreamsRelease | None) -> str:

@@ -6,7 +6,7 @@ from kafka_quorum.model.known import Unknown
 from kafka_streams.model.membership import GroupState
 from kafka_streams.model.record import Slot
 from kafka_streams.model.way import Protocol
-from kafka_streams.plan.facts import Situation
+from kafka_streams.plan.facts import Situation, takes_part
 
 
 def group_settled(situation: Situation) -> Iterator[str]:
@@ -52,6 +52,12 @@ def works(situation: Situation, slot: Slot, *, from_any: bool = False) -> Iterat
         yield f"pod {pod.name} has no member in the group"
     elif threads and there != threads:
         yield f"pod {pod.name} has {there} of {threads} members in the group: a stream thread may have died"
+
+
+def idle(situation: Situation, slot: Slot) -> bool:
+    """Whether the pod of an instance certainly takes no part: it is not ready, and the group has no member of it."""
+    pod, group = situation.observed.pod(slot), situation.group
+    return pod is not None and not pod.deleting and group is not None and not takes_part(situation, pod)
 
 
 def processes(situation: Situation, slot: Slot) -> Iterator[str]:

@@ -82,16 +82,29 @@ def _anew(situation: Situation) -> Part | None:
     if isinstance(way, NoWay) and way.offline is None:
         why = " ".join(reason.text for reason in way.reasons)
         return waiting(Severity.HELD, "NoWay", f"Did not make instances of {runtime.release}. {why}")
-    approval = names.way_hash(way, str(record.release)) if isinstance(way, Way) else ""
-    if approval and situation.desired.approve is Approve.MANUAL and situation.desired.approved != approval:
-        text = f"The way to {runtime.release} waits for approval: set spec.approved to {approval}"
-        return waiting(Severity.HELD, "ApprovalNeeded", text)
+    if situation.desired.approve is Approve.MANUAL and (unsaid := _unapproved(situation, way)) is not None:
+        return unsaid
     left = next((f"pod {pod.name} is not gone yet" for pod in situation.observed.pods), None)
     verdict = may_start_over(situation)
     if left is None and isinstance(verdict, Permit):
         return None
     text = f"Did not make instances of {runtime.release} yet: {left or verdict.reason}"
     return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Stopped", message=text),), verdicts=(verdict,))
+
+
+def _unapproved(situation: Situation, way: Way | NoWay) -> Part | None:
+    """What a person has not said about a way yet. One that leads there offline only is approved by `spec.offlineTo`."""
+    desired, release = situation.desired, situation.desired.runtime.release
+    if isinstance(way, NoWay):
+        if desired.offline_to == str(release):
+            return None
+        text = f"Did not make instances of {release}: it waits for approval. Set spec.offlineTo to {release}"
+        return waiting(Severity.HELD, "OnlyOffline", text)
+    approval = names.way_hash(way, str(situation.record.release))
+    if desired.approved == approval:
+        return None
+    text = f"The way to {release} waits for approval: set spec.approved to {approval}"
+    return waiting(Severity.HELD, "ApprovalNeeded", text)
 
 
 def _more(situation: Situation) -> Part:

@@ -89,7 +89,7 @@ def _change(situation: Situation, change: Change) -> Json:
         {
             "start": str(change.start),
             "target": str(change.target),
-            "kind": change.kind.value,
+            "kind": change.shown.value,
             "stage": change.stage.value,
             "step": change.step + 1,
             "steps": len(change.steps),

@@ -88,7 +88,7 @@ def _not_well(done: Pass, situation: Situation) -> tuple[str, str, Truth]:
         return "GroupUnknown", f"The group is not known: {situation.silent}", Truth.UNKNOWN
     if change is not None:
         step = f"step {change.step + 1} of {len(change.steps)}"
-        return "Changing", f"{change.kind.value} from {change.start} to {change.target}: {step}", Truth.FALSE
+        return "Changing", f"{change.shown.value} from {change.start} to {change.target}: {step}", Truth.FALSE
     if any(slot.revision != situation.wanted for slot in record.slots):
         waits = [wait for wait in done.plan.waits if wait.severity is not Severity.PROGRESS]
         text = waits[0].message if waits else "Instances run from an earlier revision"

@@ -20,6 +20,47 @@ _CANDIDATES: Final = (
         ("may_stop", "others is not None", "False"),
     ),
     mutant("stops-again-whatever-the-others-do", "12", _SOME, ("_again", "said is None", "True")),
+    mutant(
+        "stops-again-while-the-group-rebalances",
+        "12",
+        ("streams-scene/one-started-again-while-another-returns",),
+        ("_others", "if others or not slot.away:\n    ...", ""),
+    ),
+    mutant(
+        "several-lost-instances-keep-a-change-from-beginning",
+        "live",
+        ("streams-scene/one-came-up-beside-a-bad-image",),
+        ("_not_well", "if patching and len(ill) > 1:\n    ...", "patching = patching and len(ill) == 1"),
+    ),
+    mutant(
+        "a-lost-instance-waits-for-other-lost-ones",
+        "live",
+        ("streams-scene/one-came-up-beside-a-bad-image",),
+        ("may_stop", "change.same_release and idle(..., ...)", "False"),
+    ),
+    mutant(
+        "pods-that-ended-contradict-no-record",
+        "12",
+        ("streams-scene/every-pod-ends-beside-an-older-record",),
+        (
+            "contradicted",
+            "pods, slots = situation.observed.pods, situation.record.slots",
+            "pods, slots = [pod for pod in situation.observed.pods if not pod.finished], situation.record.slots",
+        ),
+    ),
+    mutant(
+        "goes-offline-unapproved-from-no-instances",
+        "12",
+        ("streams-scene/an-offline-way-from-no-instances",),
+        ("_unapproved", "desired.offline_to == str(release)", "True"),
+    ),
+    mutant(
+        "stops-all-that-take-part-again",
+        "12",
+        ("streams-scene/up-again-before-all-stop",),
+        ("may_keep_stopping", "not change.stops_all and takes_part(..., ...)", "False"),
+        ("_called_off", "change.stops_all or back is None", "True"),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
@@ -100,7 +141,16 @@ _CANDIDATES: Final = (
         ("StatusWriter._patch", "not self._may_act()", "False"),
     ),
 )
-_NOTICED: Final = {"stops-again-whatever-the-others-do", "stops-all-without-consent"}
+_NOTICED: Final = {
+    "stops-again-whatever-the-others-do",
+    "stops-again-while-the-group-rebalances",
+    "several-lost-instances-keep-a-change-from-beginning",
+    "a-lost-instance-waits-for-other-lost-ones",
+    "pods-that-ended-contradict-no-record",
+    "goes-offline-unapproved-from-no-instances",
+    "stops-all-that-take-part-again",
+    "stops-all-without-consent",
+}
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
 """Those that the storms named here notice."""
 STREAMS_UNNOTICED: Final = tuple(one for one in _CANDIDATES if one.name not in _NOTICED)

@@ -44,6 +44,12 @@ class StreamsRules:
         self._offline_s = -1e9
         self._offline = False
         """Whether an act is open for which a person has let all instances stop."""
+        self._nobody = False
+        """Whether it was decided that all stop while none took part; none may be stopped that did so for long."""
+        self._since_s: dict[str, float] = {}
+        """Since when each process takes part, by the uid of its pod."""
+        self._sent: dict[str, frozenset[int]] = {}
+        """Which instances were away when the stop of a process was sent, by the uid of its pod."""
         self._paused_s: float | None = None
         self._away: dict[int, StreamsProcess] = {}
         """The instances that the operator has stopped, and that are not back: the process that it stopped."""
@@ -52,6 +58,8 @@ class StreamsRules:
         """What the record has named, by instance and generation of its state."""
         self._began: set[tuple[int, int]] = set()
         """The generations with which pods were created."""
+        self._wanted_s: dict[int, float] = {}
+        """Since when a person has asked for each instance."""
         self.stops = 0
         self.forgotten = False
         """Whether a person took the record away, or put an older one there: what it said is not known any more."""
@@ -94,8 +102,13 @@ class StreamsRules:
             gone = index not in indexes and not before.alive
             if before not in present and (is_back or gone):
                 del self._away[index]
-        if indexes and set(working) >= indexes and len({one.runs for one in working.values()}) == 1:
-            self._offline = False
+        all_work = bool(indexes) and set(working) >= indexes and len({one.runs for one in working.values()}) == 1
+        self._offline = self._offline and not all_work
+        if self._nobody:
+            self._since_s = {one.uid: self._since_s.get(one.uid, now_s) for one in working.values()}
+            known = any(now_s - since_s > _KNOWN_S for since_s in self._since_s.values())
+            stage = ((self.record() or {}).get("change") or {}).get("stage")
+            self._nobody = not (known and (all_work or stage == "Stopping"))
 
     def indexes(self) -> set[int]:
         """The instances of the record; empty if it cannot be read."""
@@ -113,14 +126,21 @@ class StreamsRules:
     def forget(self) -> None:
         """A person takes the record away or back, or deletes the application: what follows is another life of it."""
         self.forgotten = True
-        self._may_use.clear()
+        self._lose_record()
         self._away.clear()
+
+    def _lose_record(self) -> None:
+        """Nothing says any more which release wrote the state that is there: the next record gives it to nobody."""
+        self._may_use.clear()
+        self._began.clear()
 
     # What a person asks for
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
         if (plural, name) == (CONFIG_MAPS.plural, f"{self._name}-streams"):
+            if written.after is None and not written.by_operator:
+                self._lose_record()  # with its application, some time after a person deleted that
             self._recorded()
         if (plural, namespace, name) != (_APPLICATIONS, self._namespace, self._name) or written.by_operator:
             return
@@ -140,9 +160,8 @@ class StreamsRules:
         if spec.get("offlineTo") == spec["release"]:
             self._offline_s = now_s
             self._consented.add(str(spec["release"]))
-        for index, generation in list(self._may_use):
-            if index >= int(spec["replicas"]):
-                del self._may_use[index, generation]
+        since_s = {index: self._wanted_s.get(index, now_s) for index in range(int(spec["replicas"]))}
+        self._wanted_s = since_s
         if not spec.get("paused"):
             self._paused_s = None
         elif self._paused_s is None:
@@ -152,12 +171,22 @@ class StreamsRules:
         """What the record says of an instance may have been made, and may have used its state."""
         record = self.record() or {}
         if (record.get("change") or {}).get("stage") == "Stopping" and not self._world.kubelet.streams.processes:
-            self._offline = True  # nobody takes part, so nothing is lost
+            self._nobody = True  # nobody takes part, so nothing is lost
+            self._since_s.clear()
         for slot in record.get("slots", ()):
             made = self._world.kube.view(REVISIONS, self._namespace, str(slot["revision"]))
             if made is not None:
                 program = program_of(str(made["data"]["runtime"]["image"]))
                 self._may_use.setdefault((int(slot["index"]), int(slot["generation"])), set()).add(program)
+        present = {int(slot["index"]) for slot in record.get("slots", ())}
+        for index, generation in list(self._may_use):
+            if index not in present and self._may_leave(index):
+                del self._may_use[index, generation]
+                self._began.discard((index, generation))
+
+    def _may_leave(self, index: int) -> bool:
+        """Whether a person asks for fewer instances, or did so a moment ago. The state of one that leaves goes."""
+        return self._world.clock.elapsed_s - self._wanted_s.get(index, 1e9) <= _HEEDED_S
 
     def _consents_to_offline(self) -> bool:
         now_s = self._world.clock.elapsed_s
@@ -165,7 +194,7 @@ class StreamsRules:
             self._offline_s = now_s
         if now_s - self._offline_s <= _HEEDED_S:
             self._offline = True
-        return self._offline
+        return self._offline or self._nobody
 
     def _heeds_pause(self, what: str) -> None:
         if self._paused_s is not None and self._world.clock.elapsed_s - self._paused_s > _HEEDED_S:
@@ -202,6 +231,7 @@ class StreamsRules:
         process, group = event.process, self._world.kubelet.streams.group
         if process is None or not process.alive or not group.of(process):
             return
+        self._sent[process.uid] = frozenset(self._away)
         for rule, why in self._against(event.index):
             if not self._consents_to_offline():
                 self._fail(rule, f"instance {event.index} is stopped while {why}")
@@ -223,6 +253,9 @@ class StreamsRules:
         pod = self._world.kube.view(PODS, self._namespace, event.pod) or {"metadata": {}}
         if (pod["metadata"].get("annotations") or {}).get("kafkaquorum.io/hold") == "true":
             self._fail("12, held", f"pod {event.pod} is stopped, and a person holds it")
+        for other in sorted(self._away.keys() - self._sent.get(process.uid, frozenset(self._away)) - {event.index}):
+            if not self._consents_to_offline():
+                self._fail(ONE, f"instance {event.index} is stopped while a stop of instance {other} is under way")
         self.stops += 1
         self._away[event.index] = process
 

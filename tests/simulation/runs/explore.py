@@ -34,8 +34,10 @@ from tests.simulation.runs.scenarios.pool_quorum_scenarios import TRUST_WITH_POO
 from tests.simulation.runs.scenarios.pool_scenarios import POOL_SCENARIOS
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
+from tests.simulation.runs.scenarios.streams_scenarios import STREAMS_SCENES
 from tests.simulation.runs.scenarios.zookeeper_scenarios import BESIDE_STAGES
 from tests.simulation.runs.storm import Storm
+from tests.simulation.runs.streams_scenes import KIND, StreamsScene
 from tests.simulation.runs.streams_storm import StreamsRivalStorm, StreamsRoughStorm, StreamsStorm
 from tests.simulation.runs.tail_storm import TailStorm
 from tests.simulation.runs.tally import Tally, kind_of
@@ -151,8 +153,10 @@ def replay(text: str, make: Make = real) -> Run:
 
 
 def any_replay(text: str, make: Make = real) -> Run | Weathered:
-    """One run or one storm by its name."""
+    """One run, one storm or one scene by its name."""
     name, _, seed = text.partition("/")
+    if name == KIND:
+        return StreamsScene(STREAMS_SCENES[seed]).run()
     return STORMS[name](int(seed), make=make).run() if name in STORMS else replay(text, make)
 
 

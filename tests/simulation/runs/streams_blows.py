@@ -90,11 +90,14 @@ class StreamsBlows:
             if process is not None and len(self._group.of(process)) != process.threads:
                 self._world.kubelet.kill_process(sandbox)
 
-    def stop_all(self) -> None:
-        """A person deletes every pod."""
-        for pod in self.pods():
-            if "deletionTimestamp" not in pod["metadata"]:
-                self._world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
+    def stop_all(self, *, claims: bool) -> None:
+        """A person deletes every pod, and every claim with them."""
+        pods = [pod for pod in self.pods() if "deletionTimestamp" not in pod["metadata"]]
+        for pod in pods:
+            self._world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
+        for claim in list(self._world.kube.all(CLAIMS)) if claims and pods else ():
+            if "deletionTimestamp" not in claim["metadata"]:
+                self._world.kube.delete(CLAIMS, NAMESPACE, claim["metadata"]["name"])
 
     def _running(self) -> list[Sandbox]:
         found = [one for one in self._world.kubelet.sandboxes.values() if one.streams is not None]

@@ -240,7 +240,7 @@ class StreamsStorm(Storm):
         body = application(self.world)
         told = _waits((body or {}).get("status") or {})
         if not self._raging and {"GroupInUse", "RecordDiffers"} & told:
-            self.blows.stop_all()  # what these messages say
+            self.blows.stop_all(claims="RecordDiffers" in told)  # what these messages say
 
     def calm(self) -> None:
         """In the end the spec can be fulfilled, and a person has put right what only a person can."""

@@ -5,7 +5,9 @@ soak` performs many more; a failure names the run that replays it.
 """
 
 import pytest
-from tests.simulation.runs.explore import explore
+from tests.simulation.runs.explore import any_replay, explore
+from tests.simulation.runs.scenarios.streams_scenarios import STREAMS_SCENES
+from tests.simulation.runs.streams_scenes import KIND
 from tests.simulation.runs.tally import Tally
 from tests.simulation.tests.conftest import Shows
 
@@ -37,3 +39,10 @@ def test_changes_were_really_made(tally: Tally) -> None:
     assert tally.verdicts["12-next-step yes"] > 0
     assert tally.verdicts["12-stop-instance no"] > 0
     assert tally.verdicts["12-turn-round yes"] > 0
+
+
+@pytest.mark.parametrize("name", STREAMS_SCENES)
+def test_a_scene(name: str) -> None:
+    """What storms found, told turn by turn: every turn happens, no rule is broken, and it ends Ready."""
+    run = any_replay(f"{KIND}/{name}")
+    assert (run.violations, run.ending.why) == ([], "")

@@ -1,5 +1,6 @@
 """The model of Streams applications, and rule 12: what releases do together, what a group shows, what breaks a rule."""
 
+import json
 import random
 
 import pytest
@@ -13,7 +14,7 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.streams_rules import StreamsRules
 
 from kafka_streams.kind import APPLICATIONS
-from kit.kube.protocol import Json
+from kit.kube.protocol import CONFIG_MAPS, REVISIONS, Json
 
 
 def runs(release: str, upgrade_from: str = "") -> Runs:
@@ -198,3 +199,93 @@ def test_other_broken_rules() -> None:
     watched.steps(30)
     watched.world.tell(Created(plural="pods", body=_pod("app:3.9.1")))
     assert watched.broken[4:] == ["12, paused"]
+
+
+class Recorded:
+    """A world with a record that names instances and generations of one release, and claims on their pods."""
+
+    def __init__(self, replicas: int) -> None:
+        """A person has asked for so many for a long time."""
+        self.world, self.broken = World(), list[str]()
+        self.rules = StreamsRules(self.world, lambda rule, _: self.broken.append(rule), NAMESPACE, "counts")
+        asked = {"release": "3.9.1", "image": "app:3.9.1", "replicas": replicas}
+        self.world.kube.create(APPLICATIONS, NAMESPACE, {"metadata": {"name": "counts"}, "spec": asked})
+        revision = {"metadata": {"name": "r"}, "data": {"runtime": {"image": "app:3.9.1"}}}
+        self.world.kube.create(REVISIONS, NAMESPACE, revision)
+        self.world.kube.create(CONFIG_MAPS, NAMESPACE, self.body({0: 1}))
+        self.steps(30)
+
+    def steps(self, count: int) -> None:
+        """So many half seconds."""
+        for _ in range(count):
+            self.world.step()
+
+    def body(self, generations: dict[int, int]) -> Json:
+        """The record."""
+        slots = [{"index": at, "generation": number, "revision": "r"} for at, number in generations.items()]
+        return {"metadata": {"name": "counts-streams"}, "data": {"application.json": json.dumps({"slots": slots})}}
+
+    def says(self, generations: dict[int, int]) -> None:
+        """The record is written, each time with another spec beside it."""
+        body = self.body(generations)
+        body["data"]["accepted-spec.json"] = f"{self.world.kube.changes}"
+        self.world.kube.patch(CONFIG_MAPS, NAMESPACE, "counts-streams", body)
+
+    def asks(self, replicas: int) -> None:
+        """A person changes the number of instances."""
+        self.world.kube.patch(APPLICATIONS, NAMESPACE, "counts", {"spec": {"replicas": replicas}})
+
+    def starts(self, index: int, generation: int) -> None:
+        """A pod is created on a claim of this generation."""
+        pod = _pod("app:3.9.1")
+        pod["metadata"]["labels"][LABEL_INSTANCE] = str(index)
+        pod["metadata"]["annotations"][GENERATION] = str(generation)
+        pod["spec"]["volumes"] = [{"persistentVolumeClaim": {}}]
+        self.world.tell(Created(plural="pods", body=pod))
+
+
+def test_a_new_generation_of_readable_state_breaks_rule_12() -> None:
+    """Nobody asked for fewer instances: what the record does meanwhile is no reason."""
+    one = Recorded(2)
+    one.says({0: 1, 1: 1})
+    one.says({0: 1})
+    one.says({0: 1, 1: 2})
+    one.starts(1, 2)
+    assert one.broken == ["12, wipe"]
+
+
+def test_an_instance_that_left_as_a_person_asked_begins_anew() -> None:
+    """Also if the record was written once more between the wish and its leaving."""
+    one = Recorded(2)
+    one.says({0: 1, 1: 1})
+    one.asks(1)
+    one.says({0: 1, 1: 1})
+    one.says({0: 1})
+    one.asks(2)
+    one.says({0: 1, 1: 2})
+    one.starts(1, 2)
+    assert one.broken == []
+
+
+def test_an_instance_that_is_asked_for_again_before_it_left_keeps_its_state() -> None:
+    """An earlier spec excuses no pass that begins later."""
+    one = Recorded(2)
+    one.says({0: 1, 1: 1})
+    one.asks(1)
+    one.asks(2)
+    one.steps(30)
+    one.says({0: 1})
+    one.says({0: 1, 1: 2})
+    one.starts(1, 2)
+    assert one.broken == ["12, wipe"]
+
+
+def test_state_of_a_record_that_is_gone_belongs_to_nobody() -> None:
+    """It goes with its application some time after that; a pass may write it once more before."""
+    one = Recorded(1)
+    one.rules.forget()
+    one.says({0: 1, 1: 1})
+    one.world.kube.delete(CONFIG_MAPS, NAMESPACE, "counts-streams")
+    one.world.kube.create(CONFIG_MAPS, NAMESPACE, one.body({0: 2}))
+    one.starts(0, 2)
+    assert one.broken == []

@@ -19,8 +19,8 @@ from kafka_streams.model.permit import (
 )
 from kafka_streams.model.record import Change, Slot, Stage
 from kafka_streams.model.way import NoWay
-from kafka_streams.plan.facts import Situation, astray
-from kafka_streams.plan.gates import against_back, against_stop, group_settled, leaving, versions_agree, works
+from kafka_streams.plan.facts import Situation, astray, contradicted, takes_part
+from kafka_streams.plan.gates import against_back, against_stop, group_settled, idle, leaving, versions_agree, works
 from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
 
 _HOLD = f"{GROUP}/hold"
@@ -36,15 +36,29 @@ def may_begin(situation: Situation) -> Answer:
 
 
 def _not_well(situation: Situation, *, patching: bool) -> Iterator[str]:
-    """What is wrong already. One instance that does not work may be what a new image of the same release repairs."""
+    """What is wrong already. Instances that do not work may be what a new image of the same release repairs.
+
+    One of them, or several that are lost already; one that takes part from another revision counts as well.
+    """
     ill = [slot for slot in situation.record.slots if next(works(situation, slot), None) is not None]
+    if patching and len(ill) > 1:
+        ill = [slot for slot in ill if not idle(situation, slot) and not _serves_from_another(situation, slot)]
+        patching = not ill
     for slot in situation.record.slots:
         if slot.away:
             yield from against_back(situation, slot)
-    if not patching or len(ill) > 1:
+    if not patching:
         for slot in ill:
             yield from works(situation, slot)
     yield from group_settled(situation)
+
+
+def _serves_from_another(situation: Situation, slot: Slot) -> bool:
+    """Whether an instance takes part in the record's release, from another revision than the record says."""
+    pod = situation.observed.pod(slot)
+    made = None if pod is None else situation.observed.revision(pod.revision)
+    right = made is not None and made.runtime.release == situation.record.release
+    return right and next(works(situation, slot, from_any=True), None) is None
 
 
 @guard(StopInstance)
@@ -62,7 +76,7 @@ def may_stop(situation: Situation, slot: Slot) -> Answer:
     if others is not None:
         said = next(against_back(situation, others), "")
         return no(f"instance {others.index} was stopped before, and is not back yet{': ' if said else ''}{said}")
-    if slot.away:
+    if slot.away or (change.same_release and idle(situation, slot)):
         return _again(situation, slot)
     return unless(
         ((True, text) for text in against_stop(situation, slot)),
@@ -75,22 +89,30 @@ def _astray(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    others = (other for other in situation.record.slots if other.index != slot.index)
-    against = (text for other in others for text in works(situation, other, from_any=True))
-    said = next((text for one in (leaving(situation), against, group_settled(situation)) for text in one), None)
+    said = next(_others(situation, slot), None)
     return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
 
 
 def _again(situation: Situation, slot: Slot) -> Answer:
-    """One that was stopped by us, and is not back: only what takes part and is the last to do so stays."""
+    """One that was stopped by us, and is not back, or is lost: only what takes part and is the last to do so stays."""
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
     if pod is not None and situation.group is not None and not situation.members_of(slot):
-        return yes(f"instance {slot.index} was stopped by us, and does not take part")
-    others = (other for other in situation.record.slots if other.index != slot.index)
-    said = next((text for other in others for text in works(situation, other)), None)
+        stopped = "was stopped by us, and " if slot.away else ""
+        return yes(f"instance {slot.index} {stopped}does not take part")
+    said = next(_others(situation, slot), None)
     return yes(f"every instance but {slot.index} takes part") if said is None else no(said)
+
+
+def _others(situation: Situation, slot: Slot) -> Iterator[str]:
+    """What speaks against all others taking part. A pod is ready, and has members, before the group settles with it."""
+    others = [other for other in situation.record.slots if other.index != slot.index]
+    yield from leaving(situation)
+    for other in others:
+        yield from works(situation, other, from_any=True)
+    if others or not slot.away:
+        yield from group_settled(situation)
 
 
 @guard(NextStep)
@@ -128,12 +150,20 @@ def may_stop_all(situation: Situation, way: NoWay) -> Answer:
 
 @guard(KeepStopping)
 def may_keep_stopping(situation: Situation, pod: Pod) -> Answer:
-    """The record says that all stop: each of them does, until the spec asks for what ran before."""
+    """The record says that all stop: each of them does, until the spec asks for what ran before.
+
+    If no person has said that, but none took part when it was decided, then only while that is so.
+    """
     change = situation.change
     if pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    stops = change is not None and change.stage is Stage.STOPPING
-    return yes("all instances stop") if stops else no("the application is not being stopped")
+    if change is None or change.stage is not Stage.STOPPING:
+        return no("the application is not being stopped")
+    if not change.stops_all and situation.group is None:
+        return no(f"the group is not known: {situation.silent}")
+    if not change.stops_all and takes_part(situation, pod):
+        return no(f"pod {pod.name} takes part, and no person has said that all stop")
+    return yes("all instances stop")
 
 
 @guard(RemoveInstance)
@@ -161,6 +191,8 @@ def may_remove(situation: Situation, index: int) -> Answer:
 @guard(StartOver)
 def may_start_over(situation: Situation) -> Answer:
     """Instances that do not run start from something else, all of them: the group is empty."""
+    if (said := contradicted(situation)) is not None:
+        return no(said)
     group = situation.group
     if group is None:
         return no(f"the group is not known: {situation.silent}")
