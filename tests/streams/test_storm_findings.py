@@ -242,19 +242,20 @@ def test_no_pod_stops_with_all_others_while_it_may_take_part(seed: int) -> None:
     until(one, lambda: settled(one))
 
 
-@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize(("replicas", "up"), [(2, 1), (3, 1), (3, 2), (4, 2)])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_corrected_image_reaches_instances_of_which_one_came_up(seed: int, replicas: int) -> None:
-    """Nothing ran, so the record says a bad image of all; one is up with the earlier image, and the others are lost."""
+def test_a_corrected_image_reaches_instances_of_which_some_came_up(seed: int, replicas: int, up: int) -> None:
+    """Nothing ran, so the record says a bad image of all; some are up with the earlier image, and others are lost."""
     one = world("3.9.1", seed, replicas=replicas)
     stopped(one, starts_s=1000.0)
     one.broken.add("app:3.9.1-bad")
     before = one.record
     ask(one, "3.9.1", image="app:3.9.1-bad")
     until(one, lambda: one.record is not None and before is not None and one.record.slots != before.slots)
-    next(iter(one.pods.values())).starts_s = one.now_s
-    until(one, lambda: sum(live.crashes for live in one.pods.values()) == replicas - 1)
-    assert len(one.working()) == 1
+    for live in list(one.pods.values())[:up]:
+        live.starts_s = one.now_s
+    until(one, lambda: sum(live.crashes for live in one.pods.values()) == replicas - up)
+    assert len(one.working()) == up
     ask(one, "3.9.1", image="app:3.9.1-good")
     until(one, lambda: settled(one))
     assert {live.revision.runtime.image for live in one.working()} == {"app:3.9.1-good"}
@@ -293,3 +294,21 @@ def test_instances_come_on_an_offline_way_when_a_person_says_so() -> None:
     assert any("Set spec.offlineTo to 4.3.1" in text for text in one.told)
     one.desired = replace(asked, offline_to="4.3.1")
     until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("offline_to", ["", "3.9.1"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_that_started_together_do_not_stop_for_the_way_back(seed: int, offline_to: str) -> None:
+    """Nothing ran when the change was decided, and it is turned back when instances work: unless a person says so."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    ask(one, "4.3.1")
+    until(one, lambda: stages(one) == [Stage.STARTING] and len(one.working()) == 3)
+    one.desired = replace(one.desired, offline_to=offline_to)
+    ask(one, "3.9.1")
+    one.step()
+    one.step()
+    assert (stages(one) == [Stage.STOPPING]) == bool(offline_to)
+    assert any("set spec.offlineTo to 3.9.1" in text for text in one.told) != bool(offline_to)
+    until(one, lambda: settled(one))
+    assert {live.revision.runtime.release for live in one.working()} == {release("3.9.1")}

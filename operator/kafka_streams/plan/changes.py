@@ -134,20 +134,30 @@ def turns(situation: Situation) -> Part:
         return Part()
     verdict = may_turn_round(situation, change)
     if not isinstance(verdict, Permit):
-        text = f"Did not change to {runtime.release}: {verdict.reason}. Set the spec back to one of them"
+        text = f"Did not change to {runtime.release}: {verdict.reason}"
+        if change.stage is Stage.STARTING and runtime.release == change.start:  # it goes on to its end meanwhile
+            return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Gate", message=text),), verdicts=(verdict,))
         return Part(
             waits=(Wait(severity=Severity.HELD, reason="ChangeOpen", message=text),),
             verdicts=(verdict,),
         )
     if change.stage is Stage.STOPPING:
-        same = (record.release, record.protocol) == (change.start, change.start_protocol)
-        new = replace(record, change=None if same else _resumed(change))
+        new = replace(record, change=_unstopped(situation, change))
         text = f"the application starts again with {change.start}: {verdict.reason}"
     else:
-        new = replace(record, change=turned(change, plain=_plain(situation, change)))
+        back = turned(change, plain=_plain(situation, change))
+        said = situation.desired.offline_to == str(change.start) and back.stage is Stage.STOPPING
+        new = replace(record, change=replace(back, kind=Kind.OFFLINE) if said else back)
         text = f"the change goes back from {change.target} to {change.start}: {verdict.reason}"
     action = WriteRecord(record=new, change=RecordChange.TURNED, message=text, permit=verdict)
     return Part(exclusive=action, verdicts=(verdict,))
+
+
+def _unstopped(situation: Situation, change: Change) -> Change | None:
+    """What is open if instances do not stop for a change any more: what they had begun before, if anything."""
+    record = situation.record
+    same = (record.release, record.protocol) == (change.start, change.start_protocol)
+    return None if same else _resumed(change)
 
 
 def _resumed(change: Change) -> Change:
@@ -191,7 +201,7 @@ def turned(change: Change, *, plain: bool) -> Change:
     last = Step(release=change.start, protocol=change.start_protocol, wipe=wipe)
     if change.stage is not Stage.BOUNCING:
         steps = change.forward or (replace(last, together=True),)
-        return replace(reverse, kind=Kind.OFFLINE, steps=steps, stage=Stage.STOPPING)
+        return replace(reverse, steps=steps, stage=Stage.STOPPING)
     marked = change.steps[: -1 if plain else change.step]  # upgrade.from, before the target is left
     steps = change.forward or (*reversed(marked), last)
     return replace(reverse, kind=Kind.TWO_BOUNCES if len(steps) > 1 else Kind.ONE_BOUNCE, steps=steps)
@@ -216,7 +226,8 @@ def _called_off(situation: Situation, change: Change) -> Part | None:
     if change.stops_all or back is None:
         return None
     text = f"instance {back.index} takes part by now, so the others start with {change.start} again"
-    action = WriteRecord(record=replace(situation.record, change=None), change=RecordChange.CALLED_OFF, message=text)
+    new = replace(situation.record, change=_unstopped(situation, change))
+    action = WriteRecord(record=new, change=RecordChange.CALLED_OFF, message=text)
     return Part(exclusive=action)
 
 

@@ -54,6 +54,16 @@ def works(situation: Situation, slot: Slot, *, from_any: bool = False) -> Iterat
         yield f"pod {pod.name} has {there} of {threads} members in the group: a stream thread may have died"
 
 
+def serves_from_another(situation: Situation, slot: Slot) -> bool:
+    """Whether an instance takes part from another revision than the record says, and only the revision changes."""
+    pod, change = situation.observed.pod(slot), situation.change
+    made = None if pod is None else situation.observed.revision(pod.revision)
+    right = made is not None and made.runtime.release == situation.record.release
+    if not right or (change is not None and not change.same_release):
+        return False
+    return next(works(situation, slot, from_any=True), None) is None
+
+
 def idle(situation: Situation, slot: Slot) -> bool:
     """Whether the pod of an instance certainly takes no part: it is not ready, and the group has no member of it."""
     pod, group = situation.observed.pod(slot), situation.group
@@ -105,7 +115,7 @@ def against_stop(situation: Situation, slot: Slot) -> Iterator[str]:
             continue
         if other.away:
             yield f"instance {other.index} was stopped before, and is not back yet"
-        yield from works(situation, other)
+        yield from works(situation, other, from_any=serves_from_another(situation, other))
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         yield f"pod {pod.name} has the annotation kafkaquorum.io/hold: remove it"

@@ -75,7 +75,11 @@ def _ordered(situation: Situation, *, repair_only: bool) -> Part:
     for concern in (turns, offline, bounces, strays, scaled, begins, claims, old_revisions):
         part = concern(situation)
         parts.append(part)
-        if part.exclusive is not None or part.actions or (concern is turns and part.waits):
+        if (
+            part.exclusive is not None
+            or part.actions
+            or (concern is turns and any(wait.reason == "ChangeOpen" for wait in part.waits))
+        ):
             break
     return merged(parts)
 

@@ -55,6 +55,20 @@ _CANDIDATES: Final = (
         ("_unapproved", "desired.offline_to == str(release)", "True"),
     ),
     mutant(
+        "strays-keep-others-from-being-stopped",
+        "live",
+        ("streams-scene/two-came-up-beside-a-bad-image",),
+        ("against_stop", "serves_from_another(situation, other)", "False"),
+    ),
+    mutant(
+        "turns-round-beside-instances-at-work",
+        "12",
+        ("streams-scene/back-while-all-work-again",),
+        ("may_turn_round", "change.stage is Stage.STARTING and ... and ...", "False"),
+        ("may_keep_stopping", "not change.stops_all and takes_part(..., ...)", "False"),
+        ("_called_off", "change.stops_all or back is None", "True"),
+    ),
+    mutant(
         "stops-all-that-take-part-again",
         "12",
         ("streams-scene/up-again-before-all-stop",),
@@ -67,7 +81,7 @@ _CANDIDATES: Final = (
     mutant(
         "stops-all-without-consent",
         "12",
-        _SOME,
+        ("streams-scene/an-offline-way", *_SOME),
         ("may_stop_all", "situation.desired.offline_to != str(runtime.release)", "False"),
     ),
     mutant("starts-beside-pods", "12", _SOME, ("may_start_together", "if situation.observed.pods:\n    ...", "")),
@@ -148,6 +162,8 @@ _NOTICED: Final = {
     "a-lost-instance-waits-for-other-lost-ones",
     "pods-that-ended-contradict-no-record",
     "goes-offline-unapproved-from-no-instances",
+    "strays-keep-others-from-being-stopped",
+    "turns-round-beside-instances-at-work",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
 }

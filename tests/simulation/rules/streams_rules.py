@@ -103,11 +103,12 @@ class StreamsRules:
             if before not in present and (is_back or gone):
                 del self._away[index]
         all_work = bool(indexes) and set(working) >= indexes and len({one.runs for one in working.values()}) == 1
-        self._offline = self._offline and not all_work
+        stage = ((self.record() or {}).get("change") or {}).get("stage")
+        if all_work and stage not in {"Stopping", "Starting"}:  # a person may turn it round until it is done
+            self._offline = False
         if self._nobody:
             self._since_s = {one.uid: self._since_s.get(one.uid, now_s) for one in working.values()}
             known = any(now_s - since_s > _KNOWN_S for since_s in self._since_s.values())
-            stage = ((self.record() or {}).get("change") or {}).get("stage")
             self._nobody = not (known and (all_work or stage == "Stopping"))
 
     def indexes(self) -> set[int]:

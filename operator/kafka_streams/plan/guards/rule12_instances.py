@@ -20,7 +20,16 @@ from kafka_streams.model.permit import (
 from kafka_streams.model.record import Change, Slot, Stage
 from kafka_streams.model.way import NoWay
 from kafka_streams.plan.facts import Situation, astray, contradicted, takes_part
-from kafka_streams.plan.gates import against_back, against_stop, group_settled, idle, leaving, versions_agree, works
+from kafka_streams.plan.gates import (
+    against_back,
+    against_stop,
+    group_settled,
+    idle,
+    leaving,
+    serves_from_another,
+    versions_agree,
+    works,
+)
 from kafka_streams.plan.guards.registry import Answer, guard, no, unless, yes
 
 _HOLD = f"{GROUP}/hold"
@@ -42,7 +51,7 @@ def _not_well(situation: Situation, *, patching: bool) -> Iterator[str]:
     """
     ill = [slot for slot in situation.record.slots if next(works(situation, slot), None) is not None]
     if patching and len(ill) > 1:
-        ill = [slot for slot in ill if not idle(situation, slot) and not _serves_from_another(situation, slot)]
+        ill = [slot for slot in ill if not idle(situation, slot) and not serves_from_another(situation, slot)]
         patching = not ill
     for slot in situation.record.slots:
         if slot.away:
@@ -51,14 +60,6 @@ def _not_well(situation: Situation, *, patching: bool) -> Iterator[str]:
         for slot in ill:
             yield from works(situation, slot)
     yield from group_settled(situation)
-
-
-def _serves_from_another(situation: Situation, slot: Slot) -> bool:
-    """Whether an instance takes part in the record's release, from another revision than the record says."""
-    pod = situation.observed.pod(slot)
-    made = None if pod is None else situation.observed.revision(pod.revision)
-    right = made is not None and made.runtime.release == situation.record.release
-    return right and next(works(situation, slot, from_any=True), None) is None
 
 
 @guard(StopInstance)
@@ -220,10 +221,20 @@ def may_start_together(situation: Situation) -> Answer:
 
 @guard(TurnRound)
 def may_turn_round(situation: Situation, change: Change) -> Answer:
-    """An open change goes back where it came from: a person set the spec back."""
+    """An open change goes back where it came from: a person set the spec back.
+
+    Instances that start together with its target stop for that. If no person has said that all stop, and one takes
+    part by now, this needs a word, too.
+    """
     runtime = situation.desired.runtime
     if (runtime.release, runtime.protocol) != (change.start, change.start_protocol):
-        return no(f"a change from {change.start} to {change.target} is open: only these two can be asked for")
+        said = "only these two can be asked for. Set the spec back to one of them"
+        return no(f"a change from {change.start} to {change.target} is open: {said}")
+    if change.stage is Stage.STARTING and not change.stops_all and situation.desired.offline_to != str(change.start):
+        at_work = next((pod.name for pod in situation.observed.pods if takes_part(situation, pod)), None)
+        if at_work is not None or situation.group is None:
+            why = f"the group is not known: {situation.silent}" if at_work is None else f"pod {at_work} takes part"
+            return no(f"{why}, and all would stop: wait, or set spec.offlineTo to {change.start} to allow that")
     unread = next((slot.index for slot in situation.record.slots if situation.release_of(slot) is None), None)
     if unread is not None:
         return no(f"it is not known what instance {unread} is made from: its revision is gone")

@@ -60,9 +60,9 @@ the operator stops them: then they must restart one after the other."""
 _BAD: Final = "app:3.9.1-bad.b2"
 
 
-def _crashed(scene: StreamsScene) -> bool:
-    """Whether instances 1 and 2 have the bad image, and end with it."""
-    return all(scene.has(index, _BAD) and scene.has_ended(index) for index in (1, 2))
+def _crashed(scene: StreamsScene, *indexes: int) -> bool:
+    """Whether these instances have the bad image, and end with it."""
+    return all(scene.has(index, _BAD) and scene.has_ended(index) for index in indexes)
 
 
 _ONE_CAME_UP: Final = Scene(
@@ -73,7 +73,7 @@ _ONE_CAME_UP: Final = Scene(
         Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
         Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)),
         Turn(when=lambda scene: scene.made_from(_BAD), acts=lambda scene: scene.starts(0, frozen_s=9.0), at_once=True),
-        Turn(when=_crashed, acts=lambda scene: scene.asks(image=_THIRD)),
+        Turn(when=lambda scene: _crashed(scene, 1, 2), acts=lambda scene: scene.asks(image=_THIRD)),
     ),
 )
 """Nothing runs when a bad image is asked for, so the record says that all instances have it. Instance 0 is up again
@@ -123,5 +123,59 @@ _NONE_ASKED: Final = Scene(
 """A person approves every change, and there are no instances when one is asked for to which no other way leads than
 offline: it needs this person's word as any other."""
 
-_STREAMS_SCENES: Final = (_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED, _NONE_ASKED)
+_OFFLINE: Final = Scene(
+    name="an-offline-way",
+    spec=_image("app:2.3.1.b1", "2.3.1"),
+    habits=Habits(session_s=3.0),
+    line="3.9",
+    turns=(
+        Turn(
+            when=lambda scene: scene.works(),
+            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(when=lambda scene: "OnlyOffline" in scene.waits_for(), acts=lambda scene: scene.asks(offlineTo="4.3.1")),
+    ),
+)
+"""No way leads there while instances run: all stop when a person says so, and not before."""
+
+_BACK: Final = Scene(
+    name="back-while-all-work-again",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.EMPTY,
+            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(when=lambda scene: scene.stage() == "Starting" and scene.works(), acts=lambda scene: scene.freezes(6.0)),
+        Turn(when=lambda _: True, acts=lambda scene: scene.asks(**_image(_THIRD))),
+        Turn(when=lambda scene: scene.awake, acts=lambda _: None),
+    ),
+)
+"""Nothing ran when another release was asked for, so all have started with it, and work. The earlier one is asked for
+before the operator has noticed that: they restart one after the other, because no person has said that all stop."""
+
+_TWO_CAME_UP: Final = Scene(
+    name="two-came-up-beside-a-bad-image",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)),
+        Turn(
+            when=lambda scene: scene.made_from(_BAD),
+            acts=lambda scene: scene.starts(0, 1, frozen_s=9.0),
+            at_once=True,
+        ),
+        Turn(when=lambda scene: _crashed(scene, 2), acts=lambda scene: scene.asks(image=_THIRD)),
+    ),
+)
+"""The same with two that are up again: they restart one after the other, though the record says that each of them has
+another revision than it has."""
+
+_STREAMS_SCENES: Final = (
+    *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP),
+)
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
