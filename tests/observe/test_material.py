@@ -2,25 +2,29 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from tests.kit.kube.recording import RecordingKube
 from tests.model.certificates import LISTENER, authority, leaf, leaf_seen, recorded, secured, served, wanted
 from tests.model.values import IDS, NAME, NAMESPACE, NOW_S, at_rest, desired, permit, revision, running
 from tests.observe.test_gather import StillClock, api_server, snapshot
+from tests.resources.test_changing_trust import changing
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KafkaUnsecured
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import ReloadListener
 from kafka_quorum.model.certified import holders
+from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.material import BROKERS, OPERATOR, Material, controller
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import PLAINTEXT, Secured
 from kafka_quorum.observe.access import NO_LEAF
-from kafka_quorum.observe.material import EVERY_S, OWN_SECRETS_S, SOON_S, MaterialReads
+from kafka_quorum.observe.listeners import ENDS_SOON_S, EVERY_S, SAMPLE_EVERY_S, SOON_S
+from kafka_quorum.observe.material import OWN_SECRETS_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
 from kit.errors import KubeRefused
@@ -41,6 +45,14 @@ class MovingClock(StillClock):
     def monotonic(self) -> float:
         """The test's seconds."""
         return self.at_s
+
+
+class TimedClock(MovingClock):
+    """The same, and the time of day moves with it."""
+
+    def now(self) -> datetime:
+        """The test's time."""
+        return datetime.fromtimestamp(NOW_S + self.at_s - MovingClock.at_s, UTC)
 
 
 def stored(body: Json) -> Json:
@@ -217,19 +229,64 @@ async def test_an_answer_that_did_not_come_is_asked_for_in_each_look(verb: str, 
 # Listeners
 
 
-async def test_listeners_are_asked_beside_the_look() -> None:
-    """Each listener is asked once; the next look has the answers, and asks again after a minute only."""
-    clock, controllers = MovingClock(), AnsweringControllers()
+async def all_right() -> tuple[TimedClock, AnsweringControllers, MaterialReads, Snapshot]:
+    """Every listener has shown what its Secret has."""
+    clock, controllers = TimedClock(), AnsweringControllers()
     controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
     reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
     assert (await asked(reads, taken)).shown == ()
     assert [one.node_id for one in (await asked(reads, taken)).shown] == list(IDS)
-    clock.at_s += EVERY_S - 1
+    assert controllers.asked == [("Handshake", at) for _, at in controllers.asked]
+    assert reads.is_settled(KEY)
+    controllers.asked.clear()
+    return clock, controllers, reads, taken
+
+
+async def test_listeners_are_asked_beside_the_look() -> None:
+    """Each listener is asked once; the next look has the answers, and later one handshake of each is enough."""
+    clock, controllers, reads, taken = await all_right()
+    clock.at_s += SAMPLE_EVERY_S - 1
     await asked(reads, taken)
-    assert len(controllers.asked) == len(IDS)
+    assert controllers.asked == []
     clock.at_s += 1
     await asked(reads, taken)
-    assert len(controllers.asked) == 2 * len(IDS)
+    assert [(what, at.node_id) for what, at in controllers.asked] == [("Sample", node_id) for node_id in IDS]
+
+
+async def test_a_sample_that_shows_something_else_is_followed_by_all_threads() -> None:
+    """One handshake proves nothing about other threads: if it differs, the listener is asked whole, after seconds."""
+    clock, controllers, reads, taken = await all_right()
+    controllers.handshakes[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
+    clock.at_s += SAMPLE_EVERY_S
+    await asked(reads, taken)
+    controllers.asked.clear()
+    clock.at_s += SOON_S
+    await asked(reads, taken)
+    assert [(what, at.node_id) for what, at in controllers.asked] == [("Handshake", IDS[1])]
+    assert not reads.is_settled(KEY)
+
+
+async def test_all_threads_are_asked_each_minute_in_a_migration() -> None:
+    """A stage of a migration needs proofs that are not old, so a sample is not enough."""
+    clock, controllers, reads, taken = await all_right()
+    changes = replace(taken, record=replace(recorded(), migration=changing().migration))
+    clock.at_s += EVERY_S
+    await asked(reads, changes)
+    assert [(what, at.node_id) for what, at in controllers.asked] == [("Handshake", node_id) for node_id in IDS]
+
+
+@pytest.mark.parametrize("soon", [False, True])
+async def test_all_threads_are_asked_each_minute_before_a_certificate_ends(soon: bool) -> None:  # noqa: FBT001
+    """Whether it has ended decides about restarts, so nobody learns it minutes later."""
+    clock, controllers, reads, taken = await all_right()
+    found = controllers.handshakes[IDS[0]]
+    assert isinstance(found, Served)
+    clock.at_s += found.leaf.not_after_s - clock.now().timestamp() - ENDS_SOON_S - (0 if soon else SAMPLE_EVERY_S)
+    await asked(reads, taken)
+    controllers.asked.clear()
+    clock.at_s += EVERY_S
+    await asked(reads, taken)
+    assert [what for what, _ in controllers.asked] == (["Handshake"] * len(IDS) if soon else [])
 
 
 async def test_one_that_serves_another_leaf_is_asked_soon() -> None:

@@ -118,9 +118,9 @@ class AnsweringControllers:
         if self.refusal is not None:
             raise self.refusal
 
-    async def handshake(self, endpoint: Endpoint) -> Handshake:
+    async def handshake(self, endpoint: Endpoint, *, sample: bool = False) -> Handshake:
         """The test's answer for this node."""
-        self.asked.append(("Handshake", endpoint))
+        self.asked.append(("Sample" if sample else "Handshake", endpoint))
         return self.handshakes.get(endpoint.node_id, NotServed(failure=Failure.UNREACHABLE, why="no connection"))
 
     async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
 import ssl
 import subprocess
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.security import Secured, Tls
 from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.requests import describe_quorum
+from kafka_quorum.wire.security import tls_of
 from kafka_quorum.wire.tls import client_context
 from kit.parsing import Malformed
 from kit.pki.bundle import STORED_MAX, STORED_MAX_CHARS
@@ -289,6 +292,24 @@ def test_sizes_that_keep_the_event_loop_busy_are_refused(authority: Authority) -
         client_context(ca, own, LONG_KEY)
     with pytest.raises(Malformed, match=r"ca\.crt has 257 certificates"):
         client_context(ca * 257, "", "")
+
+
+def test_connections_with_the_same_security_share_what_was_read(authority: Authority) -> None:
+    """Equal keys and authorities are read once, while anything uses them; other limits are checked again."""
+
+    def secured(bundles: int = 0) -> Secured:
+        keys = {"certificate": authority.text("good.crt"), "key": authority.text("good.key")}
+        return Secured(tls=Tls(ca=authority.text("ca.crt"), bundles=bundles, **keys))
+
+    used = secured()
+    context = tls_of(used)
+    assert context is not None
+    assert tls_of(secured()) is context
+    assert tls_of(secured(bundles=1)) is not context
+    last = weakref.ref(context)
+    del used, context
+    gc.collect()
+    assert last() is None
 
 
 def test_what_the_operator_put_together_has_the_limits_of_its_bundles() -> None:

@@ -22,7 +22,7 @@ class Mechanism(StrEnum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Tls:
     """PEM: the authorities that are trusted, one or more, and the client's certificate with its key; or neither.
 

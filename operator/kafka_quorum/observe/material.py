@@ -1,26 +1,21 @@
 """Which certificates the Secrets of a quorum have, and which ones its listeners serve.
 
 Secrets are read by name. What they show without keys is the `Material` of a look; the operator's own key stays in
-`Access`, with which it reaches the controllers. Listeners are asked beside the looks, because a server may be silent: a
-look has the last answers. One is asked again each minute, and after some seconds while it serves another certificate
-than its Secret has.
+`Access`, with which it reaches the controllers. Listeners are asked beside the looks (`listeners.py`).
 """
 
 import asyncio
-import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kafka_quorum.errors import KafkaError
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import ReloadListener
 from kafka_quorum.model.bundles import bundle_of, union
 from kafka_quorum.model.certified import holders, needs_certificates, sasl_listeners
-from kafka_quorum.model.desired import ControllerListener, Desired, Runtime
-from kafka_quorum.model.handshakes import Served
+from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.material import (
@@ -31,18 +26,16 @@ from kafka_quorum.model.material import (
     Material,
     OwnAuthorities,
     Role,
-    Shown,
     UsersSeen,
-    controller,
 )
-from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome
-from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.pools import PoolSeen
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.observe.access import NO_LEAF, Access
 from kafka_quorum.observe.given import NOTHING, before, is_in_use, other_issuer, read_bundle, read_leafs, trusted_first
 from kafka_quorum.observe.judging import judged
+from kafka_quorum.observe.listeners import ListenerReads
 from kafka_quorum.observe.pools import pools_of
 from kafka_quorum.observe.probing import Probe, Probes, given_probe, probe_of
 from kafka_quorum.observe.snapshot import Snapshot
@@ -61,8 +54,6 @@ from kit.pki.bundle import Bundle
 from kit.pki.leaf import Leaf
 
 logger = logging.getLogger(__name__)
-EVERY_S: Final = 60.0
-SOON_S: Final = 5.0
 OWN_SECRETS_S: Final = 600.0
 """How old what the Secrets of the operator's own authority have may be, in a look that leads to no act.
 
@@ -117,24 +108,17 @@ class MaterialReads:
     def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers) -> None:
         """Nothing is read yet."""
         self._kube, self._clock, self._controllers = kube, clock, controllers
-        self._probes = Probes(clock, controllers)
+        self._probes, self._listeners = Probes(clock, controllers), ListenerReads(clock, controllers)
         self._last: dict[ObjectKey, _Read] = {}
-        self._shown: dict[ObjectKey, dict[tuple[int, str], Shown]] = {}
-        self._begun_s: dict[tuple[ObjectKey, int, str], float] = {}
-        self._tasks: dict[tuple[ObjectKey, int, str], asyncio.Task[None]] = {}
         self._left: set[ObjectKey] = set()
         """The quorums with a listener that did not show yet what its Secret has, or whose authorities are changed."""
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone."""
         self._last.pop(key, None)
-        self._shown.pop(key, None)
         self._left.discard(key)
         self._probes.forget(key)
-        for begun in [each for each in self._begun_s if each[0] == key]:
-            del self._begun_s[begun]
-        for asked in [each for each in self._tasks if each[0] == key]:
-            self._tasks.pop(asked).cancel()
+        self._listeners.forget(key)
 
     def access(self, key: ObjectKey, observed: Observed) -> Callable[[Endpoint], Endpoint]:
         """How an endpoint of a plan is reached, by the last look."""
@@ -159,11 +143,11 @@ class MaterialReads:
             had = None if last is None else last.access.leaf
             last = replace(await self._read(taken, desired, record, replace(bare, leaf=had), pools), read_s=now_s)
             self._last[key] = last
-        self._ask(key, taken, last)
-        shown = self._shown.setdefault(key, {})
+        learned = self._listeners.ask(key, taken, last.material, last.access)
+        (self._left.discard if learned and last.probe is None else self._left.add)(key)
         self._probes.ask(key, taken.pods, taken.revisions, last.probe)
-        answers = tuple(shown[each] for each in sorted(shown))
-        return replace(last.material, shown=answers, probed=self._probes.found(key)), last.access
+        shown, probed = self._listeners.shown(key), self._probes.found(key)
+        return replace(last.material, shown=shown, probed=probed), last.access
 
     def is_settled(self, key: ObjectKey) -> bool:
         """Whether the last look found that every listener shows what its Secret has, and nothing is to be learned."""
@@ -176,16 +160,9 @@ class MaterialReads:
 
     def reloads(self, key: ObjectKey, outcomes: Iterable[Outcome]) -> None:
         """Listeners that were asked to load their certificate again: what they showed before is no reason any more."""
-        shown = self._shown.get(key, {})
         for outcome in outcomes:
-            match outcome.action:
-                case ReloadListener(node_id=node_id, listener=listener):
-                    place = (node_id, listener)
-                    if place in shown:
-                        shown[place] = replace(shown[place], fresh=False)
-                    self._begun_s[key, *place] = self._clock.monotonic()
-                case _:
-                    pass
+            if isinstance(outcome.action, ReloadListener):
+                self._listeners.reloads(key, outcome.action.node_id, outcome.action.listener)
 
     async def _read(
         self,
@@ -249,48 +226,6 @@ class MaterialReads:
             return Known(value=await self._kube.get(SECRETS, namespace, name))
         except KubeError as error:
             return unread(name, error)
-
-    def _ask(self, key: ObjectKey, taken: Snapshot, read: _Read) -> None:
-        """Begin the handshakes that are due, and forget containers that do not run any more."""
-        revisions = {each.name: each for each in taken.revisions}
-        present: set[tuple[int, str]] = set()
-        shown, now_s = self._shown.setdefault(key, {}), self._clock.monotonic()
-        left = read.probe is not None
-        for pod in taken.pods:
-            made = revisions.get(pod.revision)
-            if made is None or not pod.serves or not pod.ip:
-                continue
-            for listener in _encrypted(made):
-                place: tuple[int, str] = (pod.node_id, listener.name)
-                present.add(place)
-                last = shown.get(place)
-                if last is not None and last.instance != pod.instance:
-                    shown.pop(place)
-                    last = None
-                right = last is not None and _as_stored(read.material, last)
-                left = left or last is None or not (right and last.fresh)
-                pause_s = EVERY_S if right else SOON_S
-                if now_s - self._begun_s.get((key, *place), -EVERY_S) < pause_s:
-                    continue
-                at = read.access.endpoint(pod, listener)
-                task = self._tasks.get((key, *place))
-                if isinstance(at, Known) and (task is None or task.done()):
-                    self._begun_s[key, *place] = now_s
-                    self._tasks[key, *place] = asyncio.create_task(self._shake(key, pod, listener, at.value))
-        for place in set(shown) - present:
-            del shown[place]
-        (self._left.add if left else self._left.discard)(key)
-
-    async def _shake(self, key: ObjectKey, pod: Pod, listener: ControllerListener, at: Endpoint) -> None:
-        with contextlib.suppress(KafkaError):
-            found = await self._controllers.handshake(at)
-            self._shown.setdefault(key, {})[pod.node_id, listener.name] = Shown(
-                node_id=pod.node_id,
-                listener=listener.name,
-                handshake=found,
-                at_s=self._clock.monotonic(),
-                instance=pod.instance,
-            )
 
 
 def _stored(
@@ -385,15 +320,3 @@ def _leaf(
 
 def _as_known(seen: LeafSeen, leaf: Leaf) -> tuple[Knowable[LeafSeen | None], Leaf]:
     return Known(value=seen), leaf
-
-
-def _encrypted(made: Revision) -> Iterable[ControllerListener]:
-    return (each for each in made.runtime.listeners if each.protocol.encrypted)
-
-
-def _as_stored(material: Material, shown: Shown) -> bool:
-    """Whether a listener served the chain that its Secret has."""
-    seen, found = material.leaf(controller(shown.node_id)), shown.handshake
-    if not isinstance(seen, Known) or seen.value is None or not isinstance(found, Served):
-        return False
-    return found.digest == seen.value.digest

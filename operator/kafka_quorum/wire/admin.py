@@ -16,7 +16,7 @@ from kafka_quorum.model.quorum import (
     UpdateFeature,
 )
 from kafka_quorum.model.scram import ScramChange, ScramMechanism
-from kafka_quorum.wire.handshake import probe_threads
+from kafka_quorum.wire.handshake import TURNS, probe_threads
 from kafka_quorum.wire.requests import (
     add_raft_voter,
     alter_configs,
@@ -76,12 +76,13 @@ class KafkaControllers(Sending):
         """
         await self._send(endpoint, unregister_controller.request(node_id))
 
-    async def handshake(self, endpoint: Endpoint) -> Handshake:
+    async def handshake(self, endpoint: Endpoint, *, sample: bool = False) -> Handshake:
         """Which certificate a listener with TLS serves, and whether it answers a client with this security.
 
-        Several handshakes, so that every network thread of the listener is seen; the oldest certificate counts.
+        Several handshakes, so that every network thread of the listener is seen; the oldest certificate counts. One if
+        a `sample` is enough.
         """
-        return await probe_threads(endpoint, self._limits)
+        return await probe_threads(endpoint, self._limits, turns=1 if sample else TURNS)
 
     async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
         """Ask the leader to let this controller load the certificate of this listener again.

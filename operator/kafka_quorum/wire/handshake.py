@@ -50,8 +50,12 @@ class _EndedError(Exception):
 
 async def probe(endpoint: Endpoint, limits: Limits | None = None) -> Handshake:
     """What the listener serves, and whether it answers a client with this security. Ends within twice both `limits`."""
-    limits = limits or Limits()
-    talk = _begun(endpoint)
+    limits, context = limits or Limits(), _context(endpoint)
+    return context if isinstance(context, NotServed) else await _probed(endpoint, limits, context)
+
+
+async def _probed(endpoint: Endpoint, limits: Limits, context: ssl.SSLContext) -> Handshake:
+    talk = _begun(endpoint, context)
     if isinstance(talk, NotServed):
         return talk
     why = await talk.connect(endpoint, limits.connect_timeout_s)
@@ -66,28 +70,36 @@ async def probe(endpoint: Endpoint, limits: Limits | None = None) -> Handshake:
     return found
 
 
-async def probe_threads(endpoint: Endpoint, limits: Limits | None = None) -> Handshake:
+async def probe_threads(endpoint: Endpoint, limits: Limits | None = None, *, turns: int = TURNS) -> Handshake:
     """As `probe`, of every network thread of the listener: Kafka gives them new connections in turn.
+
+    With fewer `turns` some threads may not be seen.
 
     After a reload they serve the old and the new certificate side by side for a second, and one of them keeps the old
     one if the file changes meanwhile (measured on 4.4.0). The first failure ends it.
     """
-    found: list[Handshake] = []
-    while len(found) < TURNS and (not found or isinstance(found[-1], Served)):
-        found.append(await probe(endpoint, limits))
+    limits, context, found = limits or Limits(), _context(endpoint), list[Handshake]()
+    if isinstance(context, NotServed):
+        return context
+    while len(found) < turns and (not found or isinstance(found[-1], Served)):
+        found.append(await _probed(endpoint, limits, context))
     return of_all_threads(found)
 
 
-def _begun(endpoint: Endpoint) -> "_Talk | NotServed":
-    """Our half of TLS, before anything is sent."""
+def _context(endpoint: Endpoint) -> ssl.SSLContext | NotServed:
+    """Our certificate and trust. It keeps no session, so that each connection with it has a handshake of its own."""
     try:
         context = tls_of(endpoint.security)
-        if context is None:
-            return NotServed(failure=Failure.UNUSABLE, why="the endpoint has no TLS")
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        tls = context.wrap_bio(incoming, outgoing, server_hostname=endpoint.certified_name)
     except Malformed as error:
         return NotServed(failure=Failure.UNUSABLE, why=f"{error}; correct the Secret")
+    return context or NotServed(failure=Failure.UNUSABLE, why="the endpoint has no TLS")
+
+
+def _begun(endpoint: Endpoint, context: ssl.SSLContext) -> "_Talk | NotServed":
+    """Our half of TLS, before anything is sent."""
+    try:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname=endpoint.certified_name)
     except (ValueError, TypeError) as error:
         why = f"{quoted(endpoint.certified_name)} is no host name ({error})"
         return NotServed(failure=Failure.UNUSABLE, why=why)

@@ -52,8 +52,11 @@ class Controllers(Protocol):
         A controller that is not registered is a success: it may be sent again.
         """
 
-    async def handshake(self, endpoint: Endpoint) -> Handshake:
-        """Which certificate a listener with TLS serves, and whether it answers a client with this security."""
+    async def handshake(self, endpoint: Endpoint, *, sample: bool = False) -> Handshake:
+        """Which certificate a listener with TLS serves, and whether it answers a client with this security.
+
+        By as many handshakes as show every network thread of the listener; `sample`: by one.
+        """
 
     async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:
         """Ask the leader to let this controller load the certificate of this listener again.

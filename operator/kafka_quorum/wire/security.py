@@ -2,11 +2,17 @@
 
 import ssl
 from typing import Final, assert_never
+from weakref import WeakKeyDictionary
 
-from kafka_quorum.model.security import Plaintext, Sasl, Secured, Security
+from kafka_quorum.model.security import Plaintext, Sasl, Secured, Security, Tls
 from kafka_quorum.wire.tls import client_context
 
 _HIDDEN: Final = "***"
+_CONTEXTS: Final = WeakKeyDictionary[Tls, tuple[int, ssl.SSLContext]]()
+"""The context of each `Tls` that is in use, with its `bundles`: to read keys takes longer than to connect.
+
+All connections to one quorum share it. Like its key, it is gone when nothing uses that `Tls` any more.
+"""
 
 
 def tls_of(security: Security) -> ssl.SSLContext | None:
@@ -15,9 +21,16 @@ def tls_of(security: Security) -> ssl.SSLContext | None:
         case Plaintext():
             return None
         case Secured():
-            tls = security.tls
-            return None if tls is None else client_context(tls.ca, tls.certificate, tls.key, tls.bundles)
+            return None if security.tls is None else _context(security.tls)
     assert_never(security)
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    bundles, context = _CONTEXTS.get(tls, (0, None))
+    if context is None or bundles != tls.bundles:
+        context = client_context(tls.ca, tls.certificate, tls.key, tls.bundles)
+        _CONTEXTS[tls] = tls.bundles, context
+    return context
 
 
 def sasl_of(security: Security) -> Sasl | None:

@@ -74,8 +74,8 @@ class KafkaEdge(Edge):
         await self.life.turn()
         return self._read(describe_quorum.API, endpoint, lambda: self._model.quorum(endpoint))
 
-    async def handshake(self, endpoint: Endpoint) -> Handshake:
-        """A probe of a listener. A server that does not answer is an answer, too."""
+    async def handshake(self, endpoint: Endpoint, *, sample: bool = False) -> Handshake:  # noqa: ARG002
+        """A probe of a listener, whose threads all serve the same. A server that does not answer is an answer, too."""
         await self.life.turn()
         call = Call(verb="Handshake", what="controller", name=str(endpoint.node_id), writes=False)
         silent = partial(unreachable, endpoint, describe_cluster.API, "no answer")
