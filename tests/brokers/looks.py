@@ -198,6 +198,12 @@ def pods(of: PoolRecord, revision: Revision | None = None) -> tuple[Pod, ...]:
     return tuple(pod(broker, revision) for broker in of.brokers)
 
 
+def beside(of: Observed, *peers: Pod) -> Observed:
+    """The look with these pods of other pools, whose processes have answered."""
+    answers = tuple((peer.process, Known(value=None)) for peer in peers)
+    return replace(of, peers=peers, memory=replace(of.memory, peers=answers))
+
+
 def with_view(of: Observed, seen: ClusterView) -> Observed:
     """The look at this cluster, whose unfenced brokers follow the metadata log."""
     live = frozenset(row.node_id for row in seen.registered if not row.fenced)

@@ -122,6 +122,11 @@ class Pod:
         return isinstance(self.container, Running)
 
     @property
+    def process(self) -> str:
+        """The container that runs, among all of all pods; empty if none does."""
+        return f"{self.uid}/{self.container.container}" if isinstance(self.container, Running) else ""
+
+    @property
     def serves(self) -> bool:
         """Whether its Kafka runs, and the pod is not being deleted."""
         return not self.formats and self.running and not self.deleting
@@ -264,6 +269,8 @@ class Memory:
     configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()
     """The settings that were changed on running brokers, as they were read at `configs_s`."""
     configs_s: float = float("-inf")
+    peers: tuple[tuple[str, Knowable[None]], ...] = ()
+    """Whether the processes of other pools' brokers answered, at `configs_s`."""
 
     def node_down_for_s(self, node_id: NodeID) -> float:
         """For how long a broker's Kubernetes node has been down, as far as both agree; 0 if they do not."""
@@ -368,6 +375,10 @@ class Observed:
     def config(self, node_id: NodeID) -> Knowable[tuple[ConfigEntry, ...]]:
         """The running configuration of a broker, if it was asked."""
         return dict(self.configs).get(node_id, _NOT_ASKED)
+
+    def answers(self, peer: Pod) -> Knowable[None]:
+        """Whether the Kafka that runs in this pod of another pool answered, if it was asked."""
+        return dict(self.memory.peers).get(peer.process, _NOT_ASKED)
 
     def fenced(self, node_id: NodeID) -> bool | None:
         """Whether a broker is fenced, or not registered at all; None if that is not known."""

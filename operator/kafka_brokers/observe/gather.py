@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.model.names import ACCEPT_LOSS, pool_of
-from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed
+from kafka_brokers.model.observed import Claim, KubeNode, Memory, Observed, Pod
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe import kafka, metadata
 from kafka_brokers.observe.access import access_to, access_to_brokers
@@ -149,7 +149,10 @@ def _servers(taken: Snapshot, namespace: str, security: Security) -> dict[NodeID
 async def _details(
     brokers: Brokers, servers: dict[NodeID, Endpoint], seen: Observed, desired: PoolDesired, now_s: float
 ) -> Observed:
-    """The changed settings of every broker of the pool, and the log directories of those that leave."""
+    """The changed settings of every broker of the pool, and the log directories of those that leave.
+
+    And whether the brokers of the other pools answer: the metadata show one that has ended for as long as its session.
+    """
     record = seen.record
     if record is None or isinstance(seen.cluster, Unknown):
         return seen
@@ -158,9 +161,12 @@ async def _details(
     log_dirs = await kafka.log_dirs(brokers, servers, gone)
     busy = any(one.leaving or one.stopped for one in record.brokers) or _is_outdated(seen, desired)
     memory = seen.memory
-    if busy or not _still_true(memory, desired, unfenced, now_s):
-        configs = await kafka.configs(brokers, servers, unfenced)
-        memory = replace(memory, configs=configs, configs_s=now_s)
+    peers = [pod for pod in seen.peers if pod.serves and seen.fenced(pod.node_id) is False]
+    if busy or not _still_true(memory, desired, unfenced, peers, now_s):
+        configs, answers = await asyncio.gather(
+            kafka.configs(brokers, servers, unfenced), kafka.peers(brokers, servers, peers)
+        )
+        memory = replace(memory, configs=configs, configs_s=now_s, peers=answers)
     return replace(seen, configs=memory.configs, log_dirs=log_dirs, memory=memory)
 
 
@@ -170,12 +176,17 @@ def _is_outdated(seen: Observed, desired: PoolDesired) -> bool:
     return any(not pod.formats and pod.revision != target for pod in seen.pods)
 
 
-def _still_true(memory: Memory, desired: PoolDesired, unfenced: list[NodeID], now_s: float) -> bool:
+def _still_true(memory: Memory, desired: PoolDesired, unfenced: list[NodeID], peers: list[Pod], now_s: float) -> bool:
     """Whether the settings were read a moment ago, of these brokers, and nothing is to be changed in them.
+
+    And whether just these processes of other pools were asked, and answered.
 
     What was read is not used for a change: then it is read again first.
     """
     if now_s - memory.configs_s > CONFIGS_S or [node_id for node_id, _ in memory.configs] != unfenced:
+        return False
+    answered = [process for process, answer in memory.peers if isinstance(answer, Known)]
+    if answered != [pod.process for pod in peers]:
         return False
     return all(
         isinstance(entries, Known) and not changes_of(desired, entries.value) and not is_cordoned(entries.value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from kafka_brokers.api.properties import thread_counts
-from kafka_brokers.model.observed import ClusterView, Leader
+from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.observe.quorum import leader_of
 from kafka_brokers.plan.facts import CHANGED, CORDON
 from kafka_quorum.errors import KafkaError, KafkaExpired, KafkaRefused
@@ -190,6 +190,28 @@ async def configs(
 
     ids = tuple(wanted)
     return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))
+
+
+async def peers(
+    brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[Pod]
+) -> tuple[tuple[str, Knowable[None]], ...]:
+    """Whether these processes answer. One whose certificate has ended refuses every connection, and is not judged."""
+
+    async def one(pod: Pod) -> Knowable[None]:
+        endpoint = servers.get(pod.node_id)
+        if endpoint is None:
+            return Unknown(reason="it does not run")
+        try:
+            await brokers.api_versions(endpoint)
+        except KafkaExpired:
+            pass
+        except KafkaError as error:
+            return Unknown(reason=str(error))
+        return Known(value=None)
+
+    pods = tuple(wanted)
+    answers = await asyncio.gather(*(one(pod) for pod in pods))
+    return tuple(zip((pod.process for pod in pods), answers, strict=True))
 
 
 async def log_dirs(

@@ -1,6 +1,8 @@
 """One look: which servers are asked, what is asked of them, and what is remembered of their settings."""
 
+from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.brokers.edges import REACHED, AnsweringBrokers, api_server, contract_of, pod_name, quorum, unreachable
@@ -9,6 +11,7 @@ from tests.brokers.values import CLUSTER, NAMESPACE, POOL, desired, record
 from tests.clocks import MovingClock
 from tests.kit.kube.recording import RecordingKube
 
+from kafka_brokers.model import names
 from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Memory, Observed
 from kafka_brokers.model.pool import PoolDesired
@@ -16,12 +19,13 @@ from kafka_brokers.observe.gather import CONFIGS_S, observe
 from kafka_brokers.observe.snapshot import snapshot
 from kafka_brokers.plan.facts import CHANGED, CORDON
 from kafka_brokers.plan.guards.rule11_stops import may_stop
+from kafka_quorum.errors import KafkaExpired
 from kafka_quorum.model.brokers import BrokersAnswer, ConfigEntry
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
-from kit.errors import KubeUnavailable
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, NODES, VOLUMES
+from kit.errors import Fault, KubeUnavailable
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, NODES, PODS, VOLUMES
 
 SPEC = desired()
 RAN = ran(record(), SPEC)
@@ -130,6 +134,47 @@ async def test_other_brokers_than_those_remembered_are_asked() -> None:
     brokers.cluster = AnsweringBrokers().cluster
     await looked(kube, brokers, first.memory)
     assert asked_of(brokers) == [0, 2, 0, 1, 2]
+
+
+def beside_another_pool(container: str = "one") -> RecordingKube:
+    """A pool beside broker 9 of another one, which runs in this container."""
+    kube = api_server()
+    body = deepcopy(kube.objects[pod_name(1)])
+    body["metadata"] |= {"name": "other-9-broker", "uid": "p9", "ownerReferences": []}
+    body["metadata"]["labels"] |= {names.LABEL_NODE: "9", names.LABEL_POOL: "other"}
+    body["status"]["containerStatuses"][0]["containerID"] = container
+    kube.put(PODS, body)
+    return kube
+
+
+def with_nine(**more: Any) -> AnsweringBrokers:  # noqa: ANN401 - any field
+    """Broker 9 is registered, too."""
+    cluster = BrokersAnswer(cluster_id=CLUSTER, brokers=tuple(map(registered, (0, 1, 2, 9))))
+    return AnsweringBrokers(cluster=cluster, **more)
+
+
+async def test_brokers_of_other_pools_are_asked_whether_they_answer() -> None:
+    """At rest once in thirty seconds, and anew if one did not answer, or another container of it runs."""
+    brokers = with_nine()
+    first = await looked(beside_another_pool(), brokers)
+    (peer,) = first.peers
+    assert first.answers(peer) == Known(value=None)
+    await looked(beside_another_pool(), brokers, first.memory)
+    assert brokers.asked_for("api_versions") == [9]
+    await looked(beside_another_pool("two"), brokers, first.memory)
+    assert brokers.asked_for("api_versions") == [9, 9]
+    silent = with_nine(errors={("api_versions", 9): unreachable()})
+    second = await looked(beside_another_pool(), silent)
+    assert isinstance(second.answers(peer), Unknown)
+    await looked(beside_another_pool(), silent, second.memory)
+    assert silent.asked_for("api_versions") == [9, 9]
+
+
+async def test_a_certificate_that_has_ended_is_no_silence() -> None:
+    """Such a broker refuses every new connection, and may run all the same."""
+    error = KafkaExpired("ended", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+    seen = await looked(beside_another_pool(), with_nine(errors={("api_versions", 9): error}))
+    assert seen.answers(seen.peers[0]) == Known(value=None)
 
 
 async def test_settings_are_not_remembered_as_answers_when_nothing_is_known() -> None:

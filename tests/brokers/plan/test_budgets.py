@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.brokers.looks import ORDERS, look, partition, pod, ran, registered, situation, view
+from tests.brokers.looks import ORDERS, beside, look, partition, pod, ran, registered, situation, view
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import ApplyBudget
@@ -22,7 +22,7 @@ def beside_another_pool(*, serves: bool) -> Observed:
     """A look at a pool at rest, and broker 3 of another pool, which has a replica."""
     rows = [*ORDERS, partition("both-0", [0, 1, 3])]
     other = replace(pod(broker(ran(record(), desired()))), name="more-3-broker", node_id=NodeID(3), deleting=not serves)
-    return look(seen=view(rows, [registered(node) for node in range(4)]), peers=(other,))
+    return beside(look(seen=view(rows, [registered(node) for node in range(4)])), other)
 
 
 def test_one_eviction_is_allowed_at_rest() -> None:

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import pytest
 from tests.brokers.looks import (
     NOW_S,
+    beside,
     changed_pod,
     edited,
     look,
@@ -208,7 +209,7 @@ def test_the_other_pool_stops_its_broker_beside_one_that_waits() -> None:
     brokers = [registered(node) for node in (0, 1, 2, 10)]
     of = look(edited(ran(record(), SECOND), 2, revision=EARLIER.name), SECOND, old=(EARLIER,), least=2)
     of = changed_pod(with_view(of, view(rows, brokers, min_isr=1)), 2, revision=EARLIER.name)
-    of = replace(of, contract=waiting().contract, secrets=waiting().secrets, peers=(PEER,), token=FREE)
+    of = beside(replace(of, contract=waiting().contract, secrets=waiting().secrets, token=FREE), PEER)
     assert may_stop(SECOND, of, (NodeID(2),), NOW_S).allowed
     away = replace(of, peers=(replace(PEER, deleting=True),))
     assert not may_stop(SECOND, away, (NodeID(2),), NOW_S).allowed

@@ -33,7 +33,7 @@ CERTIFICATE_MUTANTS: Final = (
         "listeners-are-asked-once",
         "13, late",
         _RENEWED,
-        ("MaterialReads._ask", "SOON_S", "1e9"),
+        ("ListenerReads.ask", "SOON_S", "1e9"),
     ),
     mutant(
         "clients-never-get-renewed-certificates",

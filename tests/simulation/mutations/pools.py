@@ -97,6 +97,12 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     pool_mutant(
+        "a-broker-of-another-pool-need-not-answer",
+        "11",
+        ("two-pools/step:61:node-flaps:1",),
+        ("_of_contact", "None if peer is None else observed.answers(peer)", "None"),
+    ),
+    pool_mutant(
         "what-no-order-keeps-is-stopped",
         "11, held",
         ("pool-roll-held", "pool-roll-min-isr-is-rf"),

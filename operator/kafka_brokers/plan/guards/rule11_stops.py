@@ -243,9 +243,11 @@ def _of_contact(
 ) -> Iterator[tuple[bool, str]]:
     """Kafka keeps a broker that has ended in the ISRs until its session ends, 9 s later: it is not relied on.
 
-    A broker that runs fetches the metadata log all the time. One of ours also answers, which a new process of it does
-    only after it has registered.
+    A broker that runs fetches the metadata log all the time. So does its next process before it has registered, while
+    Kafka counts it in by the session of the former one. One of a pool also answers, which a new process does only
+    after it has registered.
     """
+    peers = {peer.node_id: peer for peer in observed.peers if peer.serves}
     for row in view.registered:
         node_id = row.node_id
         if row.fenced or node_id in batch or node_id not in view.by_broker:
@@ -253,6 +255,10 @@ def _of_contact(
         fetches = node_id in leader.observers_caught_up
         yield not fetches, f"broker {node_id} does not follow the metadata log at this moment: it may have ended"
         if observed.record is None or observed.record.broker(node_id) is None:
+            peer = peers.get(node_id)
+            answered = None if peer is None else observed.answers(peer)
+            if isinstance(answered, Unknown):
+                yield True, f"broker {node_id} of another pool does not answer at this moment ({answered.reason})"
             continue
         pod, answer = observed.broker_pod(node_id), observed.config(node_id)
         yield pod is None or not pod.serves, f"broker {node_id} does not run at this moment"

@@ -9,6 +9,7 @@ from tests.brokers.looks import (
     NOW_S,
     ORDERS,
     at,
+    beside,
     changed_claim,
     changed_pod,
     edited,
@@ -31,6 +32,7 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule11_stops import is_back, may_stop, outside_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.pods import Running
 
 WIDE = desired({"roll": {"maxUnavailable": 2}})
 
@@ -108,9 +110,25 @@ def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
     rows = (*ORDERS, partition("shared-0", [7, 1, 2]))
     brokers = [*map(registered, range(3)), registered(7)]
     peer = replace(pod(broker(record())), node_id=NodeID(7), name="other-7-broker")
-    of = replace(with_view(AT_REST, view(rows, brokers)), peers=(peer,))
+    of = beside(with_view(AT_REST, view(rows, brokers)), peer)
     assert refusal(of) == ""
     assert "pod other-7-broker of another pool" in refusal(replace(of, peers=(replace(peer, deleting=True),)))
+
+
+def test_a_broker_of_another_pool_that_does_not_answer_is_not_relied_on() -> None:
+    """Its process has ended and the next one starts: it follows the metadata log, and its session keeps it unfenced."""
+    rows = (*ORDERS, partition("shared-0", [7, 1, 2]))
+    brokers = [*map(registered, range(3)), registered(7)]
+    peer = replace(pod(broker(record())), node_id=NodeID(7), name="other-7-broker")
+    of = beside(with_view(AT_REST, view(rows, brokers)), peer)
+    silent = replace(of, memory=replace(of.memory, peers=((peer.process, Unknown(reason="no answer")),)))
+    words = "broker 7 of another pool does not answer at this moment"
+    assert f"{words} (no answer)" in refusal(silent)
+    assert isinstance(peer.container, Running)
+    later = replace(peer, container=replace(peer.container, container="another"))
+    assert words in refusal(replace(of, peers=(later,)))
+    without = [partition("own-0", [0, 1, 2])]
+    assert refusal(with_view(silent, view(without, brokers))) == ""
 
 
 def test_a_newcomer_without_replicas_holds_nobody_up() -> None:
