@@ -76,7 +76,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
 def is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether a volume of a broker, or its Kubernetes node, is gone: its directories can never be asked again."""
     pod = situation.observed.broker_pod(broker.node_id)
-    if is_down(situation, place_of(situation, broker, pod)):
+    if is_down(situation, place_of(situation.observed, broker)):
         return True
     if pod is not None and pod.running:
         return False
