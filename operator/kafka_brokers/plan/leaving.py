@@ -106,6 +106,9 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     ours = len(moving)
     text = f"broker {broker.node_id} is drained: {counted(left)} left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
+    pod = situation.observed.broker_pod(broker.node_id)
+    if pod is not None and pod.held and not left:
+        wait = replace(wait, severity=Severity.HELD, reason="RollHeld")
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))
     moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation.observed), MOVES_AT_ONCE - ours)

@@ -7,7 +7,7 @@ that partition with nothing in it. So such a volume is only replaced if a person
 from collections.abc import Iterator
 
 from kafka_brokers.model.disks import BrokerIdentity
-from kafka_brokers.model.names import ACCEPT_LOSS
+from kafka_brokers.model.names import ACCEPT_LOSS, HOLD
 from kafka_brokers.model.observed import Claim, ClusterView, Observed
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
@@ -134,6 +134,9 @@ def may_leave(
     view = observed.cluster.value
     if has := _has(view, node_id):
         return no(has)
+    pod = observed.broker_pod(node_id)
+    if pod is not None and pod.held and not stopped:
+        return no(f"pod {pod.name} has the annotation {HOLD}: remove it, and broker {node_id} stops for good")
     return _after_its_stop(view, node_id) if stopped else _of_directories(node_id, log_dirs)
 
 

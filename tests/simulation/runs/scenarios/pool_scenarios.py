@@ -20,6 +20,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     cut_off,
     deletes_claim,
     fetches_slowly,
+    frees_broker,
     has_formatter,
     has_retired_claim,
     holds_broker,
@@ -454,6 +455,16 @@ SCALES: Final = (
         name="pool-shrinks-empty",
         pools=_FOUR,
         turns=(*with_topics(_ORDERS), turn("asks for three", pools_rest, applies_pool(_scaled(3)))),
+    ),
+    PoolScenario(
+        name="pool-shrinks-without-one-that-a-person-holds",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("holds a broker", pools_rest, holds_broker(3)),
+            turn("asks for three", after(0), applies_pool(_scaled(3))),
+            turn("no longer holds it", pool_says("RollHeld"), frees_broker(3)),
+        ),
     ),
     PoolScenario(
         name="pool-shrink-held",
