@@ -5,7 +5,7 @@ from typing import Final
 
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
-from kafka_brokers.plan.lost import FORMATTERS, evidence_of, found_blank
+from kafka_brokers.plan.lost import FORMATTERS, evidence_of, found_blank, place_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.pods import Running
@@ -100,9 +100,7 @@ def _agreed(observed: Observed, broker: BrokerIdentity) -> bool | None:
     The quorum has never heard of a broker that has never run: then Kubernetes alone decides.
     """
     node_id = broker.node_id
-    pod = observed.broker_pod(node_id)
-    places = [claim.bound_to for claim in observed.claims if claim.node_id == node_id and claim.bound_to]
-    name = pod.node_name if pod is not None and pod.node_name else next(iter(places), "")
+    name = place_of(observed, broker)
     if not name:
         return False
     node, fenced = observed.kube_node(name), observed.fenced(node_id) if broker.ran else True

@@ -7,7 +7,7 @@ from kafka_brokers.model.disks import BrokerIdentity, adopts, changed, with_disk
 from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
-from kafka_brokers.plan.guards.rule2_disks import may_format, may_replace_pod
+from kafka_brokers.plan.guards.rule2_disks import came_back, may_format, may_replace_pod
 from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.ids import DirectoryID
@@ -33,7 +33,7 @@ def formatting(situation: Situation) -> Part:
             waited.extend(_refused(broker, pod))
         if broker.formatted or pods or _is_dropped(broker):
             if not broker.formatted and not _is_dropped(broker):
-                waited.append(_progress(broker, f"The volumes of broker {broker.node_id} are being formatted"))
+                waited.append(_formats(situation, broker))
             continue
         verdict = may_format(situation.observed, broker, adopts=adopts(broker, wanted=situation.desired.adopt))
         verdicts.append(verdict)
@@ -49,7 +49,7 @@ def formatting(situation: Situation) -> Part:
                     permit=verdict,
                 )
             )
-        waited.append(_held(broker, verdict))
+        waited.append(_held(situation, broker, verdict))
     return Part(actions=tuple(actions), waits=tuple(waited), verdicts=tuple(verdicts))
 
 
@@ -64,11 +64,20 @@ def _avoided(situation: Situation, broker: BrokerIdentity) -> tuple[str, ...]:
     return tuple(sorted({claim.selected_node for claim in claims if claim.selected_node}))
 
 
-def _held(broker: BrokerIdentity, verdict: Verdict) -> Wait:
+def _formats(situation: Situation, broker: BrokerIdentity) -> Wait:
+    """A formatter looks at the volumes. What it formatted is not used if what was given up is needed after all."""
+    if back := came_back(situation.observed, broker):
+        text = f"Did not start broker {broker.node_id} on its new volumes: {back}"
+        return Wait(severity=Severity.DEGRADED, reason="LostDisk", message=text, node_id=broker.node_id)
+    return _progress(broker, f"The volumes of broker {broker.node_id} are being formatted")
+
+
+def _held(situation: Situation, broker: BrokerIdentity, verdict: Verdict) -> Wait:
     """What a format waits for. A volume that may have had data needs a person if the guard refuses it."""
     if verdict.allowed:
         return _progress(broker, f"Broker {broker.node_id} gets its volumes")
-    if any(disk.unproven and disk.claim_uid is not None for disk in broker.disks):
+    doubtful = any(disk.unproven and disk.claim_uid is not None for disk in broker.disks)
+    if doubtful or came_back(situation.observed, broker):
         text = f"Did not format a volume of broker {broker.node_id}: {verdict.reason}"
         return Wait(severity=Severity.DEGRADED, reason="LostDisk", message=text, node_id=broker.node_id)
     return _progress(broker, f"Waiting to format the volumes of broker {broker.node_id}: {verdict.reason}")
@@ -84,7 +93,7 @@ def _reported(situation: Situation) -> WriteRecord | None:
     for broker in situation.record.brokers:
         for pod in situation.observed.formatter_pods(broker.node_id):
             found = _with_report(situation, broker, pod)
-            if found is not None and found != broker:
+            if found is not None and found != broker and not came_back(situation.observed, broker):
                 record = changed(record, found)
                 done.append(broker.node_id)
     if not done:

@@ -76,7 +76,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
 def is_lost(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether a volume of a broker, or its Kubernetes node, is gone: its directories can never be asked again."""
     pod = situation.observed.broker_pod(broker.node_id)
-    if is_down(situation, place_of(situation, broker, pod)):
+    if is_down(situation, place_of(situation.observed, broker)):
         return True
     if pod is not None and pod.running:
         return False
@@ -106,6 +106,9 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     ours = len(moving)
     text = f"broker {broker.node_id} is drained: {counted(left)} left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
+    pod = situation.observed.broker_pod(broker.node_id)
+    if pod is not None and pod.held and not left:
+        wait = replace(wait, severity=Severity.HELD, reason="RollHeld")
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))
     moves, impossible = moves_from(view, broker.node_id, leaving_ids(situation.observed), MOVES_AT_ONCE - ours)

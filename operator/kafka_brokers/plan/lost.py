@@ -6,7 +6,7 @@ from typing import Final
 from kafka_brokers.model import names
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, adopts, changed, with_disk, without_data
-from kafka_brokers.model.observed import Pod
+from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Cure
 from kafka_brokers.plan.facts import Situation
@@ -121,7 +121,7 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     A broker that has never run has no data: what was begun on such a node begins again on another one.
     """
     pod = situation.observed.broker_pod(broker.node_id)
-    name = place_of(situation, broker, pod)
+    name = place_of(situation.observed, broker)
     if not is_down(situation, name):
         return Part()
     if how := _may_come_back(situation, broker):
@@ -134,7 +134,7 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
     formatters = [one for one in situation.observed.formatter_pods(broker.node_id) if one.node_name in ("", name)]
     if pod is not None or formatters:
         return merged(_forced(situation, broker, one) for one in (*((pod,) if pod is not None else ()), *formatters))
-    bound = [disk for disk in broker.disks if _bound_to(situation, broker, disk) == name]
+    bound = [disk for disk in broker.disks if _bound_to(situation.observed, broker, disk) == name]
     if not bound:
         return Part()
     after = broker
@@ -187,13 +187,18 @@ def _forced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
     return Part(actions=(delete,), verdicts=(verdict,))
 
 
-def place_of(situation: Situation, broker: BrokerIdentity, pod: Pod | None) -> str:
-    """The Kubernetes node of a broker: of its pod, or the only one that reaches one of its volumes; empty if none."""
+def place_of(observed: Observed, broker: BrokerIdentity) -> str:
+    """The Kubernetes node of a broker: of its pod, the only one that reaches a present volume of it, or of a formatter.
+
+    Empty if there is none. Where volumes are that were given up says nothing about the broker any more.
+    """
+    pod = observed.broker_pod(broker.node_id)
     if pod is not None and pod.node_name:
         return pod.node_name
-    return next(filter(None, (_bound_to(situation, broker, disk) for disk in broker.disks)), "")
+    formatters = (one.node_name for one in observed.formatter_pods(broker.node_id))
+    return next(filter(None, (*(_bound_to(observed, broker, disk) for disk in broker.disks), *formatters)), "")
 
 
-def _bound_to(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> str:
-    claim = situation.observed.claim(broker.node_id, disk.index, disk.generation)
+def _bound_to(observed: Observed, broker: BrokerIdentity, disk: DiskIdentity) -> str:
+    claim = observed.claim(broker.node_id, disk.index, disk.generation)
     return claim.bound_to if claim is not None else ""

@@ -62,7 +62,9 @@ def _made(desired: PoolDesired, observed: Observed, contract: Contract) -> Part:
         return waits(Severity.PROGRESS, "WaitingForQuorum", f"{text} ({tls.reason})")
     if lacks := lacking_users(desired, contract, replication_tls=tls.value):
         return waits(Severity.HELD, "WaitingForUsers", f"Waiting to begin: {lacks}")
-    brokers = tuple(_whole(desired, observed, broker) for broker in _from_claims(claims))
+    had_data = {claim.node_id for claim in observed.claims if claim.retired and claim.directory_id}
+    found = (replace(one, ran=one.ran or one.node_id in had_data) for one in _from_claims(claims))
+    brokers = tuple(_whole(desired, observed, broker) for broker in found)
     former = _former(observed.claims, {broker.node_id for broker in brokers})
     record = PoolRecord(cluster_id=cluster_id, brokers=brokers, former=former, replication_tls=tls.value)
     kept = f", with brokers {_ids(record.node_ids)} from their claims" if claims else ""

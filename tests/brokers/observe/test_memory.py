@@ -8,6 +8,8 @@ from tests.brokers.looks import (
     ENDED,
     changed_claim,
     changed_pod,
+    claim,
+    edited,
     formatter,
     look,
     ran,
@@ -18,6 +20,7 @@ from tests.brokers.looks import (
 )
 from tests.brokers.values import broker, desired, record
 
+from kafka_brokers.model.disks import without_data
 from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Pod
 from kafka_brokers.observe.memory import FORGOTTEN_AFTER_S, LOOK_MAX_S, STARTED_AFTER_S, remembered
 from kafka_brokers.plan.lost import evidence_of
@@ -175,6 +178,33 @@ def test_what_resets_what_adds_and_what_is_not_known(between: Observed, seconds:
     """A look at which one side says no begins again; one at which it is not known neither adds nor resets."""
     begun = ((100.0, place()), (105.0, place()))
     assert down_s(*begun, (115.0, between)) == pytest.approx(seconds, abs=0.01)
+
+
+def again(earlier: str, later: str, *, pod: bool) -> Observed:
+    """Broker 1 has its second volume, on `later`; its first one was given up, and stays with its machine, `earlier`."""
+    before = claim(broker(RAN, 1), bound_to=earlier, retired=True)
+    disk = replace(without_data(broker(RAN, 1).disks[0], new_claim=True), claim_uid="later")
+    of = edited(RAN, 1, disks=(disk,))
+    after = claim(broker(of, 1), bound_to=later)
+    seen = changed_pod(look(of, seen=FENCED, claims=(before, after)), 1, node_name="")
+    nodes = (("worker-1", DOWN), ("worker-2", Known(value=KubeNode(name="worker-2", ready=True))))
+    return replace(seen if pod else without_pod(seen, 1), kube_nodes=nodes)
+
+
+@pytest.mark.parametrize("pod", [True, False])
+def test_the_machine_of_a_volume_that_was_given_up_does_not_count(pod: bool) -> None:  # noqa: FBT001
+    """A broker is where its present volume is: that its earlier machine is down, or back, says nothing."""
+    lost, kept = again("worker-2", "worker-1", pod=pod), again("worker-1", "worker-2", pod=pod)
+    assert down_s((100.0, lost), (110.0, lost)) == pytest.approx(10.0, abs=0.01)
+    assert down_s((100.0, kept), (110.0, kept)) == 0.0
+
+
+def test_a_formatter_is_where_it_runs() -> None:
+    """The volumes that it formats may be reached from everywhere."""
+    seen = without_pod(place(), 1)
+    there = formatter(broker(RAN, 1), node_name="worker-1")
+    seen = replace(seen, pods=(*seen.pods, there))
+    assert down_s((100.0, seen), (110.0, seen)) == pytest.approx(10.0, abs=0.01)
 
 
 def test_what_was_unknown_does_not_begin() -> None:

@@ -33,6 +33,7 @@ from kafka_brokers.model.plan import Part, Severity
 from kafka_brokers.plan.formatting import formatting
 from kafka_brokers.plan.guards.rule2_disks import goes_with, may_format, may_replace_pod, may_run
 from kafka_brokers.plan.lost import evidence_of
+from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.pods import DiskFound, Waiting
@@ -240,6 +241,59 @@ def test_repair_formats_from_the_revision_of_the_broker() -> None:
     of = replace(of, revisions=(old,))
     part = formatting(situation(of, new_spec(), repair_only=True))
     assert [(one.node_id, one.revision) for one in part.actions if isinstance(one, CreateFormatter)] == [(1, old)]
+
+
+def given_up(*rows: Partition, fenced: bool = True, **changes: Any) -> Observed:  # noqa: ANN401 - any field
+    """Broker 1 has run, and its volume was given up; a formatter has formatted the next one."""
+    disk = replace(broker(RAN, 1).disks[0], directory_id=None, retired=(directory(1, life=7),))
+    of = edited(RAN, 1, disks=(disk,))
+    seen = view(rows, [registered(0), registered(1, fenced=fenced), registered(2, fenced=True)])
+    found = without_pod(with_view(look(of), seen), 1)
+    return replace(found, pods=(*found.pods, ended(of, 1, report(row(1)))), **changes)
+
+
+SHARED, PAIR = partition("t-0", [0, 1], [0]), partition("t-0", [1, 2], [1], leader=None)
+CAME_BACK: list[tuple[Observed, str]] = [
+    (given_up(SHARED, fenced=False), "broker 1 is unfenced: it still runs on a volume that was given up"),
+    (given_up(PAIR), "a volume of broker 1 that was given up may have the last copy of one partition (t-0)"),
+]
+
+
+@pytest.mark.parametrize(("of", "why"), CAME_BACK)
+def test_a_new_volume_is_not_used_while_the_one_before_is_needed_after_all(of: Observed, why: str) -> None:
+    """A process on a lost machine may come back, and be the last one with every record: no empty broker may lead."""
+    part = part_of(of)
+    assert part.exclusive is None
+    assert [(one.severity, one.reason) for one in part.waits] == [(Severity.DEGRADED, "LostDisk")]
+    assert why in part.waits[0].message
+    without = replace(of, pods=tuple(one for one in of.pods if not one.formats))
+    assert formats(without) == (False, formats(without)[1])
+    assert why in formats(without)[1]
+    assert [(one.severity, one.reason) for one in part_of(without).waits] == [(Severity.DEGRADED, "LostDisk")]
+
+
+USED: list[Observed] = [
+    given_up(SHARED),
+    given_up(PAIR, accept_loss=frozenset({NodeID(1)})),
+    given_up(PAIR, cluster=Unknown(reason="nobody answers")),
+]
+
+
+@pytest.mark.parametrize("of", USED)
+def test_a_new_volume_is_used_if_nothing_shows_that_the_one_before_is_needed(of: Observed) -> None:
+    """Others have everything, a person accepted the loss, or nobody can say more than when it was given up."""
+    part = part_of(of)
+    assert isinstance(part.exclusive, WriteRecord)
+    assert part.exclusive.change is RecordChange.FORMATTED
+    assert formats(replace(of, pods=tuple(one for one in of.pods if not one.formats)))[0]
+
+
+def test_a_further_volume_of_the_only_replica_is_used() -> None:
+    """It never had data: what its broker leads alone is on the other volumes."""
+    of = given_up(PAIR)
+    assert of.record is not None
+    disk = replace(broker(of.record, 1).disks[0], retired=())
+    assert isinstance(part_of(replace(of, record=edited(of.record, 1, disks=(disk,)))).exclusive, WriteRecord)
 
 
 def test_a_refusal_is_told_while_it_holds_only() -> None:

@@ -234,6 +234,25 @@ DOWN = (("worker-2", Known(value=KubeNode(name="worker-2", ready=False))),)
 GONE = view([partition("t-0", [3, 0, 1])], [registered(0), registered(1), registered(3), registered(2, fenced=True)])
 
 
+def test_a_broker_that_a_person_holds_is_not_stopped_for_good() -> None:
+    """It is drained, and waits for that person; a stop that was noted is called off. A lost one cannot be kept."""
+    held = changed_pod(leaving(EMPTY, least=3, log_dirs=PROVED, token=OURS), 2, held=True)
+    plan = planned(held, TWO)
+    assert isinstance(only(plan), GiveToken)
+    (wait,) = (one for one in plan.waits if one.node_id == 2)
+    assert (wait.severity, wait.reason) == (Severity.HELD, "RollHeld")
+    assert "pod payments-2-broker has the annotation kafkaquorum.io/hold" in wait.message
+    stops = look(edited(LEAVES, 2, empty=True), TWO, seen=EMPTY, least=1, log_dirs=PROVED, token=OURS)
+    off = only(planned(changed_pod(stops, 2, held=True), TWO))
+    assert isinstance(off, WriteRecord)
+    assert off.change is RecordChange.STOP_CALLED_OFF
+    moved = planned(changed_pod(leaving(MOVABLE, throttle=limit("t"), least=3), 2, held=True), TWO)
+    assert isinstance(only(moved), MovePartitions)
+    assert {one.severity for one in moved.waits if one.reason == "Draining"} == {Severity.PROGRESS}
+    gone = changed_pod(leaving(GONE, least=3, token=OURS, kube_nodes=DOWN), 2, held=True, gate="False")
+    assert isinstance(only(planned(gone, TWO)), WriteRecord)
+
+
 def test_a_broker_that_no_node_takes_leaves_if_the_node_of_its_volume_is_lost() -> None:
     """Its pod waits for ever for a machine that is gone; while that machine is there, the directories are asked."""
     of = changed_pod(leaving(GONE, least=2, token=OURS), 2, container=PENDING, node_name="", gate="False")

@@ -31,7 +31,7 @@ from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire
 from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of, found_blank, lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.pods import DiskFound
+from kafka_quorum.model.pods import DiskFound, Waiting
 
 RAN = ran(record(), desired())
 MANUAL = desired({"replacement": {"lostDisk": "Manual", "lostNode": "Manual"}})
@@ -260,6 +260,21 @@ def test_the_pod_of_a_lost_node_is_deleted_first_and_its_volumes_are_given_up_th
     assert action.change is RecordChange.NODE_LOST
     (disk,) = broker(action.record, 1).disks
     assert (disk.generation, disk.claim_uid, disk.retired) == (2, None, (directory(1),))
+
+
+def test_a_formatter_on_a_lost_node_does_not_hold_volumes_that_others_can_reach() -> None:
+    """Nothing else says where such a broker is: its formatter is deleted without the node, and another one is made."""
+    disk = replace(broker(RAN, 1).disks[0], directory_id=None, retired=(directory(1),))
+    of = edited(RAN, 1, disks=(disk,))
+    there = formatter(
+        broker(of, 1), container=Waiting(reason="", message="", last_exit=None), node_name="worker-1", deleting=True
+    )
+    seen = without_pod(with_view(look(of), SPARED), 1)
+    seen = replace(seen, pods=(*seen.pods, there), kube_nodes=(("worker-1", DOWN),))
+    assert waiting(part_of(seen)) == [("NodeDown", 1)]
+    (delete,) = part_of(replace(seen, memory=Memory(node_down_s=((ONE, AFTER_S),)))).actions
+    assert isinstance(delete, DeletePod)
+    assert (delete.pod, delete.force) == (there, True)
 
 
 def test_a_node_that_may_come_back_is_waited_for() -> None:

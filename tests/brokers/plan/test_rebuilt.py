@@ -6,15 +6,17 @@ from tests.brokers import values
 from tests.brokers.looks import ORDERS, claim, claims, look, partition, planned, ran, registered, view, with_view
 from tests.brokers.values import broker, desired, record
 
-from kafka_brokers.model.actions import CreateClaim, CreateFormatter, WriteRecord
+from kafka_brokers.model.actions import CreateClaim, CreateFormatter, DeleteClaim, WriteRecord
 from kafka_brokers.model.changes import RecordChange
-from kafka_brokers.model.disks import PoolRecord
+from kafka_brokers.model.disks import PoolRecord, without_data
 from kafka_brokers.model.observed import Claim, ClusterView, Observed
 from kafka_brokers.model.plan import Plan
-from kafka_quorum.model.known import Unknown
+from kafka_brokers.plan.guards.rule10_records import may_delete_volume
+from kafka_quorum.model.known import Known, Unknown
 
 JBOD = desired({"storage": [{"size": "10Gi"}, {"size": "10Gi"}]})
 WHOLE = ran(record(volumes=2), JBOD)
+DELETES = desired({"retentionPolicy": {"whenScaled": "Delete"}})
 LEFT = tuple(one for one in claims(WHOLE) if (one.node_id, one.index) != (1, 1))
 """The claims of all volumes but the last one of broker 1."""
 
@@ -130,3 +132,20 @@ def test_a_restored_claim_is_the_volume_again() -> None:
     assert action.change is RecordChange.CLAIM_BOUND
     disk = broker(action.record, 1).disks[1]
     assert (disk.claim_uid, disk.directory_id, disk.unproven) == ("restored", known, False)
+
+
+def test_a_broker_whose_earlier_volume_had_data_has_run() -> None:
+    """Its new volume was not formatted yet when the record was lost: what was given up may be the last copy."""
+    before = ran(record(), DELETES)
+    given_up = replace(broker(before, 1), disks=(without_data(broker(before, 1).disks[0], new_claim=True),))
+    earlier = claim(broker(before, 1), retired=True)
+    later = claim(given_up, directory_id=None)
+    left = (*(one for one in claims(before) if one.node_id != 1), earlier, later)
+    rebuilt = minted(left)
+    assert [(one.node_id, one.ran) for one in rebuilt.brokers] == [(0, True), (1, True), (2, True)]
+    alone = partition("pair-0", [1, 2], [2], leader=None)
+    rows = [registered(node, fenced=node > 0) for node in range(3)]
+    for seen in (Known(value=view([alone], rows)), Unknown(reason="nobody answers")):
+        of = look(rebuilt, DELETES, claims=left, pods=(), cluster=seen)
+        assert not any(isinstance(one, DeleteClaim) for one in planned(of, DELETES).actions)
+        assert not may_delete_volume(of, earlier).allowed

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.brokers.looks import (
     changed_claim,
+    changed_pod,
     claim,
     edited,
     look,
@@ -30,6 +31,7 @@ from kafka_brokers.plan.volumes import released, volumes
 from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.pods import Waiting
 
 RAN = ran(record(), desired())
 DELETE = desired({"retentionPolicy": {"whenScaled": "Delete"}})
@@ -154,9 +156,10 @@ def test_a_volume_beyond_the_spec_keeps_its_size_and_its_copy() -> None:
 
 
 def gone() -> tuple[PoolRecord, Claim]:
-    """A record that has given up the first volume of broker 1, and the claim of before."""
+    """A record that has given up the first volume of broker 1 and has its successor, and the claim of before."""
     before = claim(broker(RAN, 1))
-    return edited(RAN, 1, disks=(without_data(broker(RAN, 1).disks[0], new_claim=True),)), before
+    after = replace(without_data(broker(RAN, 1).disks[0], new_claim=True), claim_uid="later")
+    return edited(RAN, 1, disks=(after,)), before
 
 
 def left() -> tuple[PoolRecord, Claim]:
@@ -170,7 +173,7 @@ def test_what_was_given_up_is_marked_then_deleted_if_the_policy_says_so(
 ) -> None:
     """First the mark, with its directory id; then, with Delete and without a pod that uses it, the claim itself."""
     of, old = case()
-    found = look(of, claims=(old,), pods=())
+    found = look(of, claims=(old,))
     (mark,) = released(situation(found, DELETE)).actions
     assert mark == AnnotateClaim(claim=old, directory_id=old.directory_id, retired=True)
     retired = replace(old, retired=True)
@@ -238,7 +241,7 @@ def test_each_reason_against_a_deletion_counts_by_itself() -> None:
     """The guard allows what the record gave up, is marked, and nothing uses; each of these is needed."""
     of, old = gone()
     retired = replace(old, retired=True)
-    found = look(of, claims=(retired,), pods=())
+    found = look(of, claims=(retired,))
     assert may_delete_volume(found, retired).allowed
     user = replace(look(RAN).pods[1], claim_uids=(old.uid,))
     against = (
@@ -258,7 +261,7 @@ def retired_beside(*rows: Partition, fenced: tuple[int, ...] = ()) -> tuple[Obse
     of, old = gone()
     retired = replace(old, retired=True)
     seen = view(rows, [registered(node, fenced=node in fenced) for node in range(3)])
-    return look(of, seen=seen, claims=(retired,), pods=()), retired
+    return look(of, seen=seen, claims=(retired,)), retired
 
 
 NEEDED = (
@@ -297,6 +300,27 @@ def test_a_claim_goes_once_its_successor_has_everything(row: Partition, fenced: 
     assert may_delete_volume(of, claim_).allowed
 
 
+STRANGERS = (
+    {"pods": ()},
+    {"pods": look(RAN).pods},
+    {"pods": changed_pod(look(gone()[0]), 1, deleting=True).pods},
+    {"pods": changed_pod(look(gone()[0]), 1, container=Waiting(reason="", message="", last_exit=None)).pods},
+    {"configs": ((NodeID(1), Unknown(reason="refused")),)},
+    {"configs": ()},
+)
+
+
+@pytest.mark.parametrize("changes", STRANGERS)
+def test_a_claim_is_kept_while_its_own_process_may_be_the_one_in_sync(changes: dict[str, Any]) -> None:
+    """On a lost machine the process may run on, and reach the others again: it is in sync with this very volume."""
+    of, claim_ = retired_beside(partition("t-0", [1, 2], [1, 2]))
+    assert may_delete_volume(of, claim_).allowed
+    verdict = may_delete_volume(replace(of, **changes), replace(claim_, uid="earlier"))
+    assert (verdict.allowed, verdict.reason) == (False, "broker 1 does not answer from its present volume yet")
+    none_of_it, _ = retired_beside(partition("t-0", [0, 2]))
+    assert may_delete_volume(replace(none_of_it, **changes), replace(claim_, uid="earlier")).allowed
+
+
 def test_a_claim_is_kept_while_the_partitions_are_not_known() -> None:
     """An answer that was not given does not say that nothing is needed; a broker that never ran has no data."""
     of, claim_ = retired_beside(partition("t-0", [1, 2], [2]))
@@ -307,4 +331,5 @@ def test_a_claim_is_kept_while_the_partitions_are_not_known() -> None:
         assert "timeout" in may_delete_volume(unknown, claim_).reason
         assert unknown.record is not None
         never = replace(unknown, record=edited(unknown.record, 1, ran=False))
-        assert may_delete_volume(never, claim_).allowed
+        assert may_delete_volume(never, replace(claim_, directory_id=None)).allowed
+        assert not may_delete_volume(never, claim_).allowed  # a rebuilt record may not know that it has run

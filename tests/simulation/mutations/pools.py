@@ -169,6 +169,18 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("may_delete_volume", "bool(needed := _may_be_needed(observed, broker, claim)), needed", 'False, ""'),
     ),
     pool_mutant(
+        "what-runs-on-a-lost-machine-counts-as-its-successor",
+        "10",
+        ("pool-lost-node-that-comes-back-with-the-last-copy",),
+        ("_may_be_needed", "not _serves(observed, broker, claim.index)", "False"),
+    ),
+    pool_mutant(
+        "a-new-volume-is-used-although-the-one-before-came-back",
+        "10",
+        ("pool-lost-node-that-comes-back-with-the-last-copy",),
+        ("came_back", "not given_up", "True"),
+    ),
+    pool_mutant(
         "one-empty-look-gives-a-volume-up",
         "2, data",
         tuple(f"pool-roll/step:{step}:disk-blank:{node}" for step in (43, 46, 60, 70) for node in (0, 1, 2)),

@@ -7,7 +7,7 @@ that partition with nothing in it. So such a volume is only replaced if a person
 from collections.abc import Iterator
 
 from kafka_brokers.model.disks import BrokerIdentity
-from kafka_brokers.model.names import ACCEPT_LOSS
+from kafka_brokers.model.names import ACCEPT_LOSS, HOLD
 from kafka_brokers.model.observed import Claim, ClusterView, Observed
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
@@ -20,7 +20,7 @@ from kafka_brokers.plan.guards.availability import counted, last_copies, named, 
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.brokers import LogDirectory, Move
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.known import Knowable, Unknown
+from kafka_quorum.model.known import Knowable, Known, Unknown
 
 
 @guard(RetireBrokerDisk)
@@ -134,6 +134,9 @@ def may_leave(
     view = observed.cluster.value
     if has := _has(view, node_id):
         return no(has)
+    pod = observed.broker_pod(node_id)
+    if pod is not None and pod.held and not stopped:
+        return no(f"pod {pod.name} has the annotation {HOLD}: remove it, and broker {node_id} stops for good")
     return _after_its_stop(view, node_id) if stopped else _of_directories(node_id, log_dirs)
 
 
@@ -192,19 +195,30 @@ def _may_be_needed(observed: Observed, broker: BrokerIdentity | None, claim: Cla
     """Why the data of a volume that was given up may still be needed, as a clause; empty if it is not.
 
     It was given up when others had every acknowledged record. They may be lost before its successor has them, and a
-    server that is dead counts as unfenced until its session ends. So it is kept until the broker itself is back.
+    server that is dead counts as unfenced until its session ends. So it is kept until the broker itself is back: in a
+    pod with the successor of this volume, because the process on a lost machine may reach the others again.
     """
-    if (broker is not None and not broker.ran) or claim.node_id in observed.accept_loss:
+    never_had_data = broker is not None and not broker.ran and claim.directory_id is None
+    if never_had_data or claim.node_id in observed.accept_loss:
         return ""
     if isinstance(observed.leader, Unknown):
         return f"it is not known who leads the quorum ({observed.leader.reason})"
     if isinstance(observed.cluster, Unknown):
         return f"the partitions are not known ({observed.cluster.reason})"
-    rows = tuple(partition.at for partition in not_in_sync(observed.cluster.value, claim.node_id))
+    view = observed.cluster.value
+    rows = tuple(partition.at for partition in not_in_sync(view, claim.node_id))
     if not rows:
-        return ""
+        strange = broker is not None and claim.node_id in view.by_broker and not _serves(observed, broker, claim.index)
+        return f"broker {claim.node_id} does not answer from its present volume yet" if strange else ""
     return (
         f"broker {claim.node_id} is not in the ISR of {counted(rows)} ({named(rows)}), and its earlier volume may have "
         "the last copy of them. It is deleted when the broker is back in sync, or when these topics are deleted, or a "
         f"person accepts the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={claim.node_id}"
     )
+
+
+def _serves(observed: Observed, broker: BrokerIdentity, index: int) -> bool:
+    """Whether the broker that the cluster lists is the one in its pod, on the present volume of this index."""
+    pod, disk = observed.broker_pod(broker.node_id), broker.disk(index)
+    present = pod is not None and pod.serves and disk is not None and disk.claim_uid in pod.claim_uids
+    return present and isinstance(observed.config(broker.node_id), Known)

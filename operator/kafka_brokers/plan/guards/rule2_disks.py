@@ -26,6 +26,7 @@ def may_format(observed: Observed, broker: BrokerIdentity, *, adopts: bool = Fal
         (
             (bool(known := _still_runs(observed, broker) if adopts else _known_elsewhere(observed, broker)), known),
             (bool(doubt := _in_doubt(observed, broker)), doubt),
+            (bool(back := came_back(observed, broker)), back),
             (bool(unclaimed), f"volume {unclaimed[0] if unclaimed else 0} of broker {broker.node_id} has no claim yet"),
             (bool(going), going),
             (pod is not None, f"pod {pod.name if pod else ''} must be gone before a formatter uses its volumes"),
@@ -98,6 +99,29 @@ def _in_doubt(observed: Observed, broker: BrokerIdentity) -> str:
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     text = f"{begins}. No other broker is known to have every acknowledged record of {counted(lost)} ({named(lost)})"
     return f"{text}. {way_out}" if lost else ""
+
+
+def came_back(observed: Observed, broker: BrokerIdentity) -> str:
+    """Why volumes that were given up may be needed after all, as a clause; empty if nothing shows that (rule 10).
+
+    A process on a lost machine may reach the others again before its successor runs, and be in their ISRs. A successor
+    with an empty log would lead what only that process has. Without any answer, what was judged when the volumes were
+    given up holds.
+    """
+    node_id = broker.node_id
+    given_up = broker.ran and any(disk.retired and not disk.formatted for disk in broker.disks)
+    if not given_up or isinstance(observed.cluster, Unknown):
+        return ""
+    view = observed.cluster.value
+    if view.in_contact(node_id):
+        return f"broker {node_id} is unfenced: it still runs on a volume that was given up. Stop it there"
+    lost = tuple(partition.at for partition in last_copies(view, node_id))
+    if not lost or node_id in observed.accept_loss:
+        return ""
+    return (
+        f"a volume of broker {node_id} that was given up may have the last copy of {counted(lost)} ({named(lost)}). "
+        f"Delete these topics, or accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+    )
 
 
 @guard(RunBroker)

@@ -1,5 +1,6 @@
 """The table of scenarios of pools: bootstrap, rolls, releases, lost disks and nodes, scaling, holds, old pictures."""
 
+from collections.abc import Callable
 from typing import Final
 
 from tests.simulation.model.world import World
@@ -15,9 +16,11 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     applies_pool,
     cluster_of,
     creates,
+    cut_machine,
     cut_off,
     deletes_claim,
     fetches_slowly,
+    frees_broker,
     has_formatter,
     has_retired_claim,
     holds_broker,
@@ -25,6 +28,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     is_out_of_sync,
     is_stopping,
     is_unscheduled,
+    kubelets_report,
     lags,
     loses_broker,
     loses_volume,
@@ -33,12 +37,14 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     pool_spec,
     pools_are_ready,
     pools_rest,
+    processes_connect,
     publishes,
     quorum_starts,
     quorum_stops,
     several,
     stops_producing,
     with_topics,
+    without_power,
 )
 from tests.simulation.runs.scenarios.pool_trust_scenarios import TRUST_OF_POOLS
 from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
@@ -274,6 +280,19 @@ LEADERLESS: Final = (
 )
 
 
+def _is_in_sync(node_id: int, topic: str) -> Callable[[World], bool]:
+    """Once a broker is in the ISR of the first partition of a topic."""
+    out = is_out_of_sync(node_id, topic)
+    return lambda world: not out(world)
+
+
+def _is_elsewhere(world: World) -> bool:
+    """Once a broker is back on another machine, and the first one is back, too."""
+    return (
+        has_retired_claim(1)(world) and pools_rest(world) and all(one.heard for one in world.machines.by_name.values())
+    )
+
+
 LOSSES: Final = (
     PoolScenario(
         name="pool-lost-disk",
@@ -324,6 +343,39 @@ LOSSES: Final = (
             turn("loses the other copy", has_retired_claim(1), loses_broker(Loss.EMPTIED_AND_KILLED, 2)),
         ),
         ends="LostDisk",
+    ),
+    PoolScenario(
+        name="pool-lost-node-that-comes-back",
+        pools=((POOL, pool_spec(3, retentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"})),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("a machine is cut off", pools_rest, cut_machine(1)),
+            turn("its broker is back, and its kubelet is not", has_formatter(1), processes_connect),
+            turn("its kubelet is back", pool_says("LostDisk"), kubelets_report),
+        ),
+    ),
+    PoolScenario(
+        name="pool-lost-node-that-comes-back-with-the-last-copy",
+        pools=((POOL, pool_spec(3, retentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"})),),
+        turns=(
+            *with_topics(_ORDERS, Topic(name="pair", replicas=((1, 2),), min_isr=1)),
+            turn("nobody writes", pools_rest, stops_producing),
+            turn("a machine is cut off", after(4), cut_machine(1)),
+            turn("its broker is back, and its kubelet is not", has_retired_claim(1), processes_connect),
+            turn("loses the other copy", _is_in_sync(1, "pair"), loses_broker(Loss.EMPTIED_AND_KILLED, 2)),
+            turn("its kubelet is back", pool_says("ClaimKept"), kubelets_report),
+        ),
+        ends="LostDisk",
+    ),
+    PoolScenario(
+        name="pool-lost-node-again",
+        pools=((POOL, pool_spec(3, retentionPolicy={"whenScaled": "Retain", "whenDeleted": "Delete"})),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("a machine is off", pools_rest, without_power(1, 80)),
+            turn("the next machine is lost", _is_elsewhere, loses_broker(Loss.NODE_KILLED, 1)),
+            turn("its pod is forgotten", pool_says("NodeDown"), loses_broker(Loss.POD_FORGOTTEN, 1)),
+        ),
     ),
     PoolScenario(
         name="pool-lost-node-of-a-formatter",
@@ -403,6 +455,16 @@ SCALES: Final = (
         name="pool-shrinks-empty",
         pools=_FOUR,
         turns=(*with_topics(_ORDERS), turn("asks for three", pools_rest, applies_pool(_scaled(3)))),
+    ),
+    PoolScenario(
+        name="pool-shrinks-without-one-that-a-person-holds",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("holds a broker", pools_rest, holds_broker(3)),
+            turn("asks for three", after(0), applies_pool(_scaled(3))),
+            turn("no longer holds it", pool_says("RollHeld"), frees_broker(3)),
+        ),
     ),
     PoolScenario(
         name="pool-shrink-held",

@@ -278,6 +278,39 @@ def loses_broker(loss: Loss, node_id: int) -> Callable[[World, Checker], None]:
     return lambda world, _: _done(happen(world, Accident(step=0, loss=loss, node_id=node_id)))
 
 
+def without_power(node_id: int, steps: int) -> Callable[[World, Checker], None]:
+    """The machine of a broker has no power for so many steps; the disks on it wait."""
+
+    def act(world: World, _: Checker) -> None:
+        machine = world.machine_of(NAMESPACE, POOL, node_id)
+        world.switch_off(machine)
+        world.later(steps, lambda: world.switch_on(machine))
+
+    return act
+
+
+def cut_machine(node_id: int) -> Callable[[World, Checker], None]:
+    """The machine of a broker has no connection to any other; its processes run on."""
+
+    def act(world: World, _: Checker) -> None:
+        machine = world.machine_of(NAMESPACE, POOL, node_id)
+        world.machines.by_name[machine].cut_off = True
+        world.kraft.cut.add(machine)
+
+    return act
+
+
+def processes_connect(world: World, _: Checker) -> None:
+    """The processes of every machine reach the others again; a kubelet that is silent stays so."""
+    world.kraft.cut.clear()
+
+
+def kubelets_report(world: World, _: Checker) -> None:
+    """The kubelet of every machine reaches the API server again."""
+    for machine in world.machines.by_name.values():
+        machine.cut_off = False
+
+
 def loses_volume(node_id: int, index: int) -> Callable[[World, Checker], None]:
     """One of several volumes of a broker is emptied, and its pod ends."""
 
