@@ -18,6 +18,8 @@ _SOON_S: Final = 0.5
 _LATER_S: Final = 5.0
 """The pause if a person, or the cluster, must do something first; a watch event ends it earlier."""
 _TICK_S: Final = 10.0
+_UNHURRIED: Final = frozenset({"ClaimKept"})
+"""What may last for ever, and holds nothing else up."""
 
 
 def plan(
@@ -99,11 +101,12 @@ def _finished(part: Part, observed: Observed) -> Plan:
         actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
         waits=part.waits,
         verdicts=part.verdicts,
-        requeue_s=_requeue_s(part.waits),
+        requeue_s=requeue_s(part.waits),
     )
 
 
-def _requeue_s(waits: tuple[Wait, ...]) -> float:
-    if any(wait.severity is Severity.PROGRESS for wait in waits):
+def requeue_s(waits: tuple[Wait, ...]) -> float:
+    """How many seconds later to look again, if nothing happens before."""
+    if any(wait.severity is Severity.PROGRESS and wait.reason not in _UNHURRIED for wait in waits):
         return _SOON_S
     return _LATER_S if waits else _TICK_S

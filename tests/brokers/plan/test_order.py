@@ -20,6 +20,8 @@ from kafka_brokers.model.actions import (
     WriteRecord,
 )
 from kafka_brokers.model.observed import Unreadable
+from kafka_brokers.model.plan import Severity, Wait
+from kafka_brokers.plan import planner
 from kafka_brokers.plan.order import CHANGES, UPKEEP, key_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -184,3 +186,6 @@ def test_when_the_next_look_follows() -> None:
     assert planned(look(), desired({"paused": True})).requeue_s == 5.0
     assert planned(replace(look(), record_fault="x", record=None)).requeue_s == 5.0
     assert planned(replace(look(), contract=Unknown(reason="x"))).requeue_s == 0.5
+    for reason, pause_s in (("Draining", 0.5), ("ClaimKept", 5.0)):  # a claim may be kept for ever
+        wait = Wait(severity=Severity.PROGRESS, reason=reason, message="m")
+        assert planner.requeue_s((wait,)) == pause_s

@@ -114,7 +114,8 @@ def came_back(observed: Observed, broker: BrokerIdentity) -> str:
         return ""
     view = observed.cluster.value
     if view.in_contact(node_id):
-        return f"broker {node_id} is unfenced: it still runs on a volume that was given up. Stop it there"
+        runs = "it may still run on a volume that was given up. If this lasts, stop it there"
+        return f"broker {node_id} is unfenced: {runs}"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     if not lost or node_id in observed.accept_loss:
         return ""
