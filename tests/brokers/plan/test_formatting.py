@@ -254,7 +254,7 @@ def given_up(*rows: Partition, fenced: bool = True, **changes: Any) -> Observed:
 
 SHARED, PAIR = partition("t-0", [0, 1], [0]), partition("t-0", [1, 2], [1], leader=None)
 CAME_BACK: list[tuple[Observed, str]] = [
-    (given_up(SHARED, fenced=False), "broker 1 is unfenced: it still runs on a volume that was given up"),
+    (given_up(SHARED, fenced=False), "broker 1 is unfenced: it may still run on a volume that was given up"),
     (given_up(PAIR), "a volume of broker 1 that was given up may have the last copy of one partition (t-0)"),
 ]
 
