@@ -124,11 +124,11 @@ def _with_report(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Brok
 
 def _ended(situation: Situation, broker: BrokerIdentity, pod: Pod) -> list[Action]:
     """Delete a formatter that is not needed any more, or that has failed and is to be tried again."""
-    waits_to_run = _is_dropped(broker) and not pod.running
-    if pod.deleting or not (pod.finished or waits_to_run):
+    uids = tuple(disk.claim_uid or "" for disk in broker.disks)
+    useless = _is_dropped(broker) or pod.claim_uids != uids  # a volume that does not exist lets no pod start
+    if pod.deleting or not (pod.finished or (useless and not pod.running)):
         return []
     if not _is_dropped(broker) and not broker.formatted and pod.report is not None and not pod.report.accepted:
-        uids = tuple(disk.claim_uid or "" for disk in broker.disks)
         directories = tuple(disk.directory_id or "" for disk in broker.disks)
         made_for_these = (pod.claim_uids, pod.directory_ids, pod.revision) == (uids, directories, situation.target)
         if made_for_these and not _looks_again(situation, pod):

@@ -220,6 +220,15 @@ def test_a_formatter_that_has_not_begun_yet_is_left_alone() -> None:
     assert not any(isinstance(one, DeletePod) for one in part_of(runs_).actions)
 
 
+def test_a_formatter_of_claims_that_were_given_up_goes() -> None:
+    """Its volume may not exist any more, so that it would never begin, and would keep the next one away."""
+    pod = formatter(broker(young(), 1), container=PENDING)
+    of = replace(blank(), pods=(replace(pod, claim_uids=("earlier", *pod.claim_uids[1:])),))
+    assert [one.pod for one in part_of(of).actions if isinstance(one, DeletePod)] == list(of.pods)
+    runs_ = replace(of, pods=(replace(of.pods[0], container=RUNS),))
+    assert not any(isinstance(one, DeletePod) for one in part_of(runs_).actions)
+
+
 def test_a_broker_that_leaves_before_it_ran_gets_no_formatter() -> None:
     """One that ran gets its lost volume back first: its replicas are still to be moved."""
     of = blank()

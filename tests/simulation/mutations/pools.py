@@ -103,6 +103,12 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_of_contact", "None if peer is None else observed.answers(peer)", "None"),
     ),
     pool_mutant(
+        "a-formatter-of-claims-that-were-given-up-stays",
+        "live",
+        ("pools/315",),
+        ("_ended", "_is_dropped(broker) or pod.claim_uids != uids", "_is_dropped(broker)"),
+    ),
+    pool_mutant(
         "what-no-order-keeps-is-stopped",
         "11, held",
         ("pool-roll-held", "pool-roll-min-isr-is-rf"),
