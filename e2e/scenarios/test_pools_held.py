@@ -64,20 +64,23 @@ def test_a_held_broker_is_not_stopped(kafka: Kafka) -> None:
 
 
 def test_a_drain_on_hold_names_what_is_left(kafka: Kafka) -> None:
-    """With Hold the partitions of a broker that shall leave are named, and it stays; with Automatic it leaves."""
+    """With Hold the partitions of a broker that shall leave are named, and it stays; with Automatic it leaves.
+
+    The first five are named, in the order of their topics: `held` comes before those that Kafka places by chance.
+    """
     pool = kafka.pool
     pool.patch({"replicas": 4})
     pool.wait_ready()
-    there = Topic(name="there", assignment=((3, 0, 1),))
-    with in_use(kafka, ORDERS, there):
+    held = Topic(name="held", assignment=((3, 0, 1),))
+    with in_use(kafka, ORDERS, held):
         before = pool.running()
         pool.scale(3)
-        pool.wait_told("there-0")
+        pool.wait_told("held-0")
         holds_for("it stays", lambda: pool.running() == before, _STAYS_S)
         pool.patch({"drain": "Automatic"})
         wait_until("broker 3 is gone", lambda: 3 not in pool.pods(), 300)
         pool.wait_ready()
-        assert 3 not in pool.replicas()["there-0"][0]
+        assert 3 not in pool.replicas()["held-0"][0]
 
 
 def _same(pool: Pool, before: dict[int, tuple[str, int]]) -> set[int]:
