@@ -136,6 +136,17 @@ async def test_other_brokers_than_those_remembered_are_asked() -> None:
     assert asked_of(brokers) == [0, 2, 0, 1, 2]
 
 
+async def test_another_container_of_a_broker_is_asked_itself() -> None:
+    """The session of the process before keeps it unfenced, and its next process follows the metadata log at once."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    first = await looked(kube, brokers)
+    assert may_stop(SPEC, first, (NodeID(0),), NOW_S).allowed
+    kube.objects[pod_name(1)]["status"]["containerStatuses"][0]["containerID"] = "next"
+    silent = AnsweringBrokers(errors={("describe_broker_config", 1): unreachable()})
+    second = await looked(kube, silent, first.memory, now_s=105.0)
+    assert may_stop(SPEC, second, (NodeID(0),), NOW_S).reason.startswith("broker 1 does not answer at this moment")
+
+
 def beside_another_pool(container: str = "one") -> RecordingKube:
     """A pool beside broker 9 of another one, which runs in this container."""
     kube = api_server()
