@@ -279,6 +279,18 @@ async def test_the_memory_is_that_of_this_look() -> None:
     assert isinstance((await looked(kube, AnsweringBrokers(quorums={3000: quorum([])}))).cluster, Unknown)
 
 
+async def test_a_broker_in_contact_ends_what_was_counted_of_its_node() -> None:
+    """Its node is not asked for then, and may be silent all the time."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    del kube.objects[NODES.plural, "worker-1"]
+    seen = await looked(kube, brokers)
+    seen = await looked(kube, brokers, seen.memory, now_s=110.0)
+    seen = await looked(kube, AnsweringBrokers(), seen.memory, now_s=120.0)
+    assert seen.memory.node_down_for_s(NodeID(1)) == 0.0
+    seen = await looked(kube, brokers, seen.memory, now_s=130.0)
+    assert seen.memory.node_down_for_s(NodeID(1)) < 1.0
+
+
 async def test_brokers_with_zookeeper_are_asked_for_their_caches() -> None:
     """The contract decides: without a KRaft leader, a look of every cache shows all that a stop depends on."""
     brokers = AnsweringBrokers(quorums={})
