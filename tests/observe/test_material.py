@@ -254,11 +254,12 @@ async def test_listeners_are_asked_beside_the_look() -> None:
 
 
 async def test_a_sample_that_shows_something_else_is_followed_by_all_threads() -> None:
-    """One handshake proves nothing about other threads: if it differs, the listener is asked whole, after seconds."""
+    """One handshake proves nothing about other threads: if it differs, all are asked at once, and after seconds."""
     clock, controllers, reads, taken = await all_right()
     controllers.handshakes[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
     clock.at_s += SAMPLE_EVERY_S
     await asked(reads, taken)
+    assert [what for what, at in controllers.asked if at.node_id == IDS[1]] == ["Sample", "Handshake"]
     controllers.asked.clear()
     clock.at_s += SOON_S
     await asked(reads, taken)
@@ -311,12 +312,37 @@ async def test_another_container_has_shown_nothing() -> None:
     assert [one.node_id for one in (await asked(reads, again)).shown] == list(IDS[1:])
 
 
-async def test_after_a_request_what_was_shown_is_old() -> None:
-    """Once a listener was asked to load its certificate, its last answer is no reason for another request."""
-    clock, controllers = MovingClock(), AnsweringControllers()
-    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
-    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+async def test_one_thread_is_no_proof_of_a_certificate_that_came_meanwhile() -> None:
+    """A sample that ends after the Secret has changed may show the new leaf by one thread, and another has the old."""
+    clock, controllers, reads, taken = await all_right()
+    controllers.samples[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
+    clock.at_s += SAMPLE_EVERY_S
     await asked(reads, taken)
+    shown = {one.node_id: one.handshake for one in (await asked(reads, taken)).shown}
+    assert shown == controllers.handshakes
+
+
+async def test_an_answer_from_before_a_request_is_no_reason_for_another() -> None:
+    """The look that asks a listener to load its certificate may have begun to ask what it serves."""
+    clock, controllers, reads, taken = await all_right()
+    controllers.handshakes[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
+    clock.at_s += SAMPLE_EVERY_S
+    await asked(reads, taken)
+    clock.at_s += SOON_S
+    before = await reads.look(KEY, taken, wanted())
+    reads.reloads(KEY, [reloaded()])
+    await asyncio.sleep(0)
+    assert before[0] is not None
+    assert {one.node_id: one.fresh for one in before[0].shown}[IDS[1]]
+    shown = {one.node_id: one.fresh for one in (await asked(reads, taken)).shown}
+    assert not shown[IDS[1]]
+    clock.at_s += SOON_S
+    await asked(reads, taken)
+    assert all(one.fresh for one in (await asked(reads, taken)).shown)
+
+
+def reloaded() -> Outcome:
+    """The second controller was asked to load its certificate again."""
     request = ReloadListener(
         leader=Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093),
         node_id=IDS[1],
@@ -325,7 +351,16 @@ async def test_after_a_request_what_was_shown_is_old() -> None:
         message="m",
         permit=permit(permits.Reload),
     )
-    reads.reloads(KEY, [Outcome(action=request, done=True, unknown=False, message="m")])
+    return Outcome(action=request, done=True, unknown=False, message="m")
+
+
+async def test_after_a_request_what_was_shown_is_old() -> None:
+    """Once a listener was asked to load its certificate, its last answer is no reason for another request."""
+    clock, controllers = MovingClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    await asked(reads, taken)
+    reads.reloads(KEY, [reloaded()])
     shown = {one.node_id: one.fresh for one in (await asked(reads, taken)).shown}
     assert shown == {IDS[0]: True, IDS[1]: False, IDS[2]: True}
 

@@ -54,6 +54,8 @@ class AnsweringControllers:
     registered: list[tuple[Endpoint, RegisterController]] = field(default_factory=list)
     unregistered: list[tuple[Endpoint, NodeID]] = field(default_factory=list)
     handshakes: dict[int, Handshake] = field(default_factory=dict)
+    samples: dict[int, Handshake] = field(default_factory=dict)
+    """What one thread shows, if that is not what all of them do together."""
     reloaded: list[tuple[Endpoint, NodeID, str, str]] = field(default_factory=list)
     scram: dict[tuple[str, ScramMechanism], Answer[None]] = field(default_factory=dict)
     """The credentials that there are; an error is the answer to each question about it."""
@@ -121,6 +123,8 @@ class AnsweringControllers:
     async def handshake(self, endpoint: Endpoint, *, sample: bool = False) -> Handshake:
         """The test's answer for this node."""
         self.asked.append(("Sample" if sample else "Handshake", endpoint))
+        if sample and endpoint.node_id in self.samples:
+            return self.samples[endpoint.node_id]
         return self.handshakes.get(endpoint.node_id, NotServed(failure=Failure.UNREACHABLE, why="no connection"))
 
     async def reload_keystore(self, endpoint: Endpoint, node_id: NodeID, listener: str, path: str) -> None:

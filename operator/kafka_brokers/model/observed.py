@@ -269,6 +269,8 @@ class Memory:
     configs: tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...] = ()
     """The settings that were changed on running brokers, as they were read at `configs_s`."""
     configs_s: float = float("-inf")
+    processes: tuple[str, ...] = ()
+    """The containers of the pool's brokers that ran then: what one of them answered shows nothing about the next."""
     peers: tuple[tuple[str, Knowable[None]], ...] = ()
     """Whether the processes of other pools' brokers answered, at `configs_s`."""
 

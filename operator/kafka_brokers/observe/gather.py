@@ -160,13 +160,14 @@ async def _details(
     gone = [one.node_id for one in record.brokers if one.leaving and one.ran and _has_no_partition(seen, one.node_id)]
     log_dirs = await kafka.log_dirs(brokers, servers, gone)
     busy = any(one.leaving or one.stopped for one in record.brokers) or _is_outdated(seen, desired)
-    memory = seen.memory
+    memory, processes = seen.memory, tuple(pod.process for pod in seen.pods if pod.serves)
     peers = [pod for pod in seen.peers if pod.serves and seen.fenced(pod.node_id) is False]
+    busy = busy or memory.processes != processes
     if busy or not _still_true(memory, desired, unfenced, peers, now_s):
         configs, answers = await asyncio.gather(
             kafka.configs(brokers, servers, unfenced), kafka.peers(brokers, servers, peers)
         )
-        memory = replace(memory, configs=configs, configs_s=now_s, peers=answers)
+        memory = replace(memory, configs=configs, configs_s=now_s, processes=processes, peers=answers)
     return replace(seen, configs=memory.configs, log_dirs=log_dirs, memory=memory)
 
 

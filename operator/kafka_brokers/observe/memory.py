@@ -95,7 +95,7 @@ def _was_down(before: Memory, node_id: NodeID) -> bool:
 
 
 def _agreed(observed: Observed, broker: BrokerIdentity) -> bool | None:
-    """Whether both say that the broker's Kubernetes node is down; None if one of them is not known.
+    """Whether both say that the broker's Kubernetes node is down; None if one is not known, and the other says so.
 
     The quorum has never heard of a broker that has never run: then Kubernetes alone decides.
     """
@@ -104,6 +104,7 @@ def _agreed(observed: Observed, broker: BrokerIdentity) -> bool | None:
     if not name:
         return False
     node, fenced = observed.kube_node(name), observed.fenced(node_id) if broker.ran else True
-    if not isinstance(node, Known) or fenced is None:
-        return None
-    return not node.value.ready and fenced
+    ready = node.value.ready if isinstance(node, Known) else None
+    if ready or fenced is False:  # of a broker in contact, the node is not asked for
+        return False
+    return None if ready is None or fenced is None else True

@@ -4,8 +4,8 @@ A look has the last answers. A listener is asked by as many handshakes as show e
 later again while it serves another certificate than its Secret has, and each minute while a migration is under way or
 its certificate ends soon. Once all threads of a container have shown what its Secret has, they serve it until they are
 asked to load another one, or somebody else changes the setting. So one handshake from time to time is enough then; if
-it shows anything else, all threads are asked again. Nine of each listener in each minute took more processor time than
-everything else that the operator does for a quorum at rest (docs/performance.md).
+it shows anything else, even what the Secret has by now, all threads are asked at once. Nine of each listener in each
+minute took more processor time than everything else that the operator does for a quorum at rest (docs/performance.md).
 """
 
 import asyncio
@@ -66,9 +66,11 @@ class ListenerReads:
         return tuple(one for place in sorted(asked) if (one := asked[place].shown) is not None)
 
     def reloads(self, key: ObjectKey, node_id: NodeID, listener: str) -> None:
-        """It was asked to load its certificate again: what it showed before is no reason any more."""
+        """It was asked to load its certificate again: what it showed until now is no reason any more."""
         asked = self._asked.get(key, {}).get((node_id, listener))
         if asked is not None:
+            if asked.task is not None:
+                asked.task.cancel()
             asked.begun_s = self._clock.monotonic()
             asked.shown = asked.shown and replace(asked.shown, fresh=False)
 
@@ -112,8 +114,11 @@ class ListenerReads:
     async def _shake(
         self, asked: _Asked, pod: Pod, listener: ControllerListener, at: Endpoint, *, sample: bool
     ) -> None:
+        before = asked.shown
         with contextlib.suppress(KafkaError):
             found = await self._controllers.handshake(at, sample=sample)
+            if sample and (before is None or found != before.handshake):
+                found = await self._controllers.handshake(at)
             asked.shown = Shown(
                 node_id=pod.node_id,
                 listener=listener.name,

@@ -136,6 +136,17 @@ async def test_other_brokers_than_those_remembered_are_asked() -> None:
     assert asked_of(brokers) == [0, 2, 0, 1, 2]
 
 
+async def test_another_container_of_a_broker_is_asked_itself() -> None:
+    """The session of the process before keeps it unfenced, and its next process follows the metadata log at once."""
+    kube, brokers = api_server(), AnsweringBrokers()
+    first = await looked(kube, brokers)
+    assert may_stop(SPEC, first, (NodeID(0),), NOW_S).allowed
+    kube.objects[pod_name(1)]["status"]["containerStatuses"][0]["containerID"] = "next"
+    silent = AnsweringBrokers(errors={("describe_broker_config", 1): unreachable()})
+    second = await looked(kube, silent, first.memory, now_s=105.0)
+    assert may_stop(SPEC, second, (NodeID(0),), NOW_S).reason.startswith("broker 1 does not answer at this moment")
+
+
 def beside_another_pool(container: str = "one") -> RecordingKube:
     """A pool beside broker 9 of another one, which runs in this container."""
     kube = api_server()
@@ -266,6 +277,18 @@ async def test_the_memory_is_that_of_this_look() -> None:
     assert second.memory.node_down_for_s(NodeID(1)) == pytest.approx(10.0, abs=0.01)
     assert (second.memory.looked_s, replace(second.memory).configs_s) == (110.0, 100.0)
     assert isinstance((await looked(kube, AnsweringBrokers(quorums={3000: quorum([])}))).cluster, Unknown)
+
+
+async def test_a_broker_in_contact_ends_what_was_counted_of_its_node() -> None:
+    """Its node is not asked for then, and may be silent all the time."""
+    kube, brokers = api_server(), AnsweringBrokers(cluster=FENCED)
+    del kube.objects[NODES.plural, "worker-1"]
+    seen = await looked(kube, brokers)
+    seen = await looked(kube, brokers, seen.memory, now_s=110.0)
+    seen = await looked(kube, AnsweringBrokers(), seen.memory, now_s=120.0)
+    assert seen.memory.node_down_for_s(NodeID(1)) == 0.0
+    seen = await looked(kube, brokers, seen.memory, now_s=130.0)
+    assert seen.memory.node_down_for_s(NodeID(1)) < 1.0
 
 
 async def test_brokers_with_zookeeper_are_asked_for_their_caches() -> None:

@@ -164,6 +164,8 @@ def test_a_node_is_down_for_as_long_as_looks_have_agreed() -> None:
 AGREE: list[tuple[Observed, float]] = [
     (place(READY), 0.0),
     (replace(place(), cluster=with_view(look(RAN), view(())).cluster), 0.0),
+    (replace(place(), cluster=with_view(look(RAN), view(())).cluster, kube_nodes=()), 0.0),
+    (place(READY, cluster=Unknown(reason="timeout")), 0.0),
     (place(Unknown(reason="timeout")), 5.0),
     (place(cluster=Unknown(reason="timeout")), 5.0),
     (replace(place(), kube_nodes=()), 5.0),
