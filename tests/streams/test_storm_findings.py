@@ -312,3 +312,43 @@ def test_all_that_started_together_do_not_stop_for_the_way_back(seed: int, offli
     assert any("set spec.offlineTo to 3.9.1" in text for text in one.told) != bool(offline_to)
     until(one, lambda: settled(one))
     assert {live.revision.runtime.release for live in one.working()} == {release("3.9.1")}
+
+
+def _over(seed: int) -> World:
+    """Nothing runs, so that it is recorded that all have another image; their pods are those of before."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    before = one.record
+    ask(one, "3.9.1", image="app:3.9.1-next")
+    until(one, lambda: one.record is not None and before is not None and one.record.slots != before.slots)
+    one.stops.clear()
+    return one
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_pod_is_replaced_while_it_may_be_in_the_group(seed: int) -> None:
+    """Those of before are up again and not ready for a moment, and no coordinator answers: none is spare."""
+    one = _over(seed)
+    one.silent = True
+    for live in one.pods.values():
+        live.starts_s = one.now_s
+    for _ in range(10):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []
+    one.silent = False
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_held_pod_is_not_replaced_after_a_correction(seed: int) -> None:
+    """A person keeps it, for example to look at why it ends."""
+    one = _over(seed)
+    held = next(iter(one.pods.values()))
+    held.held = True
+    for _ in range(20):
+        one.step()
+    assert one.pods[held.name] is held
+    assert any(f"pod {held.name}: it has the annotation kafkaquorum.io/hold" in text for text in one.told)
+    held.held = False
+    until(one, lambda: settled(one))

@@ -75,6 +75,12 @@ _CANDIDATES: Final = (
         ("may_keep_stopping", "not change.stops_all and takes_part(..., ...)", "False"),
         ("_called_off", "change.stops_all or back is None", "True"),
     ),
+    mutant(
+        "replaces-pods-that-may-be-in-the-group",
+        "12",
+        ("streams-scene/up-again-while-no-broker-answers",),
+        ("idle", "group is not None", "True"),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
@@ -166,6 +172,7 @@ _NOTICED: Final = {
     "turns-round-beside-instances-at-work",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
+    "replaces-pods-that-may-be-in-the-group",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
 """Those that the storms named here notice."""

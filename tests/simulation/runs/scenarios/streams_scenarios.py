@@ -174,8 +174,41 @@ _TWO_CAME_UP: Final = Scene(
 """The same with two that are up again: they restart one after the other, though the record says that each of them has
 another revision than it has."""
 
+
+def _silent_and_unsettled(scene: StreamsScene) -> None:
+    """No broker answers; one instance has ended, so that the group rebalances until the end of its session."""
+    scene.brokers.silent = True
+    scene.ends(2)
+    scene.group.disturb()
+
+
+def _answers(scene: StreamsScene) -> None:
+    scene.brokers.silent = False
+    scene.starts(2)
+
+
+_SILENT: Final = Scene(
+    name="up-again-while-no-broker-answers",
+    spec=_image(_OLD),
+    habits=Habits(session_s=20.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_NEXT)),
+        Turn(
+            when=lambda scene: scene.made_from(_NEXT),
+            acts=lambda scene: scene.starts(0, 1, 2, frozen_s=9.0),
+            at_once=True,
+        ),
+        Turn(when=lambda scene: scene.works(), acts=_silent_and_unsettled),
+        Turn(when=lambda scene: len(scene.group.members) == 2, acts=_answers),
+    ),
+)
+"""Nothing runs when another image is asked for, so the record says that all have it. All are up again with the earlier
+one before their pods are replaced. Then the group rebalances, so that none is ready, and no broker answers: nobody may
+take that for a group without members."""
+
 _STREAMS_SCENES: Final = (
     *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
-    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _SILENT),
 )
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
