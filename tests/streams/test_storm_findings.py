@@ -1,6 +1,6 @@
 """Faults that storms of the simulation found, each in the smallest run that shows it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.streams.test_changes import SEEDS, ask, desired, release, runtime, settled, until, world
@@ -312,6 +312,68 @@ def test_all_that_started_together_do_not_stop_for_the_way_back(seed: int, offli
     assert any("set spec.offlineTo to 3.9.1" in text for text in one.told) != bool(offline_to)
     until(one, lambda: settled(one))
     assert {live.revision.runtime.release for live in one.working()} == {release("3.9.1")}
+
+
+@dataclass
+class Uneven(World):
+    """A world in which some instances do not start with an image: the machine of each is another one."""
+
+    fails: dict[int, str] = field(default_factory=dict)
+
+    def _happen(self) -> None:
+        late = [live for live in self.pods.values() if self.fails.get(live.index) == live.revision.runtime.image]
+        for live in late:
+            live.crashes, live.starts_s = True, self.now_s + 5
+        super()._happen()
+
+
+def _starting(seed: int, *, offline: bool) -> Uneven:
+    """All start together with 4.3.1: instance 0 works, and the others end."""
+    one = Uneven(desired=desired("2.3.1"), seed=seed, brokers=frozenset({release("3.9.2")}))
+    until(one, lambda: settled(one))
+    if not offline:
+        stopped(one, starts_s=1000.0)
+        ask(one, "3.9.1")
+        one.fails = dict.fromkeys((1, 2), "app:3.9.1")
+    else:
+        ask(one, "4.3.1")
+        one.desired = replace(one.desired, offline_to="4.3.1")
+        one.fails = dict.fromkeys((1, 2), "app:4.3.1")
+    until(one, lambda: stages(one) == [Stage.STARTING] and len(one.working()) == 1)
+    return one
+
+
+@pytest.mark.parametrize("dies", [0.0, 0.3])
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_lost_ones_of_those_that_start_together(
+    seed: int, dies: float, *, offline: bool
+) -> None:
+    """One works by now, so they cannot all start over: the others get it first, and then this one."""
+    one = _starting(seed, offline=offline)
+    one.stops.clear()
+    text = str(one.desired.runtime.release)
+    ask(one, text, image="app:good")
+    until(one, lambda: settled(one), dies=dies)
+    assert [index for index, _ in one.stops] == [0]
+
+
+@pytest.mark.parametrize(("offline", "word"), [(False, ", and spec.offlineTo to 2.3.1: then"), (True, ": then")])
+def test_the_way_back_of_those_that_start_together_is_told_as_it_is(word: str, *, offline: bool) -> None:
+    """Not as that of a bounce, whose other instances are untouched: all of them stop."""
+    one = _starting(1, offline=offline)
+    for _ in range(5):
+        one.step()
+    back = [text for text in one.told[-3:] if "To go back" in text]
+    assert back
+    assert all(f"as they were for 2.3.1{word} all stop first" in text for text in back)
+    ask(one, "2.3.1")
+    if not offline:
+        for _ in range(20):
+            one.step()
+        assert stages(one) == [Stage.STARTING]
+        one.desired = replace(one.desired, offline_to="2.3.1")
+    until(one, lambda: settled(one))
 
 
 def _over(seed: int) -> World:

@@ -178,7 +178,11 @@ def _way_back(situation: Situation, slot: Slot) -> str:
     change = situation.change
     if change is None or change.back or not slot.away:
         return ""
-    return f". To go back, set release, image and template as they were for {change.start}; the others are untouched"
+    start = change.start
+    if change.stage is Stage.BOUNCING:
+        return f". To go back, set release, image and template as they were for {start}; the others are untouched"
+    word = "" if change.stops_all else f", and spec.offlineTo to {start}"
+    return f". To go back, set release, image and template as they were for {start}{word}: then all stop first"
 
 
 def claims(situation: Situation) -> Part:

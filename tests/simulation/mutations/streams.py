@@ -76,13 +76,19 @@ _CANDIDATES: Final = (
         ("_called_off", "change.stops_all or back is None", "True"),
     ),
     mutant(
+        "lost-ones-of-all-that-start-keep-their-image",
+        "live",
+        ("streams-scene/one-works-of-all-that-start-together",),
+        ("_corrected", "may_start_over(situation, slot)", "may_start_over(situation)"),
+    ),
+    mutant(
         "replaces-pods-that-may-be-in-the-group",
         "12",
         ("streams-scene/up-again-while-no-broker-answers",),
         ("idle", "group is not None", "True"),
     ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
-    mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
+    mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision not in revisions", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
     mutant(
         "stops-all-without-consent",
@@ -172,6 +178,7 @@ _NOTICED: Final = {
     "turns-round-beside-instances-at-work",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
+    "lost-ones-of-all-that-start-keep-their-image",
     "replaces-pods-that-may-be-in-the-group",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)

@@ -174,6 +174,28 @@ _TWO_CAME_UP: Final = Scene(
 """The same with two that are up again: they restart one after the other, though the record says that each of them has
 another revision than it has."""
 
+_ONE_WORKS: Final = Scene(
+    name="one-works-of-all-that-start-together",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.EMPTY,
+            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(
+            when=lambda scene: scene.stage() == "Starting" and scene.runs(1) and scene.runs(2),
+            acts=lambda scene: scene.ends(1, 2),
+        ),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.STABLE and len(scene.group.members) == 1,
+            acts=lambda scene: scene.asks(image="app:4.3.1.b3"),
+        ),
+    ),
+)
+"""All start together with another release. One of them works, and the others end: a corrected image must reach them."""
+
 
 def _silent_and_unsettled(scene: StreamsScene) -> None:
     """No broker answers; one instance has ended, so that the group rebalances until the end of its session."""
@@ -209,6 +231,6 @@ take that for a group without members."""
 
 _STREAMS_SCENES: Final = (
     *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
-    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _SILENT),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _SILENT),
 )
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
