@@ -65,9 +65,9 @@ def serves_from_another(situation: Situation, slot: Slot) -> bool:
 
 
 def idle(situation: Situation, slot: Slot) -> bool:
-    """Whether the pod of an instance certainly takes no part: it is not ready, and the group has no member of it."""
-    pod, group = situation.observed.pod(slot), situation.group
-    return pod is not None and not pod.deleting and group is not None and not takes_part(situation, pod)
+    """Whether an instance certainly takes no part: its pod is not ready, and not in the group, or there is none."""
+    pod = situation.observed.pod(slot)
+    return situation.group is not None and (pod is None or not (pod.deleting or takes_part(situation, pod)))
 
 
 def processes(situation: Situation, slot: Slot) -> Iterator[str]:

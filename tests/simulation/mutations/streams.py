@@ -82,10 +82,16 @@ _CANDIDATES: Final = (
         ("_corrected", "may_start_over(situation, slot)", "may_start_over(situation)"),
     ),
     mutant(
+        "a-refused-pod-keeps-everything-from-going-on",
+        "live",
+        ("streams-scene/a-pod-is-refused-in-a-change",),
+        ("_ordered", "_refused(..., ...)", "False"),
+    ),
+    mutant(
         "replaces-pods-that-may-be-in-the-group",
         "12",
         ("streams-scene/up-again-while-no-broker-answers",),
-        ("idle", "group is not None", "True"),
+        ("idle", "situation.group is not None and ...", "..."),
     ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision not in revisions", "False")),
@@ -179,6 +185,7 @@ _NOTICED: Final = {
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
     "lost-ones-of-all-that-start-keep-their-image",
+    "a-refused-pod-keeps-everything-from-going-on",
     "replaces-pods-that-may-be-in-the-group",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)

@@ -99,7 +99,7 @@ def _again(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    if pod is not None and situation.group is not None and not situation.members_of(slot):
+    if situation.group is not None and not situation.members_of(slot):
         stopped = "was stopped by us, and " if slot.away else ""
         return yes(f"instance {slot.index} {stopped}does not take part")
     said = next(_others(situation, slot), None)

@@ -1,6 +1,6 @@
 """Scenes of a Streams application: faults that storms found, each in the shortest run that shows it."""
 
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.model.kafka.streams_group import Habits, Phase
 from tests.simulation.runs.streams_scenes import Scene, StreamsScene, Turn
@@ -197,6 +197,31 @@ _ONE_WORKS: Final = Scene(
 """All start together with another release. One of them works, and the others end: a corrected image must reach them."""
 
 
+def _refuses(scene: StreamsScene, image: str, release: str) -> None:
+    """An admission policy refuses pods of an image that a person asks for."""
+
+    def why(pod: dict[str, Any]) -> str:
+        return "the image is not allowed" if pod["spec"]["containers"][0]["image"] == image else ""
+
+    scene.world.kube.admission.refuse("Images", why)
+    scene.asks(**_image(image, release))
+
+
+_REFUSED: Final = Scene(
+    name="a-pod-is-refused-in-a-change",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: _refuses(scene, "app:4.3.1.b2", "4.3.1")),
+        Turn(
+            when=lambda scene: _away(scene) == [2] and scene.sandbox(2) is None,
+            acts=lambda scene: scene.asks(**_image(_OLD)),
+        ),
+    ),
+)
+"""The API server refuses the first pod of a change. The change must go back when a person says so."""
+
+
 def _silent_and_unsettled(scene: StreamsScene) -> None:
     """No broker answers; one instance has ended, so that the group rebalances until the end of its session."""
     scene.brokers.silent = True
@@ -231,6 +256,6 @@ take that for a group without members."""
 
 _STREAMS_SCENES: Final = (
     *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
-    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _SILENT),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _REFUSED, _SILENT),
 )
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
