@@ -414,3 +414,30 @@ def test_a_held_pod_is_not_replaced_after_a_correction(seed: int) -> None:
     assert any(f"pod {held.name}: it has the annotation kafkaquorum.io/hold" in text for text in one.told)
     held.held = False
     until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_instances_that_process_nothing(seed: int) -> None:
+    """What they do not process is no fault of the change: they restart one after the other."""
+    one = world("3.9.1", seed)
+    one.mute.add("app:3.9.1")
+    for _ in range(20):
+        one.step()
+    one.stops.clear()
+    ask(one, "3.9.1", image="app:3.9.1-good")
+    until(one, lambda: settled(one))
+    assert sorted(index for index, _ in one.stops) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_way_back_over_upgrade_from_leads_away_from_what_processes_nothing(seed: int) -> None:
+    """Nothing is committed while all have the release that is left, and the first bounce back ends all the same."""
+    one = world("1.1.1", seed)
+    ask(one, "2.1.1")
+    until(one, lambda: one.record is not None and one.record.change is not None and one.record.change.step == 1)
+    until(one, lambda: any(not live.revision.upgrade_from for live in one.working()))
+    one.mute.add("app:2.1.1")
+    for _ in range(20):
+        one.step()
+    ask(one, "1.1.1")
+    until(one, lambda: settled(one))

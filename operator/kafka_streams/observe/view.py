@@ -29,7 +29,13 @@ def group_from(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) ->
         committed=hidden or _committed(seen),
         ends=hidden or _ends(seen, ends),
         topics=_topics(seen),
+        owners={(at.topic, at.index): member.member_id for member in seen.members for at in _partitions(member)},
     )
+
+
+def _partitions(member: MemberSeen) -> tuple[TopicPartition, ...]:
+    """The partitions that a member of a classic group has; none while they are not shown."""
+    return member.partitions.value if isinstance(member.partitions, Known) else ()
 
 
 def _topics(seen: GroupSeen) -> frozenset[str] | None:
@@ -40,8 +46,7 @@ def _topics(seen: GroupSeen) -> frozenset[str] | None:
 
 def assigned_to(seen: GroupSeen) -> frozenset[TopicPartition]:
     """The partitions that members of a classic group have; none while it is not stable."""
-    known = (member.partitions.value for member in seen.members if isinstance(member.partitions, Known))
-    return frozenset(at for partitions in known for at in partitions)
+    return frozenset(at for member in seen.members for at in _partitions(member))
 
 
 def _hidden(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) -> Unknown | None:

@@ -93,6 +93,12 @@ _CANDIDATES: Final = (
         ("streams-scene/up-again-while-no-broker-answers",),
         ("idle", "situation.group is not None and ...", "..."),
     ),
+    mutant(
+        "what-a-change-has-not-reached-stops-it",
+        "live",
+        ("streams-scene/a-corrected-image-for-what-processes-nothing",),
+        ("Situation.stuck", "read - self._unreached", "read"),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
     mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision not in revisions", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
@@ -187,6 +193,7 @@ _NOTICED: Final = {
     "lost-ones-of-all-that-start-keep-their-image",
     "a-refused-pod-keeps-everything-from-going-on",
     "replaces-pods-that-may-be-in-the-group",
+    "what-a-change-has-not-reached-stops-it",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
 """Those that the storms named here notice."""

@@ -254,8 +254,16 @@ _SILENT: Final = Scene(
 one before their pods are replaced. Then the group rebalances, so that none is ready, and no broker answers: nobody may
 take that for a group without members."""
 
+_MUTE: Final = Scene(
+    name="a-corrected-image-for-what-processes-nothing",
+    spec=_image("app:3.9.1-mute.b1"),
+    habits=Habits(session_s=3.0),
+    turns=(Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.asks(image=_NEXT)),),
+)
+"""Every instance takes part, and processes nothing. Another image of the same release must reach them."""
+
 _STREAMS_SCENES: Final = (
     *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
-    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _REFUSED, _SILENT),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _REFUSED, _SILENT, _MUTE),
 )
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
