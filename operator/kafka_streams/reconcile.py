@@ -4,7 +4,7 @@ After an act the caller looks again at once. An invalid spec blocks changes, nev
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafka_quorum.model.desired import FieldFault
@@ -12,7 +12,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.settings import Settings
 from kafka_streams.act.execute import Context, Executor
-from kafka_streams.act.narrate import Outcome
+from kafka_streams.act.narrate import Outcome, refused
 from kafka_streams.api.validation import validate
 from kafka_streams.kind import APPLICATIONS
 from kafka_streams.model.application import Desired
@@ -152,6 +152,7 @@ class ApplicationReconciler:
             pull_policy=self._settings.image_pull_policy,
         )
         done = await self._executor.execute(planned, context)
+        self._memories[key] = replace(observed.memory, refused=refused(done, observed.memory.refused))
         return await self._ended(draft, taken, _pass(taken, desired, observed, planned, done, faults), done)
 
     def _judged(self, taken: Snapshot) -> tuple[Desired | None, tuple[FieldFault, ...]]:

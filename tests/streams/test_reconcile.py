@@ -209,3 +209,69 @@ async def test_lost_labels_of_a_record_come_back_with_the_next_spec() -> None:
     cluster.kube.objects.flush()
     labels = cluster.kube.objects[CONFIG_MAPS.plural, "counts-streams"]["metadata"].get("labels") or {}
     assert labels.get("kafkaquorum.io/streams-application") == "counts"
+
+
+def _allows(cluster: Cluster, *images: str) -> None:
+    """An admission policy refuses pods of all other images."""
+
+    def why(pod: Json) -> str:
+        image = pod["spec"]["containers"][0]["image"]
+        return "" if image in images else f"{image} is unknown"
+
+    cluster.kube.model.admission.refuse("Images", why)
+
+
+@pytest.mark.parametrize("asks", [("3.9.1", "app:3.9.1"), ("4.3.1", "app:good")])
+async def test_a_pod_that_is_refused_keeps_nobody_from_another_spec(asks: tuple[str, str]) -> None:
+    """The API server refuses the first pod of a change: it goes back, or on with another image."""
+    cluster = await running("3.9.1")
+    _allows(cluster, "app:3.9.1", "app:good")
+    cluster.kube.calls.clear()
+    cluster.ask(release="4.3.1", image="app:refused")
+    await cluster.run(20)
+    assert cluster.status["doing"] == "ActionFailed"
+    assert "app:refused is unknown" in cluster.status["message"]
+    assert cluster.stops == ["counts-streams-2"]
+    cluster.ask(release=asks[0], image=asks[1])
+    await cluster.run(60)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert cluster.releases() == [asks[0]] * 3
+
+
+async def test_pods_that_are_refused_at_first_are_made_from_the_corrected_spec() -> None:
+    """Nothing was ever made, so all begin with what is asked for by then."""
+    cluster = Cluster({"release": "3.9.1", "image": "app:refused"})
+    _allows(cluster, "app:3.9.1")
+    await cluster.run(10)
+    assert cluster.status["doing"] == "ActionFailed"
+    cluster.ask(image="app:3.9.1")
+    await cluster.run(20)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+
+
+async def test_lost_pods_that_are_refused_by_now_come_from_the_corrected_spec() -> None:
+    """Two of three are lost with their Kubernetes nodes, and their image is refused by now; one works."""
+    cluster = await running("3.9.1")
+    _allows(cluster, "app:good")
+    for index in (0, 1):
+        cluster.kube.model.forget(("pods", "apps", f"counts-streams-{index}"))
+    await cluster.run(10)
+    assert cluster.status["doing"] == "ActionFailed"
+    cluster.kube.calls.clear()
+    cluster.ask(image="app:good")
+    await cluster.run(60)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert cluster.stops == ["counts-streams-2"]
+
+
+async def test_a_pod_that_is_refused_for_a_while_is_made_afterwards() -> None:
+    """A quota that has room again is all that it needs."""
+    cluster = await running("3.9.1")
+    _allows(cluster, "app:3.9.1")
+    cluster.ask(release="4.3.1", image="app:4.3.1")
+    await cluster.run(20)
+    assert cluster.status["doing"] == "ActionFailed"
+    _allows(cluster, "app:3.9.1", "app:4.3.1")
+    await cluster.run(60)
+    assert conditions(cluster.status)["Ready"][0] == "True", cluster.status
+    assert cluster.releases() == ["4.3.1"] * 3

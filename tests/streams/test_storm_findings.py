@@ -1,6 +1,6 @@
 """Faults that storms of the simulation found, each in the smallest run that shows it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.streams.test_changes import SEEDS, ask, desired, release, runtime, settled, until, world
@@ -312,3 +312,132 @@ def test_all_that_started_together_do_not_stop_for_the_way_back(seed: int, offli
     assert any("set spec.offlineTo to 3.9.1" in text for text in one.told) != bool(offline_to)
     until(one, lambda: settled(one))
     assert {live.revision.runtime.release for live in one.working()} == {release("3.9.1")}
+
+
+@dataclass
+class Uneven(World):
+    """A world in which some instances do not start with an image: the machine of each is another one."""
+
+    fails: dict[int, str] = field(default_factory=dict)
+
+    def _happen(self) -> None:
+        late = [live for live in self.pods.values() if self.fails.get(live.index) == live.revision.runtime.image]
+        for live in late:
+            live.crashes, live.starts_s = True, self.now_s + 5
+        super()._happen()
+
+
+def _starting(seed: int, *, offline: bool) -> Uneven:
+    """All start together with 4.3.1: instance 0 works, and the others end."""
+    one = Uneven(desired=desired("2.3.1"), seed=seed, brokers=frozenset({release("3.9.2")}))
+    until(one, lambda: settled(one))
+    if not offline:
+        stopped(one, starts_s=1000.0)
+        ask(one, "3.9.1")
+        one.fails = dict.fromkeys((1, 2), "app:3.9.1")
+    else:
+        ask(one, "4.3.1")
+        one.desired = replace(one.desired, offline_to="4.3.1")
+        one.fails = dict.fromkeys((1, 2), "app:4.3.1")
+    until(one, lambda: stages(one) == [Stage.STARTING] and len(one.working()) == 1)
+    return one
+
+
+@pytest.mark.parametrize("dies", [0.0, 0.3])
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_lost_ones_of_those_that_start_together(
+    seed: int, dies: float, *, offline: bool
+) -> None:
+    """One works by now, so they cannot all start over: the others get it first, and then this one."""
+    one = _starting(seed, offline=offline)
+    one.stops.clear()
+    text = str(one.desired.runtime.release)
+    ask(one, text, image="app:good")
+    until(one, lambda: settled(one), dies=dies)
+    assert [index for index, _ in one.stops] == [0]
+
+
+@pytest.mark.parametrize(("offline", "word"), [(False, ", and spec.offlineTo to 2.3.1: then"), (True, ": then")])
+def test_the_way_back_of_those_that_start_together_is_told_as_it_is(word: str, *, offline: bool) -> None:
+    """Not as that of a bounce, whose other instances are untouched: all of them stop."""
+    one = _starting(1, offline=offline)
+    for _ in range(5):
+        one.step()
+    back = [text for text in one.told[-3:] if "To go back" in text]
+    assert back
+    assert all(f"as they were for 2.3.1{word} all stop first" in text for text in back)
+    ask(one, "2.3.1")
+    if not offline:
+        for _ in range(20):
+            one.step()
+        assert stages(one) == [Stage.STARTING]
+        one.desired = replace(one.desired, offline_to="2.3.1")
+    until(one, lambda: settled(one))
+
+
+def _over(seed: int) -> World:
+    """Nothing runs, so that it is recorded that all have another image; their pods are those of before."""
+    one = world("3.9.1", seed)
+    stopped(one, starts_s=1000.0)
+    before = one.record
+    ask(one, "3.9.1", image="app:3.9.1-next")
+    until(one, lambda: one.record is not None and before is not None and one.record.slots != before.slots)
+    one.stops.clear()
+    return one
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_pod_is_replaced_while_it_may_be_in_the_group(seed: int) -> None:
+    """Those of before are up again and not ready for a moment, and no coordinator answers: none is spare."""
+    one = _over(seed)
+    one.silent = True
+    for live in one.pods.values():
+        live.starts_s = one.now_s
+    for _ in range(10):
+        one.unsettled_until_s = one.now_s + 5
+        one.step()
+    assert one.stops == []
+    one.silent = False
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_held_pod_is_not_replaced_after_a_correction(seed: int) -> None:
+    """A person keeps it, for example to look at why it ends."""
+    one = _over(seed)
+    held = next(iter(one.pods.values()))
+    held.held = True
+    for _ in range(20):
+        one.step()
+    assert one.pods[held.name] is held
+    assert any(f"pod {held.name}: it has the annotation kafkaquorum.io/hold" in text for text in one.told)
+    held.held = False
+    until(one, lambda: settled(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_corrected_image_reaches_instances_that_process_nothing(seed: int) -> None:
+    """What they do not process is no fault of the change: they restart one after the other."""
+    one = world("3.9.1", seed)
+    one.mute.add("app:3.9.1")
+    for _ in range(20):
+        one.step()
+    one.stops.clear()
+    ask(one, "3.9.1", image="app:3.9.1-good")
+    until(one, lambda: settled(one))
+    assert sorted(index for index, _ in one.stops) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_way_back_over_upgrade_from_leads_away_from_what_processes_nothing(seed: int) -> None:
+    """Nothing is committed while all have the release that is left, and the first bounce back ends all the same."""
+    one = world("1.1.1", seed)
+    ask(one, "2.1.1")
+    until(one, lambda: one.record is not None and one.record.change is not None and one.record.change.step == 1)
+    until(one, lambda: any(not live.revision.upgrade_from for live in one.working()))
+    one.mute.add("app:2.1.1")
+    for _ in range(20):
+        one.step()
+    ask(one, "1.1.1")
+    until(one, lambda: settled(one))

@@ -164,6 +164,7 @@ class World:
                 members=tuple(members),
                 committed=Known(value={at: self.committed}),
                 ends=Known(value={at: self.ended}),
+                owners={at: members[-1].member_id} if state is GroupState.STABLE and self.working() else {},
             )
         )
 

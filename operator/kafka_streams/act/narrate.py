@@ -26,6 +26,17 @@ def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
     return told.notices(outcomes, lambda outcome: narrate(outcome.action)[0])
 
 
+def refused(outcomes: Iterable[Outcome], before: frozenset[str]) -> frozenset[str]:
+    """The revisions of which the API server refused a pod or its claim, when it was last asked for one."""
+    found = before
+    for outcome in outcomes:
+        if isinstance(outcome.action, actions.CreatePod | actions.CreateClaim):
+            revision = frozenset({outcome.action.slot.revision})
+            no = not (outcome.done or outcome.unknown or outcome.held)
+            found = found | revision if no else found - revision
+    return found
+
+
 def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911 - one case per action, nothing else
     """A CamelCase reason and one sentence."""
     match action:

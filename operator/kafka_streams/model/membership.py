@@ -1,7 +1,7 @@
 """What Kafka says of the group of an application: its state, its members, what it has processed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -40,7 +40,8 @@ class Group:
     """The group as its coordinator describes it. `committed` and `ends` are offsets, by partition of its topics.
 
     `topics` are those that members read; None while that is not known. A topic that the application does not read any
-    more has committed offsets for days.
+    more has committed offsets for days. `owners` are the members that have partitions, by partition, as far as it is
+    shown.
     """
 
     protocol: Protocol | None
@@ -49,6 +50,7 @@ class Group:
     committed: Knowable[dict[TopicPartition, int]]
     ends: Knowable[dict[TopicPartition, int]]
     topics: frozenset[str] | None = None
+    owners: Mapping[TopicPartition, str] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

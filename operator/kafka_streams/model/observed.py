@@ -72,13 +72,15 @@ class Memory:
 
     `stable_since_s` is when the group was first seen stable with just these members, in every look since then
     (monotonic seconds); None if it is not. `offsets` are what was committed then, and the end of the log, of each
-    partition; None if that was not known in any look since then.
+    partition; None if that was not known in any look since then. `refused` are the revisions of which the API server
+    refused a pod or its claim when it was last asked for one.
     """
 
     members: frozenset[str] = frozenset()
     stable_since_s: float | None = None
     looked_s: float = 0.0
     offsets: Mapping[tuple[str, int], tuple[int, int]] | None = None
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

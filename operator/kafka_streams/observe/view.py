@@ -29,7 +29,13 @@ def group_from(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) ->
         committed=hidden or _committed(seen),
         ends=hidden or _ends(seen, ends),
         topics=_topics(seen),
+        owners={(at.topic, at.index): member.member_id for member in seen.members for at in _partitions(member)},
     )
+
+
+def _partitions(member: MemberSeen) -> tuple[TopicPartition, ...]:
+    """The partitions that a member of a classic group has; none while they are not shown."""
+    return member.partitions.value if isinstance(member.partitions, Known) else ()
 
 
 def _topics(seen: GroupSeen) -> frozenset[str] | None:
@@ -40,8 +46,7 @@ def _topics(seen: GroupSeen) -> frozenset[str] | None:
 
 def assigned_to(seen: GroupSeen) -> frozenset[TopicPartition]:
     """The partitions that members of a classic group have; none while it is not stable."""
-    known = (member.partitions.value for member in seen.members if isinstance(member.partitions, Known))
-    return frozenset(at for partitions in known for at in partitions)
+    return frozenset(at for member in seen.members for at in _partitions(member))
 
 
 def _hidden(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) -> Unknown | None:
@@ -92,13 +97,15 @@ def _ends(seen: GroupSeen, ends: Mapping[TopicPartition, Knowable[int]]) -> Know
 def remembered(group: Knowable[Group], before: Memory, looked_at_s: float, longest_s: float) -> Memory:
     """The memory after this look. Two looks further apart than `longest_s` say nothing of the time between them."""
     if isinstance(group, Unknown) or group.value.state.value != State.STABLE.value:
-        return Memory(looked_s=looked_at_s)
+        return Memory(looked_s=looked_at_s, refused=before.refused)
     members = frozenset(member.member_id for member in group.value.members)
     same = before.stable_since_s is not None and members == before.members
     kept = same and looked_at_s - before.looked_s <= longest_s
     since_s = before.stable_since_s if kept else looked_at_s
     offsets = before.offsets if kept and before.offsets is not None else _offsets(group.value)
-    return Memory(members=members, stable_since_s=since_s, looked_s=looked_at_s, offsets=offsets)
+    return Memory(
+        members=members, stable_since_s=since_s, looked_s=looked_at_s, offsets=offsets, refused=before.refused
+    )
 
 
 def _offsets(group: Group) -> dict[tuple[str, int], tuple[int, int]] | None:

@@ -149,7 +149,7 @@ def _refused(slot: Slot, verdict: Verdict) -> Part:
 
 def _next(situation: Situation, change: Change, name: str) -> Part:
     """Every instance runs what the step says: the next step, or the end."""
-    verdict = may_step(situation, change, name)
+    verdict = may_step(situation, change, frozenset({name}))
     if not isinstance(verdict, Permit):
         said = "the change is done" if change.last else "the next bounce begins"
         text = f"Waiting until {said}: {verdict.reason}"

@@ -7,8 +7,8 @@ from kafka_quorum.model.permit import Permit
 from kafka_streams.model import names
 from kafka_streams.model.actions import RecordChange, StopPod, WriteRecord
 from kafka_streams.model.application import Approve
-from kafka_streams.model.plan import Part, Severity, Wait, waiting
-from kafka_streams.model.record import Change, Record, Slot, Stage, with_state
+from kafka_streams.model.plan import Part, Severity, Wait, merged, waiting
+from kafka_streams.model.record import Change, Record, Slot, Stage, with_slots, with_state
 from kafka_streams.model.way import Kind, NoWay, Reason, Step, Way
 from kafka_streams.plan.bounces import unreadable, wiped
 from kafka_streams.plan.facts import Situation, asked_way, takes_part
@@ -271,13 +271,13 @@ def _restarted(situation: Situation, slot: Slot, change: Change, name: str) -> S
 
 def _starting(situation: Situation, change: Change, name: str) -> Part:
     """All of them come back, and then the change is done."""
-    made = {slot.revision for slot in situation.record.slots} or {name}
-    verdict = may_step(situation, change, min(made))  # what the spec says by now may follow one instance at a time
-    if made != {name} and not isinstance(verdict, Permit):
-        return _corrected(situation, name)
+    made = frozenset(slot.revision for slot in situation.record.slots) or frozenset({name})
+    verdict = may_step(situation, change, made)  # what the spec says by now may follow one instance at a time
     if not isinstance(verdict, Permit):
+        corrected = _corrected(situation, name)
         text = f"Waiting until all instances run {change.target}: {verdict.reason}"
-        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Starting", message=text),), verdicts=(verdict,))
+        wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text)
+        return merged((corrected, Part(waits=(wait,) if corrected.exclusive is None else (), verdicts=(verdict,))))
     slots = tuple(replace(slot, away=False, left=(), marks=None, adopted="") for slot in situation.record.slots)
     done: Record = replace(
         situation.record, slots=slots, change=None, release=change.target, protocol=change.target_protocol
@@ -288,13 +288,23 @@ def _starting(situation: Situation, change: Change, name: str) -> Part:
 
 
 def _corrected(situation: Situation, name: str) -> Part:
-    """What instances are made from was changed while none of them runs yet."""
-    verdict = may_start_over(situation)
-    if not isinstance(verdict, Permit):
-        text = f"Did not start the instances from {name}: {verdict.reason}"
-        return Part(waits=(Wait(severity=Severity.HELD, reason="Starting", message=text),), verdicts=(verdict,))
-    slots = tuple(replace(slot, revision=name) for slot in situation.record.slots)
-    text = f"all instances start from {name}: {verdict.reason}"
-    new = replace(situation.record, slots=slots)
-    action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
-    return Part(exclusive=action, verdicts=(verdict,))
+    """What instances are made from was changed while they start: all get it if none runs yet, or else the lost ones."""
+    late = tuple(slot for slot in situation.record.slots if slot.revision != name)
+    verdict = may_start_over(situation) if late else None
+    if isinstance(verdict, Permit):
+        new = with_slots(situation.record, *(replace(slot, revision=name) for slot in late))
+        text = f"all instances start from {name}: {verdict.reason}"
+        action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
+        return Part(exclusive=action, verdicts=(verdict,))
+    waits: list[Wait] = []
+    for slot in late:
+        pod, verdict = situation.observed.pod(slot), may_start_over(situation, slot)
+        if isinstance(verdict, Permit):
+            new = with_slots(situation.record, replace(slot, revision=name))
+            text = f"instance {slot.index} starts from {name}: {verdict.reason}"
+            action = WriteRecord(record=new, change=RecordChange.CORRECTED, message=text, permit=verdict)
+            return Part(exclusive=action, verdicts=(verdict,))
+        if pod is not None and pod.held:
+            text = f"Did not start instance {slot.index} from {name}: {verdict.reason}"
+            waits.append(Wait(severity=Severity.HELD, reason="Held", message=text, index=slot.index))
+    return Part(waits=tuple(waits))

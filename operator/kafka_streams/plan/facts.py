@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from kafka_quorum.model.known import Known, Unknown
 from kafka_streams.model import names
 from kafka_streams.model.application import Desired, Runtime
-from kafka_streams.model.membership import Group
+from kafka_streams.model.membership import Group, TopicPartition
 from kafka_streams.model.observed import Observed, Pod
 from kafka_streams.model.record import Change, Record, Slot, Stage
 from kafka_streams.model.release import StreamsRelease
@@ -84,25 +84,51 @@ class Situation:
     @property
     def lag(self) -> int | None:
         """Records that are not processed yet; None if it is not known. What was never committed counts in full."""
+        waiting = self._waiting()
+        return None if waiting is None else sum(waiting.values())
+
+    @property
+    def lag_reached(self) -> int | None:
+        """Those of them that are not in partitions of instances which an open change has not reached yet."""
+        waiting, late = self._waiting(), self._unreached
+        return None if waiting is None else sum(lag for at, lag in waiting.items() if at not in late)
+
+    def _waiting(self) -> dict[TopicPartition, int] | None:
         group = self.group
         if group is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
             return None
         done = group.committed.value
-        return sum(max(end - done.get(at, 0), 0) for at, end in group.ends.value.items())
+        return {at: max(end - done.get(at, 0), 0) for at, end in group.ends.value.items()}
+
+    @property
+    def _unreached(self) -> frozenset[TopicPartition]:
+        """The partitions of instances that the open change has not reached yet.
+
+        What these do not process is no fault of the change, and may be what it repairs.
+        """
+        change, group = bouncing(self), self.group
+        made = None if change is None else self.revision_of(change.present)
+        if made is None or group is None:
+            return frozenset()
+        hosts = {pod.ip for pod in self.observed.pods if pod.ip and pod.revision != made[0]}
+        late = {member.member_id for member in group.members if member.host in hosts}
+        return frozenset(at for at, member_id in group.owners.items() if member_id in late)
 
     @property
     def stuck(self) -> tuple[tuple[str, int], ...]:
         """Partitions that got records since the group is stable with these members, and of which none was committed.
 
         Others may work while one instance processes nothing. A partition without new records proves nothing: with
-        transactions its end may be behind the last record for ever. A topic that no member reads does not count.
+        transactions its end may be behind the last record for ever. A topic that no member reads does not count, and
+        neither does a partition of an instance that an open change has not reached yet.
         """
         group, then = self.group, self.observed.memory.offsets
         if group is None or then is None or isinstance(group.committed, Unknown) or isinstance(group.ends, Unknown):
             return ()
         done, ends = group.committed.value, group.ends.value
         found = (at for at, (offset, end) in then.items() if ends.get(at, end) > end and done.get(at, offset) <= offset)
-        return tuple(sorted(at for at in found if group.topics is None or at[0] in group.topics))
+        read = {at for at in found if group.topics is None or at[0] in group.topics}
+        return tuple(sorted(read - self._unreached))
 
     def stable_for_s(self) -> float:
         """For how long the group has been stable with just these members, as far as looks showed it."""

@@ -6,7 +6,7 @@ from kafka_quorum.model.known import Unknown
 from kafka_streams.model.membership import GroupState
 from kafka_streams.model.record import Slot
 from kafka_streams.model.way import Protocol
-from kafka_streams.plan.facts import Situation, takes_part
+from kafka_streams.plan.facts import Situation, bouncing, takes_part
 
 
 def group_settled(situation: Situation) -> Iterator[str]:
@@ -65,9 +65,9 @@ def serves_from_another(situation: Situation, slot: Slot) -> bool:
 
 
 def idle(situation: Situation, slot: Slot) -> bool:
-    """Whether the pod of an instance certainly takes no part: it is not ready, and the group has no member of it."""
-    pod, group = situation.observed.pod(slot), situation.group
-    return pod is not None and not pod.deleting and group is not None and not takes_part(situation, pod)
+    """Whether an instance certainly takes no part: its pod is not ready, and not in the group, or there is none."""
+    pod = situation.observed.pod(slot)
+    return situation.group is not None and (pod is None or not (pod.deleting or takes_part(situation, pod)))
 
 
 def processes(situation: Situation, slot: Slot) -> Iterator[str]:
@@ -81,7 +81,9 @@ def processes(situation: Situation, slot: Slot) -> Iterator[str]:
             why = said.reason if said is not None else why
         yield f"the committed offsets are not known: {why}"
         return
-    if slot.marks is not None and committed <= slot.marks and lag > 0:
+    if _leaves(situation):
+        return
+    if slot.marks is not None and committed <= slot.marks and situation.lag_reached:
         yield f"the group has committed nothing since instance {slot.index} was stopped, and {lag} records wait"
     stuck = next(iter(situation.stuck), None)
     if stuck is not None:
@@ -90,6 +92,15 @@ def processes(situation: Situation, slot: Slot) -> Iterator[str]:
     most = situation.desired.gates.max_lag
     if most is not None and lag > most:
         yield f"{lag} records wait, and gate.maxLag is {most}"
+
+
+def _leaves(situation: Situation) -> bool:
+    """Whether instances restart with what a way back leads away from, so that they can go on from there.
+
+    If these process nothing, the way back is what repairs it.
+    """
+    change = bouncing(situation)
+    return change is not None and change.back and not change.last and change.present.release == change.start
 
 
 def against_back(situation: Situation, slot: Slot) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from kafka_quorum.model.known import Unknown
 from kafka_streams.model import names
-from kafka_streams.model.actions import KeepSpec, stamped
+from kafka_streams.model.actions import CreateClaim, CreatePod, KeepSpec, WriteRecord, stamped
 from kafka_streams.model.application import Desired
 from kafka_streams.model.observed import Observed
 from kafka_streams.model.plan import Part, Plan, Severity, Wait, merged, waiting
@@ -64,14 +64,35 @@ def _next(situation: Situation, *, repair_only: bool) -> Part:
 
 
 def _ordered(situation: Situation, *, repair_only: bool) -> Part:
-    """Upkeep first. A change acts only if upkeep has nothing to do; one act of it at a time."""
+    """Upkeep first. A change acts only if upkeep has nothing to do, or nothing that it can do; one act at a time."""
     if repair_only:
         return merged((states(situation), pods(situation)))
     kept = (_kept(situation), revisions(situation), states(situation), files(situation), pods(situation))
     upkeep = merged(kept)
-    if upkeep.exclusive is not None or upkeep.actions:
-        return upkeep
-    parts = [upkeep]
+    if upkeep.exclusive is None and not upkeep.actions:
+        return merged((upkeep, _changing(situation)))
+    return _or_another(situation, upkeep) if _refused(situation, upkeep) else upkeep
+
+
+def _refused(situation: Situation, upkeep: Part) -> bool:
+    """Whether all that upkeep has to do is what the API server refused when it was last asked."""
+    refused = situation.observed.memory.refused
+    return upkeep.exclusive is None and all(
+        isinstance(one, CreatePod | CreateClaim) and one.slot.revision in refused for one in upkeep.actions
+    )
+
+
+def _or_another(situation: Situation, upkeep: Part) -> Part:
+    """What cannot be made is asked for again, unless a person has asked for something else by now."""
+    part = _changing(situation)
+    if isinstance(part.exclusive, WriteRecord):
+        return merged((replace(upkeep, actions=()), part))
+    return merged((upkeep, replace(part, exclusive=None, actions=())))
+
+
+def _changing(situation: Situation) -> Part:
+    """The first of these that has something to do."""
+    parts: list[Part] = []
     for concern in (turns, offline, bounces, strays, scaled, begins, claims, old_revisions):
         part = concern(situation)
         parts.append(part)

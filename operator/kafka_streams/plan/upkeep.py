@@ -5,6 +5,7 @@ from typing import Final
 
 from kafka_quorum.model.permit import Permit, Verdict
 from kafka_quorum.model.pods import Terminated, Waiting
+from kafka_streams.model import names
 from kafka_streams.model.actions import (
     Action,
     CreateClaim,
@@ -20,8 +21,8 @@ from kafka_streams.model.actions import (
 from kafka_streams.model.observed import Observed, Pod, Revision
 from kafka_streams.model.plan import Part, Severity, Wait
 from kafka_streams.model.record import Slot, Stage, with_slots, with_state
-from kafka_streams.plan.facts import Situation, contradicted
-from kafka_streams.plan.gates import against_back
+from kafka_streams.plan.facts import Situation, bouncing, contradicted
+from kafka_streams.plan.gates import against_back, idle
 from kafka_streams.plan.guards.rule12_instances import may_drop
 
 KEPT: Final = 10
@@ -118,6 +119,9 @@ def pods(situation: Situation) -> Part:
             made = _created(situation, slot)
             actions.extend([made] if made is not None else [])
             waits.append(_starts(slot.index, f"Instance {slot.index} starts"))
+        elif pod.held and not pod.finished and _never_ran(situation, slot, pod):
+            text = f"Did not replace pod {pod.name}: it has the annotation {names.HOLD}: remove it"
+            waits.append(Wait(severity=Severity.HELD, reason="Held", message=text, index=slot.index))
         elif not pod.deleting and (pod.finished or _never_ran(situation, slot, pod)):
             actions.append(ReplacePod(pod=pod))
         else:
@@ -126,11 +130,12 @@ def pods(situation: Situation) -> Part:
 
 
 def _never_ran(situation: Situation, slot: Slot, pod: Pod) -> bool:
-    """Whether a pod is not what the record says, and takes no part: the record was corrected while nothing ran."""
-    change = situation.change
-    bounced = change is not None and change.stage is Stage.BOUNCING
+    """Whether a pod is not what the record says, and takes no part: the record was corrected while nothing ran.
+
+    While the group is not known, one that is not ready may take part, as any other.
+    """
     other = (pod.revision, pod.generation) != (slot.revision, slot.generation)
-    return other and not bounced and not pod.serves and not situation.members_of(slot)
+    return other and bouncing(situation) is None and idle(situation, slot)
 
 
 def _created(situation: Situation, slot: Slot) -> Action | None:
@@ -173,7 +178,11 @@ def _way_back(situation: Situation, slot: Slot) -> str:
     change = situation.change
     if change is None or change.back or not slot.away:
         return ""
-    return f". To go back, set release, image and template as they were for {change.start}; the others are untouched"
+    start = change.start
+    if change.stage is Stage.BOUNCING:
+        return f". To go back, set release, image and template as they were for {start}; the others are untouched"
+    word = "" if change.stops_all else f", and spec.offlineTo to {start}"
+    return f". To go back, set release, image and template as they were for {start}{word}: then all stop first"
 
 
 def claims(situation: Situation) -> Part:

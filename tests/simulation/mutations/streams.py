@@ -75,8 +75,32 @@ _CANDIDATES: Final = (
         ("may_keep_stopping", "not change.stops_all and takes_part(..., ...)", "False"),
         ("_called_off", "change.stops_all or back is None", "True"),
     ),
+    mutant(
+        "lost-ones-of-all-that-start-keep-their-image",
+        "live",
+        ("streams-scene/one-works-of-all-that-start-together",),
+        ("_corrected", "may_start_over(situation, slot)", "may_start_over(situation)"),
+    ),
+    mutant(
+        "a-refused-pod-keeps-everything-from-going-on",
+        "live",
+        ("streams-scene/a-pod-is-refused-in-a-change",),
+        ("_ordered", "_refused(..., ...)", "False"),
+    ),
+    mutant(
+        "replaces-pods-that-may-be-in-the-group",
+        "12",
+        ("streams-scene/up-again-while-no-broker-answers",),
+        ("idle", "situation.group is not None and ...", "..."),
+    ),
+    mutant(
+        "what-a-change-has-not-reached-stops-it",
+        "live",
+        ("streams-scene/a-corrected-image-for-what-processes-nothing",),
+        ("Situation.stuck", "read - self._unreached", "read"),
+    ),
     mutant("a-bounce-ends-before-its-last-instance", "12", _SOME, ("may_step", "said is not None", "False")),
-    mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision != revision", "False")),
+    mutant("a-bounce-ends-with-another-revision", "12", _SOME, ("may_step", "slot.revision not in revisions", "False")),
     mutant("versions-need-not-agree", "12", _SOME, ("may_step", "unless(..., ...)", "yes('mutant')")),
     mutant(
         "stops-all-without-consent",
@@ -166,6 +190,10 @@ _NOTICED: Final = {
     "turns-round-beside-instances-at-work",
     "stops-all-that-take-part-again",
     "stops-all-without-consent",
+    "lost-ones-of-all-that-start-keep-their-image",
+    "a-refused-pod-keeps-everything-from-going-on",
+    "replaces-pods-that-may-be-in-the-group",
+    "what-a-change-has-not-reached-stops-it",
 }
 STREAMS_MUTANTS: Final = tuple(one for one in _CANDIDATES if one.name in _NOTICED)
 """Those that the storms named here notice."""

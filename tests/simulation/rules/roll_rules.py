@@ -176,8 +176,10 @@ class RollRules:
             self._fail(NEEDLESS, f"pod {metadata['name']} was stopped, and is made of the very same again")
 
     def refused(self, body: Json) -> None:
-        """A Kafka pod is refused: if it would have been refused before the restart, the operator did not ask."""
+        """A pod is refused. If a Kafka pod would have been refused before the restart, the operator did not ask."""
         metadata = body["metadata"]
+        if LABEL_QUORUM not in metadata["labels"]:
+            return
         at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
         stopped_s = self._stopped_s.pop(at, None)
         self._refused.add(at)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from tests.simulation.model.kafka.streams_bytes import subscription
+from tests.simulation.model.kafka.streams_bytes import assignment, subscription
 from tests.simulation.model.kafka.streams_group import Joined, Phase, StreamsGroupModel
 from tests.simulation.runs.edges import Edge, Life, Wire
 from tests.simulation.runs.faults import Call
@@ -178,8 +178,8 @@ class StreamsEdge(Edge):
             instance_id=one.process.pod if self._group.habits.static else None,
             client_id="counts",
             client_host=f"/{one.process.host}",
-            metadata=subscription(*self._group.shown(one)) if stable else b"",
-            assignment=b"",
+            metadata=subscription(*self._group.shown(one), TOPIC) if stable else b"",
+            assignment=assignment(TOPIC, self._group.assigned(one)) if stable else b"",
         )
 
     def _streams(self) -> StreamsGroup | None:

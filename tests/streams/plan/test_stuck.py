@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from tests.streams.plan.test_upkeep import made, situation
+from tests.streams.plan.test_upkeep import made, pod_of, situation
 
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_streams.model.membership import Group, GroupState, Member
 from kafka_streams.model.observed import Memory
-from kafka_streams.model.way import Protocol
+from kafka_streams.model.record import Change, Stage
+from kafka_streams.model.way import Kind, Protocol, Step
 from kafka_streams.observe.view import remembered
 from kafka_streams.plan.facts import Situation
 from kafka_streams.plan.gates import processes
@@ -70,3 +71,34 @@ def test_it_counts_from_when_the_group_is_stable_with_the_same_members() -> None
     assert seen(first, replace(first, state=GroupState.PREPARING), last).stuck == ()
     assert seen(group(None, {A: 5}), last).stuck == ()
     assert seen(group(None, {A: 5}), first, last).stuck == (A,)
+
+
+@pytest.mark.parametrize(
+    ("owner", "runs", "counts"), [("one", 1, False), ("one", 2, True), ("another", 1, True), ("", 1, True)]
+)
+def test_what_the_change_has_not_reached_is_no_fault_of_it(owner: str, runs: int, *, counts: bool) -> None:
+    """It may be what the change repairs. What has its revision counts, and so does what nobody is known to have."""
+    owners = {A: owner} if owner else {}
+    now = seen(group({A: 5}, {A: 5}), replace(group({A: 5}, {A: 9}), owners=owners))
+    before, wanted = made(1), now.desired.runtime
+    step = Step(release=wanted.release)
+    change = Change(
+        start=wanted.release,
+        target=wanted.release,
+        start_protocol=wanted.protocol,
+        target_protocol=wanted.protocol,
+        kind=Kind.ONE_BOUNCE,
+        steps=(step,),
+        stage=Stage.BOUNCING,
+    )
+    asked = made(2)
+    pod = replace(pod_of(before if runs == 1 else asked, deleting=False), ip="10.0.0.1")
+    changing = replace(
+        now,
+        desired=replace(now.desired, runtime=asked.runtime),
+        observed=replace(now.observed, pods=(pod,), revisions=(before, asked)),
+        record=replace(now.record, change=change),
+    )
+    assert changing.stuck == ((A,) if counts else ())
+    assert changing.lag == 4
+    assert changing.lag_reached == (4 if counts else 0)

@@ -99,7 +99,7 @@ def _again(situation: Situation, slot: Slot) -> Answer:
     pod = situation.observed.pod(slot)
     if pod is not None and pod.held:
         return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
-    if pod is not None and situation.group is not None and not situation.members_of(slot):
+    if situation.group is not None and not situation.members_of(slot):
         stopped = "was stopped by us, and " if slot.away else ""
         return yes(f"instance {slot.index} {stopped}does not take part")
     said = next(_others(situation, slot), None)
@@ -117,11 +117,14 @@ def _others(situation: Situation, slot: Slot) -> Iterator[str]:
 
 
 @guard(NextStep)
-def may_step(situation: Situation, change: Change, revision: str) -> Answer:
-    """A step ends when every instance runs what it says, is back, and the members show what the step is for."""
+def may_step(situation: Situation, change: Change, revisions: frozenset[str]) -> Answer:
+    """A step ends when every instance runs what it says, is back, and the members show what the step is for.
+
+    `revisions` are what instances may run from then.
+    """
     for slot in situation.record.slots:
-        if slot.revision != revision:
-            return no(f"instance {slot.index} does not run from {revision} yet")
+        if slot.revision not in revisions:
+            return no(f"instance {slot.index} does not run from {' or '.join(sorted(revisions))} yet")
         said = next(against_back(situation, slot), None)
         if said is not None:
             return no(said)
@@ -190,8 +193,13 @@ def may_remove(situation: Situation, index: int) -> Answer:
 
 
 @guard(StartOver)
-def may_start_over(situation: Situation) -> Answer:
-    """Instances that do not run start from something else, all of them: the group is empty."""
+def may_start_over(situation: Situation, lost: Slot | None = None) -> Answer:
+    """Instances that do not run start from something else, all of them: the group is empty.
+
+    `lost` is one of those that start together: it gets something else of their release, whatever the others do.
+    """
+    if lost is not None:
+        return _lost(situation, lost)
     if (said := contradicted(situation)) is not None:
         return no(said)
     group = situation.group
@@ -201,6 +209,17 @@ def may_start_over(situation: Situation) -> Answer:
         return no(f"the group is not empty: it is {group.state.value}, with {len(group.members)} members")
     running = next((pod.name for pod in situation.observed.pods if pod.serves), None)
     return no(f"pod {running} is ready") if running is not None else yes("no instance is ready or in the group")
+
+
+def _lost(situation: Situation, slot: Slot) -> Answer:
+    """One that starts with all others, and takes no part, has no work to lose."""
+    change, pod = situation.change, situation.observed.pod(slot)
+    if change is None or change.stage is not Stage.STARTING:
+        return no("the instances do not start together")
+    if pod is not None and pod.held:
+        return no(f"pod {pod.name} has the annotation {_HOLD}: remove it")
+    lost = idle(situation, slot)
+    return yes(f"instance {slot.index} does not take part") if lost else no(f"instance {slot.index} may take part")
 
 
 @guard(StartTogether)

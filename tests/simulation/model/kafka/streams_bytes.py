@@ -29,6 +29,15 @@ def _user(version: int, supported: int) -> bytes:
     return data + (_int32(0) if version >= 11 else b"")
 
 
-def subscription(version: int, supported: int) -> bytes:
-    """The metadata of a Streams member that uses this version."""
-    return struct.pack(">h", 1) + _int32(0) + _blob(_user(version, supported)) + _int32(0)
+def _text(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def subscription(version: int, supported: int, topic: str) -> bytes:
+    """The metadata of a Streams member that uses this version, and reads this topic."""
+    return struct.pack(">h", 1) + _int32(1) + _text(topic) + _blob(_user(version, supported)) + _int32(0)
+
+
+def assignment(topic: str, partitions: tuple[int, ...]) -> bytes:
+    """What the leader of the group has given a member."""
+    return struct.pack(">h", 1) + _int32(1) + _text(topic) + _int32(len(partitions), *partitions) + _blob(b"")

@@ -206,12 +206,18 @@ class StreamsGroupModel:
             self._probed = True
             self.again_s = now_s + self.draw.choice((0.5, 2.0, 6.0))
 
+    def _owner(self, at: int) -> Joined:
+        """The member that has a partition."""
+        listed = sorted(self.members)
+        return self.members[listed[(at + self.generation) % len(listed)]]
+
+    def assigned(self, one: Joined) -> tuple[int, ...]:
+        """The partitions of a member."""
+        return tuple(at for at in range(PARTITIONS) if self._owner(at) is one)
+
     def _process(self, now_s: float) -> None:
-        listed = [self.members[key] for key in sorted(self.members)]
-        for at in range(PARTITIONS):
-            if not listed:
-                return
-            process = listed[(at + self.generation) % len(listed)].process
+        for at in range(PARTITIONS) if self.members else ():
+            process = self._owner(at).process
             if process.alive and not process.mute and now_s >= process.restores_until_s:
                 self.committed[at] = self.ends[at]
 

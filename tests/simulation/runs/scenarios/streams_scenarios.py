@@ -1,6 +1,6 @@
 """Scenes of a Streams application: faults that storms found, each in the shortest run that shows it."""
 
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.model.kafka.streams_group import Habits, Phase
 from tests.simulation.runs.streams_scenes import Scene, StreamsScene, Turn
@@ -174,8 +174,96 @@ _TWO_CAME_UP: Final = Scene(
 """The same with two that are up again: they restart one after the other, though the record says that each of them has
 another revision than it has."""
 
+_ONE_WORKS: Final = Scene(
+    name="one-works-of-all-that-start-together",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.EMPTY,
+            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+        ),
+        Turn(
+            when=lambda scene: scene.stage() == "Starting" and scene.runs(1) and scene.runs(2),
+            acts=lambda scene: scene.ends(1, 2),
+        ),
+        Turn(
+            when=lambda scene: scene.group.phase is Phase.STABLE and len(scene.group.members) == 1,
+            acts=lambda scene: scene.asks(image="app:4.3.1.b3"),
+        ),
+    ),
+)
+"""All start together with another release. One of them works, and the others end: a corrected image must reach them."""
+
+
+def _refuses(scene: StreamsScene, image: str, release: str) -> None:
+    """An admission policy refuses pods of an image that a person asks for."""
+
+    def why(pod: dict[str, Any]) -> str:
+        return "the image is not allowed" if pod["spec"]["containers"][0]["image"] == image else ""
+
+    scene.world.kube.admission.refuse("Images", why)
+    scene.asks(**_image(image, release))
+
+
+_REFUSED: Final = Scene(
+    name="a-pod-is-refused-in-a-change",
+    spec=_image(_OLD),
+    habits=Habits(session_s=3.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: _refuses(scene, "app:4.3.1.b2", "4.3.1")),
+        Turn(
+            when=lambda scene: _away(scene) == [2] and scene.sandbox(2) is None,
+            acts=lambda scene: scene.asks(**_image(_OLD)),
+        ),
+    ),
+)
+"""The API server refuses the first pod of a change. The change must go back when a person says so."""
+
+
+def _silent_and_unsettled(scene: StreamsScene) -> None:
+    """No broker answers; one instance has ended, so that the group rebalances until the end of its session."""
+    scene.brokers.silent = True
+    scene.ends(2)
+    scene.group.disturb()
+
+
+def _answers(scene: StreamsScene) -> None:
+    scene.brokers.silent = False
+    scene.starts(2)
+
+
+_SILENT: Final = Scene(
+    name="up-again-while-no-broker-answers",
+    spec=_image(_OLD),
+    habits=Habits(session_s=20.0),
+    turns=(
+        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_NEXT)),
+        Turn(
+            when=lambda scene: scene.made_from(_NEXT),
+            acts=lambda scene: scene.starts(0, 1, 2, frozen_s=9.0),
+            at_once=True,
+        ),
+        Turn(when=lambda scene: scene.works(), acts=_silent_and_unsettled),
+        Turn(when=lambda scene: len(scene.group.members) == 2, acts=_answers),
+    ),
+)
+"""Nothing runs when another image is asked for, so the record says that all have it. All are up again with the earlier
+one before their pods are replaced. Then the group rebalances, so that none is ready, and no broker answers: nobody may
+take that for a group without members."""
+
+_MUTE: Final = Scene(
+    name="a-corrected-image-for-what-processes-nothing",
+    spec=_image("app:3.9.1-mute.b1"),
+    habits=Habits(session_s=3.0),
+    turns=(Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.asks(image=_NEXT)),),
+)
+"""Every instance takes part, and processes nothing. Another image of the same release must reach them."""
+
 _STREAMS_SCENES: Final = (
     *(_ONE_STARTED_AGAIN, _UP_AGAIN, _ONE_CAME_UP, _ALL_ENDED),
-    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP),
+    *(_NONE_ASKED, _OFFLINE, _BACK, _TWO_CAME_UP, _ONE_WORKS, _REFUSED, _SILENT, _MUTE),
 )
 STREAMS_SCENES: Final = {one.name: one for one in _STREAMS_SCENES}
