@@ -19,6 +19,7 @@ from kafka_brokers.model.actions import (
     WriteRecord,
 )
 from kafka_brokers.model.disks import BrokerIdentity, changed, without_broker
+from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
@@ -106,8 +107,7 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     ours = len(moving)
     text = f"broker {broker.node_id} is drained: {counted(left)} left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
-    pod = situation.observed.broker_pod(broker.node_id)
-    if pod is not None and pod.held and not left:
+    if not left and f"annotation {HOLD}" in why:
         wait = replace(wait, severity=Severity.HELD, reason="RollHeld")
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))

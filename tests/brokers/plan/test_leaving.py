@@ -253,6 +253,19 @@ def test_a_broker_that_a_person_holds_is_not_stopped_for_good() -> None:
     assert isinstance(only(planned(gone, TWO)), WriteRecord)
 
 
+def test_a_held_broker_says_roll_held_only_if_it_waits_for_that_person() -> None:
+    """Its machine is lost, and its session has not ended; or a move to it has begun: both need time only."""
+    going = partition("t-0", [3, 0, 1])
+    comes = held_by(going, reassignments=[reassignment("t-0", [3, 0, 2], adding=[2], removing=[1])])
+    for of, why in (
+        (leaving(EMPTY, least=3, token=OURS, kube_nodes=DOWN), "its session has not ended"),
+        (leaving(comes, least=3, log_dirs=PROVED, token=OURS), "running reassignments name broker 2"),
+    ):
+        (wait,) = (one for one in planned(changed_pod(of, 2, held=True), TWO).waits if one.node_id == 2)
+        assert (wait.severity, wait.reason) == (Severity.PROGRESS, "Draining")
+        assert why in wait.message
+
+
 def test_a_broker_that_no_node_takes_leaves_if_the_node_of_its_volume_is_lost() -> None:
     """Its pod waits for ever for a machine that is gone; while that machine is there, the directories are asked."""
     of = changed_pod(leaving(GONE, least=2, token=OURS), 2, container=PENDING, node_name="", gate="False")

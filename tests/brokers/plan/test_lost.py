@@ -21,9 +21,10 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
-from tests.brokers.values import broker, desired, directory, record
+from tests.brokers.values import CONTRACT, broker, desired, directory, record
 
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
+from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Unreadable
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
@@ -32,6 +33,7 @@ from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of, found_blank, lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.pods import DiskFound, Waiting
+from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
 RAN = ran(record(), desired())
 MANUAL = desired({"replacement": {"lostDisk": "Manual", "lostNode": "Manual"}})
@@ -177,6 +179,27 @@ def test_what_may_be_given_up(of: Observed, allowed: bool) -> None:  # noqa: FBT
         verdict = guard(of, broker(RAN, 1), "it is lost")
         assert (verdict.rule, verdict.allowed) == (rule, allowed)
         assert "it is lost" in verdict.reason
+
+
+def test_a_person_accepts_what_no_broker_is_left_to_say() -> None:
+    """A single broker has lost its volume: nobody knows the partitions, or will. A lost machine is not known to be."""
+    unasked = replace(with_view(look(RAN), SPARED), cluster=Unknown(reason="no broker runs yet"))
+    assert isinstance(unasked.leader, Known)
+    heard = replace(unasked, leader=Known(value=replace(unasked.leader.value, observers=frozenset({ONE}))))
+    unheard = replace(unasked, leader=Known(value=replace(unasked.leader.value, observers=frozenset({NodeID(0)}))))
+    accepted = replace(unheard, accept_loss=frozenset({ONE}))
+    migrates = replace(CONTRACT, zookeeper=ZooKeeperAccess(connect="zoo:2181"))
+    for of, reason in (
+        (unheard, f"accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}=1"),
+        (replace(heard, accept_loss=frozenset({ONE})), "the quorum has heard from broker 1 in the last five minutes"),
+        (replace(accepted, contract=Known(value=migrates)), "(no broker runs yet)"),
+        (replace(accepted, contract=Unknown(reason="timeout")), "(no broker runs yet)"),
+    ):
+        verdict = may_retire_disk(of, broker(RAN, 1), "it is lost")
+        assert not verdict.allowed
+        assert verdict.reason.endswith(reason)
+    assert may_retire_disk(accepted, broker(RAN, 1), "it is lost").allowed
+    assert not may_retire_node(accepted, broker(RAN, 1), "it is lost").allowed
 
 
 def test_a_broker_that_never_ran_has_nothing_to_lose() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import ACCEPT_LOSS, HOLD
-from kafka_brokers.model.observed import Claim, ClusterView, Observed
+from kafka_brokers.model.observed import Claim, ClusterView, Leader, Observed
 from kafka_brokers.model.permit import (
     DeleteBrokerVolume,
     LeaveEmpty,
@@ -16,6 +16,7 @@ from kafka_brokers.model.permit import (
     RetireBrokerDisk,
     RetireBrokerNode,
 )
+from kafka_brokers.plan.facts import MIGRATION_ENABLE
 from kafka_brokers.plan.guards.availability import counted, last_copies, named, not_in_sync
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.brokers import LogDirectory, Move
@@ -25,7 +26,12 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 
 @guard(RetireBrokerDisk)
 def may_retire_disk(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
-    """A volume without its data is given up, and formatted again. `evidence` says how it was found to be lost."""
+    """A volume without its data is given up, and formatted again. `evidence` says how it was found to be lost.
+
+    If no broker is left that knows the partitions, as with a single one, a person may accept what is not known.
+    """
+    if broker.ran and isinstance(observed.leader, Known) and isinstance(observed.cluster, Unknown):
+        return _unasked(observed, observed.leader.value, broker.node_id, f"{evidence}, {_unknown(observed.cluster)}")
     return _retire(observed, broker, evidence)
 
 
@@ -42,9 +48,31 @@ def _retire(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer
     if isinstance(observed.leader, Unknown):
         return no(f"{evidence}, but it is not known who leads the quorum ({observed.leader.reason})")
     if isinstance(observed.cluster, Unknown):
-        return no(f"{evidence}, but the partitions are not known ({observed.cluster.reason})")
+        return no(f"{evidence}, {_unknown(observed.cluster)}")
     accepted = node_id in observed.accept_loss
     return unless(_against(observed.cluster.value, broker, evidence, accepted=accepted), _reason(evidence, accepted))
+
+
+def _unknown(cluster: Unknown) -> str:
+    return f"but the partitions are not known ({cluster.reason})"
+
+
+def _unasked(observed: Observed, leader: Leader, node_id: NodeID, begins: str) -> Answer:
+    """Brokers with ZooKeeper do not fetch the metadata log, so nothing shows there that one is not in contact."""
+    contract = observed.contract
+    if isinstance(contract, Unknown) or contract.value.zookeeper or contract.value.setting(MIGRATION_ENABLE):
+        return no(begins)
+    way_out = f"accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+    return unless(
+        (
+            (node_id not in observed.accept_loss, f"{begins}. If no broker is left that knows them, {way_out}"),
+            (
+                node_id in leader.observers,
+                f"{begins}, and the quorum has heard from broker {node_id} in the last five minutes",
+            ),
+        ),
+        f"{begins}, and a person accepted what is lost with it ({ACCEPT_LOSS})",
+    )
 
 
 def _reason(evidence: str, accepted: bool) -> str:  # noqa: FBT001 - a private helper with one caller

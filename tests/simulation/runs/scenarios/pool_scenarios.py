@@ -328,6 +328,17 @@ LOSSES: Final = (
         ),
     ),
     PoolScenario(
+        name="pool-lost-disk-of-the-only-broker",
+        pools=((POOL, pool_spec(1)),),
+        turns=(
+            *with_topics(Topic(name="alone", replicas=((0,),), min_isr=1)),
+            turn("loses the disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 0)),
+            turn("accepts the loss", pool_says("LostDisk"), annotates_pool(accept_loss="0")),
+        ),
+        until_s=330,
+        long=True,
+    ),
+    PoolScenario(
         name="pool-lost-node",
         pools=_THREE,
         turns=(*with_topics(_ORDERS), turn("loses a node", pools_rest, loses_broker(Loss.NODE_DELETED, 1))),
