@@ -92,7 +92,7 @@ class StreamsRules:
                 if why := forbidden(one, other):
                     self._fail(MIXED, f"{one} and {other} run together: {why}")
         working = {one.index: one for one in self._world.kubelet.streams.processes if group.settled_with(one)}
-        for index in working:
+        for index in {*working, *self._unheard()}:
             self._well_s[index] = now_s
         present = {one.process for one in group.members.values()}
         indexes = self.indexes()
@@ -110,6 +110,17 @@ class StreamsRules:
             self._since_s = {one.uid: self._since_s.get(one.uid, now_s) for one in working.values()}
             known = any(now_s - since_s > _KNOWN_S for since_s in self._since_s.values())
             self._nobody = not (known and (all_work or stage == "Stopping"))
+
+    def _unheard(self) -> Iterator[int]:
+        """Instances that have ended while their kubelet is silent: until the session ends, nothing shows it."""
+        for joined in self._world.kubelet.streams.group.members.values():
+            one = joined.process
+            pod = None if one.alive else self._world.kube.view(PODS, self._namespace, one.pod)
+            if pod is None or pod["metadata"]["uid"] != one.uid or not _is_ready(pod):
+                continue
+            machine = self._world.machines.by_name.get(pod["spec"].get("nodeName", ""))
+            if machine is not None and not machine.heard:
+                yield one.index
 
     def indexes(self) -> set[int]:
         """The instances of the record; empty if it cannot be read."""
@@ -273,3 +284,8 @@ class StreamsRules:
 
 def _has_claim(pod: Json) -> bool:
     return any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or [])
+
+
+def _is_ready(pod: Json) -> bool:
+    rows = (pod.get("status") or {}).get("conditions") or []
+    return any((row["type"], row["status"]) == ("Ready", "True") for row in rows)
