@@ -19,7 +19,12 @@ _CANDIDATES: Final = (
         ("may_stop", "unless(..., ...)", "yes('mutant')"),
         ("may_stop", "others is not None", "False"),
     ),
-    mutant("stops-again-whatever-the-others-do", "12", _SOME, ("_again", "said is None", "True")),
+    mutant(
+        "stops-again-whatever-the-others-do",
+        "12",
+        ("streams-scene/one-started-again-while-another-returns",),
+        ("_again", "said is None", "True"),
+    ),
     mutant(
         "stops-again-while-the-group-rebalances",
         "12",

@@ -127,6 +127,11 @@ class StreamsScene(StreamsStorm):
         """A person changes the spec."""
         self.world.kube.patch(APPLICATIONS, NAMESPACE, APPLICATION, {"spec": spec})
 
+    def asks_while_unsettled(self, seconds: float, **spec: object) -> None:
+        """The same, while the group waits that long for members before it rebalances."""
+        self.group.until_s = self.world.clock.elapsed_s + seconds
+        self.asks(**spec)
+
     def says(self) -> Json:
         """The record; empty if there is none."""
         return self.rules.record() or {}

@@ -29,7 +29,7 @@ _ONE_STARTED_AGAIN: Final = Scene(
         Turn(when=lambda scene: scene.works(without=0), acts=lambda scene: scene.starts(0)),
         Turn(
             when=lambda scene: scene.runs(0) and scene.group.phase is Phase.PREPARING,
-            acts=lambda scene: scene.asks(image=_THIRD),
+            acts=lambda scene: scene.asks_while_unsettled(8.0, image=_THIRD),
         ),
     ),
 )
