@@ -1,6 +1,7 @@
 """Ask the controllers who leads, and a broker that is caught up for all partitions."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -174,16 +175,21 @@ async def _view(
     )
 
 
+async def _asked(
+    question: Callable[[Endpoint], Awaitable[T]], servers: Mapping[NodeID, Endpoint], node_id: NodeID
+) -> Knowable[T]:
+    """The answer of the broker itself, or why there is none."""
+    endpoint = servers.get(node_id)
+    return Unknown(reason="it does not run") if endpoint is None else await known(question, endpoint)
+
+
 async def configs(
     brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[NodeID]
 ) -> tuple[tuple[NodeID, Knowable[tuple[ConfigEntry, ...]]], ...]:
     """The cordons of these brokers, and what was changed while they ran, each asked of the broker itself."""
 
     async def one(node_id: NodeID) -> Knowable[tuple[ConfigEntry, ...]]:
-        endpoint = servers.get(node_id)
-        if endpoint is None:
-            return Unknown(reason="it does not run")
-        answer = await known(lambda at: brokers.describe_broker_config(at, node_id), endpoint)
+        answer = await _asked(lambda at: brokers.describe_broker_config(at, node_id), servers, node_id)
         if isinstance(answer, Unknown):
             return answer
         return Known(value=tuple(one for one in answer.value if one.source == CHANGED or one.name in _READ))
@@ -197,20 +203,12 @@ async def peers(
 ) -> tuple[tuple[str, Knowable[None]], ...]:
     """Whether these processes answer. One whose certificate has ended refuses every connection, and is not judged."""
 
-    async def one(pod: Pod) -> Knowable[None]:
-        endpoint = servers.get(pod.node_id)
-        if endpoint is None:
-            return Unknown(reason="it does not run")
-        try:
-            await brokers.api_versions(endpoint)
-        except KafkaExpired:
-            pass
-        except KafkaError as error:
-            return Unknown(reason=str(error))
-        return Known(value=None)
+    async def ask(at: Endpoint) -> None:
+        with contextlib.suppress(KafkaExpired):
+            await brokers.api_versions(at)
 
     pods = tuple(wanted)
-    answers = await asyncio.gather(*(one(pod) for pod in pods))
+    answers = await asyncio.gather(*(_asked(ask, servers, pod.node_id) for pod in pods))
     return tuple(zip((pod.process for pod in pods), answers, strict=True))
 
 
@@ -218,12 +216,6 @@ async def log_dirs(
     brokers: Brokers, servers: dict[NodeID, Endpoint], wanted: Iterable[NodeID]
 ) -> tuple[tuple[NodeID, Knowable[tuple[LogDirectory, ...]]], ...]:
     """The log directories of these brokers, each asked of the broker itself."""
-
-    async def one(node_id: NodeID) -> Knowable[tuple[LogDirectory, ...]]:
-        endpoint = servers.get(node_id)
-        return (
-            Unknown(reason="it does not run") if endpoint is None else await known(brokers.describe_log_dirs, endpoint)
-        )
-
     ids = tuple(wanted)
-    return tuple(zip(ids, await asyncio.gather(*(one(node_id) for node_id in ids)), strict=True))
+    answers = await asyncio.gather(*(_asked(brokers.describe_log_dirs, servers, node_id) for node_id in ids))
+    return tuple(zip(ids, answers, strict=True))

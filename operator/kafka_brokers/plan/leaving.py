@@ -19,14 +19,13 @@ from kafka_brokers.model.actions import (
     WriteRecord,
 )
 from kafka_brokers.model.disks import BrokerIdentity, changed, without_broker
-from kafka_brokers.model.names import HOLD
 from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
 from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token, why_controllers_first
 from kafka_brokers.plan.guards.availability import counted, named
-from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move
+from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move, why_held
 from kafka_brokers.plan.lost import is_blank, is_down, place_of, stuck
 from kafka_brokers.plan.throttles import limited, next_to_leave, rates, throttle_for
 from kafka_quorum.model.brokers import ConfigChange, ConfigEntry, LogDirectory, Move
@@ -107,7 +106,7 @@ def _drain(situation: Situation, broker: BrokerIdentity, view: ClusterView, lead
     ours = len(moving)
     text = f"broker {broker.node_id} is drained: {counted(left)} left, {ours} of them are moving"
     wait = _wait(broker, "Draining", text if left else why)
-    if not left and f"annotation {HOLD}" in why:
+    if not left and why and why == why_held(situation.observed, broker.node_id):
         wait = replace(wait, severity=Severity.HELD, reason="RollHeld")
     if not left or ours >= MOVES_AT_ONCE:
         return Part(actions=cordon, waits=(wait,))

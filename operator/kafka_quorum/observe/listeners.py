@@ -20,6 +20,7 @@ from kafka_quorum.model.handshakes import Served
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import Material, Shown, controller
+from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.observe.access import Access
@@ -82,7 +83,7 @@ class ListenerReads:
         asked, learned = self._asked.setdefault(key, {}), True
         present: set[_Place] = set()
         changes = taken.record is not None and taken.record.migration is not None
-        for pod, listener in _secured(taken):
+        for pod, listener in secured(taken.pods, taken.revisions):
             place = (pod.node_id, listener.name)
             present.add(place)
             one = asked.setdefault(place, _Asked())
@@ -136,10 +137,10 @@ def _drop(asked: dict[_Place, _Asked], place: _Place, now_s: float) -> None:
         del asked[place]
 
 
-def _secured(taken: Snapshot) -> Iterable[tuple[Pod, ControllerListener]]:
+def secured(pods: Iterable[Pod], revisions: Iterable[Revision]) -> Iterable[tuple[Pod, ControllerListener]]:
     """The listeners with TLS of the controllers that run, by the revisions that their pods are made from."""
-    made = {each.name: each for each in taken.revisions}
-    for pod in taken.pods:
+    made = {each.name: each for each in revisions}
+    for pod in pods:
         revision = made.get(pod.revision)
         if revision is not None and pod.serves and pod.ip:
             yield from ((pod, each) for each in revision.runtime.listeners if each.protocol.encrypted)

@@ -23,6 +23,7 @@ from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.observe.access import Access
+from kafka_quorum.observe.listeners import secured
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_from, signed_by
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
@@ -118,24 +119,19 @@ class Probes:
         if probe is None:
             self.forget(key)
             return
-        made = {each.name: each for each in revisions}
         present: set[tuple[int, str]] = set()
         found = self._found.setdefault(key, {})
-        for pod in pods:
-            revision = made.get(pod.revision)
-            if revision is None or not pod.serves or not pod.ip:
+        for pod, listener in secured(pods, revisions):
+            if listener.protocol is not Protocol.SSL:
                 continue
-            for listener in revision.runtime.listeners:
-                if listener.protocol is not Protocol.SSL:
-                    continue
-                place: tuple[int, str] = (pod.node_id, listener.name)
-                present.add(place)
-                last = found.get(place)
-                if last is not None and (last.instance, last.authority) != (pod.instance, probe.authority):
-                    found.pop(place)
-                    last = None
-                if last is None or not _as_it_must(last, probe):
-                    self._begin(key, place, pod, listener, probe)
+            place: tuple[int, str] = (pod.node_id, listener.name)
+            present.add(place)
+            last = found.get(place)
+            if last is not None and (last.instance, last.authority) != (pod.instance, probe.authority):
+                found.pop(place)
+                last = None
+            if last is None or not _as_it_must(last, probe):
+                self._begin(key, place, pod, listener, probe)
         for place in set(found) - present:
             del found[place]
 

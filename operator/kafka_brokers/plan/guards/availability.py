@@ -156,8 +156,8 @@ def last_copies(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
 
 def not_in_sync(view: ClusterView, broker: NodeID) -> tuple[Partition, ...]:
     """The partitions of this broker that it is not known to have whole: it is fenced, or not in their ISR."""
-    rows = view.by_broker.get(broker, ())
-    return tuple(partition for partition in rows if broker not in partition.isr or broker not in _live(view))
+    rows, live = view.by_broker.get(broker, ()), broker in _live(view)
+    return tuple(partition for partition in rows if broker not in partition.isr or not live)
 
 
 def _live(view: ClusterView) -> set[NodeID]:

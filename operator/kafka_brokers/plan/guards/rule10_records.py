@@ -71,7 +71,7 @@ def _unasked(observed: Observed, leader: Leader, node_id: NodeID, begins: str) -
                 f"{begins}, and the quorum has heard from broker {node_id} in the last five minutes",
             ),
         ),
-        f"{begins}, and a person accepted what is lost with it ({ACCEPT_LOSS})",
+        _reason(begins, accepted=True),
     )
 
 
@@ -144,6 +144,14 @@ def leaving_ids(observed: Observed) -> frozenset[NodeID]:
     return others | {one.node_id for one in brokers if one.leaving}
 
 
+def why_held(observed: Observed, node_id: NodeID) -> str:
+    """Why a person keeps this broker from stopping for good, as a clause; empty if nobody does."""
+    pod = observed.broker_pod(node_id)
+    if pod is None or not pod.held:
+        return ""
+    return f"pod {pod.name} has the annotation {HOLD}: remove it, and broker {node_id} stops for good"
+
+
 @guard(LeaveEmpty)
 def may_leave(
     observed: Observed, broker: BrokerIdentity, log_dirs: Knowable[tuple[LogDirectory, ...]], *, stopped: bool
@@ -162,9 +170,8 @@ def may_leave(
     view = observed.cluster.value
     if has := _has(view, node_id):
         return no(has)
-    pod = observed.broker_pod(node_id)
-    if pod is not None and pod.held and not stopped:
-        return no(f"pod {pod.name} has the annotation {HOLD}: remove it, and broker {node_id} stops for good")
+    if (kept := why_held(observed, node_id)) and not stopped:
+        return no(kept)
     return _after_its_stop(view, node_id) if stopped else _of_directories(node_id, log_dirs)
 
 

@@ -8,10 +8,22 @@ from tests.simulation.runs.streams_scenes import Scene, StreamsScene, Turn
 _OLD: Final = "app:3.9.1.b1"
 _NEXT: Final = "app:3.9.1.b2"
 _THIRD: Final = "app:3.9.1.b3"
+_BAD: Final = "app:3.9.1-bad.b2"
 
 
 def _image(image: str, release: str = "3.9.1") -> dict[str, object]:
     return {"release": release, "protocol": "Classic", "image": image}
+
+
+_ALL_END: Final = Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2))
+_ANOTHER_RELEASE: Final = Turn(
+    when=lambda scene: scene.group.phase is Phase.EMPTY,
+    acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
+)
+_A_BAD_IMAGE: Final = Turn(
+    when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)
+)
+"""No instance runs any more; and then, without any member, something else is asked for."""
 
 
 def _away(scene: StreamsScene) -> list[int]:
@@ -41,11 +53,8 @@ _UP_AGAIN: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=3.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
-        Turn(
-            when=lambda scene: scene.group.phase is Phase.EMPTY,
-            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
-        ),
+        _ALL_END,
+        _ANOTHER_RELEASE,
         Turn(
             when=lambda scene: scene.stage() == "Stopping",
             acts=lambda scene: scene.starts(0, 1, 2, frozen_s=9.0),
@@ -56,8 +65,6 @@ _UP_AGAIN: Final = Scene(
 )
 """Nothing runs when another release is asked for, so all shall start with it at once. All instances are up again before
 the operator stops them: then they must restart one after the other."""
-
-_BAD: Final = "app:3.9.1-bad.b2"
 
 
 def _crashed(scene: StreamsScene, *indexes: int) -> bool:
@@ -70,8 +77,8 @@ _ONE_CAME_UP: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=3.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
-        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)),
+        _ALL_END,
+        _A_BAD_IMAGE,
         Turn(when=lambda scene: scene.made_from(_BAD), acts=lambda scene: scene.starts(0, frozen_s=9.0), at_once=True),
         Turn(when=lambda scene: _crashed(scene, 1, 2), acts=lambda scene: scene.asks(image=_THIRD)),
     ),
@@ -143,11 +150,8 @@ _BACK: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=3.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
-        Turn(
-            when=lambda scene: scene.group.phase is Phase.EMPTY,
-            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
-        ),
+        _ALL_END,
+        _ANOTHER_RELEASE,
         Turn(when=lambda scene: scene.stage() == "Starting" and scene.works(), acts=lambda scene: scene.freezes(6.0)),
         Turn(when=lambda _: True, acts=lambda scene: scene.asks(**_image(_THIRD))),
         Turn(when=lambda scene: scene.awake, acts=lambda _: None),
@@ -161,8 +165,8 @@ _TWO_CAME_UP: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=3.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
-        Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_BAD)),
+        _ALL_END,
+        _A_BAD_IMAGE,
         Turn(
             when=lambda scene: scene.made_from(_BAD),
             acts=lambda scene: scene.starts(0, 1, frozen_s=9.0),
@@ -179,11 +183,8 @@ _ONE_WORKS: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=3.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
-        Turn(
-            when=lambda scene: scene.group.phase is Phase.EMPTY,
-            acts=lambda scene: scene.asks(**_image("app:4.3.1.b2", "4.3.1")),
-        ),
+        _ALL_END,
+        _ANOTHER_RELEASE,
         Turn(
             when=lambda scene: scene.stage() == "Starting" and scene.runs(1) and scene.runs(2),
             acts=lambda scene: scene.ends(1, 2),
@@ -239,7 +240,7 @@ _SILENT: Final = Scene(
     spec=_image(_OLD),
     habits=Habits(session_s=20.0),
     turns=(
-        Turn(when=lambda scene: scene.works(), acts=lambda scene: scene.ends(0, 1, 2)),
+        _ALL_END,
         Turn(when=lambda scene: scene.group.phase is Phase.EMPTY, acts=lambda scene: scene.asks(image=_NEXT)),
         Turn(
             when=lambda scene: scene.made_from(_NEXT),
