@@ -161,12 +161,16 @@ def any_replay(text: str, make: Make = real) -> Run | Weathered:
 
 
 def run_name(text: str) -> str:
-    """The name of a run or a storm, for a command line (`ArgumentTypeError` says what is wrong with it)."""
+    """The name of a run, a storm or a scene, for a command line (`ArgumentTypeError` says what is wrong with it)."""
     name, _, rest = text.partition("/")
     if name in STORMS:
         if rest.isdecimal():
             return text
         raise ArgumentTypeError(f"{text!r}: a storm is KIND/SEED, and a seed is a number")
+    if name == KIND:
+        if rest in STREAMS_SCENES:
+            return text
+        raise ArgumentTypeError(f"{text!r}: there is no scene {rest!r}, only {', '.join(STREAMS_SCENES)}")
     if all(one.name != name for one in every_scenario()):
         raise ArgumentTypeError(f"{text!r}: there is no scenario {name!r}, and no kind of storm ({', '.join(STORMS)})")
     try:

@@ -108,9 +108,12 @@ def test_what_is_kept_is_of_one_source(tmp_path: Path, monkeypatch: pytest.Monke
     assert Kept(tmp_path, "seed 1").folder != first.folder
 
 
-@pytest.mark.parametrize("name", ["storm/7", "initial-3", "initial-3/no-fault", "initial-3/step:4:process:3000"])
+@pytest.mark.parametrize(
+    "name",
+    ["storm/7", "streams-scene/an-offline-way", "initial-3", "initial-3/no-fault", "initial-3/step:4:process:3000"],
+)
 def test_the_names_that_failures_print_are_names_of_runs(name: str) -> None:
-    """A command line takes a storm, a scenario, and a scenario with its fault."""
+    """A command line takes a storm, a scene, a scenario, and a scenario with its fault."""
     assert run_name(name) == name
 
 
@@ -119,6 +122,7 @@ def test_the_names_that_failures_print_are_names_of_runs(name: str) -> None:
     [
         ("nosuch/1", "no scenario 'nosuch'"),
         ("storm/x", "a seed is a number"),
+        ("streams-scene/x", "no scene 'x'"),
         ("initial-3/foo", "step:NUMBER:LOSS:NODE"),
         ("initial-3/step:1:bogus:1", "bogus"),
     ],
