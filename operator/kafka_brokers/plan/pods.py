@@ -101,7 +101,7 @@ def _created(situation: Situation, broker: BrokerIdentity) -> Part:
 
 def _kept(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:
     if pod.deleting and is_down(situation, pod.node_name):
-        return Part(actions=tuple(_marks(situation, pod)))  # nothing runs there: what is lost is told elsewhere
+        return Part(actions=tuple(_marks(situation, pod)))  # nothing runs there: what is lost is reported elsewhere
     if pod.deleting:
         text = f"Broker {broker.node_id} is stopping: Kafka hands its partitions over first"
         wait = Wait(severity=Severity.PROGRESS, reason="Stopping", message=text, node_id=broker.node_id)

@@ -3,7 +3,7 @@
 A look has the last answers. A listener is asked by as many handshakes as show each of its network threads: some seconds
 later again while it serves another certificate than its Secret has, and each minute while a migration is under way or
 its certificate ends soon. Once all threads of a container have shown what its Secret has, they serve it until they are
-asked to load another one, or somebody else changes the setting. So one handshake from time to time is enough then; if
+asked to load another one, or a person changes the setting. So one handshake from time to time is enough then; if
 it shows anything else, even what the Secret has by now, all threads are asked at once. Nine of each listener in each
 minute took more processor time than everything else that the operator does for a quorum at rest (docs/performance.md).
 """

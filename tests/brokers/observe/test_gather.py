@@ -165,7 +165,7 @@ def with_nine(**more: Any) -> AnsweringBrokers:  # noqa: ANN401 - any field
 
 
 async def test_brokers_of_other_pools_are_asked_whether_they_answer() -> None:
-    """At rest once in thirty seconds, and anew if one did not answer, or another container of it runs."""
+    """At rest once in thirty seconds, and again if one did not answer, or another container of it runs."""
     brokers = with_nine()
     first = await looked(beside_another_pool(), brokers)
     (peer,) = first.peers

@@ -290,7 +290,7 @@ USED: list[Observed] = [
 
 @pytest.mark.parametrize("of", USED)
 def test_a_new_volume_is_used_if_nothing_shows_that_the_one_before_is_needed(of: Observed) -> None:
-    """Others have everything, a person accepted the loss, or nobody can say more than when it was given up."""
+    """Others have everything, a person accepted the loss, or no more is known than when it was given up."""
     part = part_of(of)
     assert isinstance(part.exclusive, WriteRecord)
     assert part.exclusive.change is RecordChange.FORMATTED

@@ -182,7 +182,7 @@ def test_what_may_be_given_up(of: Observed, allowed: bool) -> None:  # noqa: FBT
 
 
 def test_a_person_accepts_what_no_broker_is_left_to_say() -> None:
-    """A single broker has lost its volume: nobody knows the partitions, or will. A lost machine is not known to be."""
+    """A single broker has lost its volume: the partitions stay unknown. A lost machine is not known to be lost."""
     unasked = replace(with_view(look(RAN), SPARED), cluster=Unknown(reason="no broker runs yet"))
     assert isinstance(unasked.leader, Known)
     heard = replace(unasked, leader=Known(value=replace(unasked.leader.value, observers=frozenset({ONE}))))
@@ -301,7 +301,7 @@ def test_a_formatter_on_a_lost_node_does_not_hold_volumes_that_others_can_reach(
 
 
 def test_a_node_that_may_come_back_is_waited_for() -> None:
-    """Before the policy's time, or with Manual, the pod and its volumes stay, and a person is told."""
+    """Before the policy's time, or with Manual, the pod and its volumes stay, and the status reports it."""
     assert waiting(part_of(down(for_s=AFTER_S - 1))) == [("NodeDown", 1)]
     assert waiting(part_of(down(), MANUAL)) == [("NodeDown", 1)]
     assert waiting(part_of(down(for_s=0.0))) == [("NodeDown", 1)]

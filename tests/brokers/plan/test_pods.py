@@ -302,7 +302,7 @@ def test_a_fenced_broker_that_runs_is_waited_for() -> None:
 
 
 def test_a_pod_that_ends_on_a_lost_node_is_not_said_to_stop() -> None:
-    """Kafka hands nothing over on a machine that is down: that the machine is lost is told, and nothing else."""
+    """Kafka hands nothing over on a machine that is down: only the lost machine is reported."""
     of = changed_pod(look(RAN), 1, deleting=True)
     assert [one.reason for one in part_of(of).waits] == ["Stopping"]
     down = (("worker-1", Known(value=KubeNode(name="worker-1", ready=False))),)

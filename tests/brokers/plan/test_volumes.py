@@ -295,7 +295,7 @@ NOT_NEEDED = (
 
 @pytest.mark.parametrize(("row", "fenced"), NOT_NEEDED)
 def test_a_claim_goes_once_its_successor_has_everything(row: Partition, fenced: tuple[int, ...]) -> None:
-    """The broker is in sync on its new volume, whoever else is; partitions of others do not matter."""
+    """The broker is in sync on its new volume, with or without others; partitions of others do not matter."""
     of, claim_ = retired_beside(row, fenced=fenced)
     assert may_delete_volume(of, claim_).allowed
 

@@ -145,7 +145,7 @@ def leaving_ids(observed: Observed) -> frozenset[NodeID]:
 
 
 def why_held(observed: Observed, node_id: NodeID) -> str:
-    """Why a person keeps this broker from stopping for good, as a clause; empty if nobody does."""
+    """Why a person keeps this broker from stopping for good, as a clause; empty if the pod has no such annotation."""
     pod = observed.broker_pod(node_id)
     if pod is None or not pod.held:
         return ""
@@ -205,7 +205,7 @@ def _of_directories(node_id: NodeID, log_dirs: Knowable[tuple[LogDirectory, ...]
 
 @guard(DeleteBrokerVolume)
 def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
-    """A claim is deleted: the record has given up its volume, no pod uses it, and nobody can need its data any more."""
+    """A claim is deleted: the record has given up its volume, no pod uses it, and its data cannot be needed any more."""
     record = observed.record
     if record is None:
         return no("the record of the pool is missing")
