@@ -284,7 +284,7 @@ def ends_on_a_lost_node(for_s: float, by: PoolDesired = TWO) -> Plan:
 
 
 def test_the_pod_of_a_broker_that_leaves_does_not_wait_for_a_lost_node_for_ever() -> None:
-    """Once the node is lost by the policy, the pod is deleted without it; before, and with Manual, the status reports it."""
+    """Once the node is lost by the policy, the pod is deleted without it; before, and with Manual, it waits."""
     actions = ends_on_a_lost_node(float(TWO.lost_node_after_s)).actions
     found = [(one.pod.node_id, one.force, one.reason) for one in actions if isinstance(one, DeletePod)]
     assert found == [(2, True, "NodeLost")]

@@ -205,7 +205,7 @@ def _of_directories(node_id: NodeID, log_dirs: Knowable[tuple[LogDirectory, ...]
 
 @guard(DeleteBrokerVolume)
 def may_delete_volume(observed: Observed, claim: Claim) -> Answer:
-    """A claim is deleted: the record has given up its volume, no pod uses it, and its data cannot be needed any more."""
+    """A claim is deleted: the record has given up its volume, no pod uses it, and its data is not needed any more."""
     record = observed.record
     if record is None:
         return no("the record of the pool is missing")
