@@ -75,10 +75,10 @@ class World:
         _, before = await self.quorum.leader(self.controllers)
         found = {node_id: self.scrape(node_id)[0] for node_id in self.quorum.nodes}
         _, after = await self.quorum.leader(self.controllers)
-        known = all(
-            page["kafka_raft_current_epoch"] == [("", float(before.leader_epoch))]
-            and page["kafka_raft_current_leader"] == [("", float(before.leader_id))]
-            and page["kafka_controller_last_applied_record_offset"][0][1] > 0
+        known = all(  # a page lacks a metric that its controller has not registered yet
+            page.get("kafka_raft_current_epoch") == [("", float(before.leader_epoch))]
+            and page.get("kafka_raft_current_leader") == [("", float(before.leader_id))]
+            and page.get("kafka_controller_last_applied_record_offset", [("", 0.0)])[0][1] > 0
             for page in found.values()
         )
         return Steady(answer=after, found=found) if known and before.leader_epoch == after.leader_epoch else None
