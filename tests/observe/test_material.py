@@ -229,28 +229,105 @@ async def test_an_answer_that_did_not_come_is_asked_for_in_each_look(verb: str, 
 # Listeners
 
 
-async def all_right() -> tuple[TimedClock, AnsweringControllers, MaterialReads, Snapshot]:
-    """Every listener has shown what its Secret has."""
+async def a_thread_of_each() -> tuple[TimedClock, AnsweringControllers, MaterialReads, Snapshot]:
+    """One thread of every listener has shown what its Secret has."""
     clock, controllers = TimedClock(), AnsweringControllers()
     controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
     reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
     assert (await asked(reads, taken)).shown == ()
-    assert [one.node_id for one in (await asked(reads, taken)).shown] == list(IDS)
-    assert controllers.asked == [("Handshake", at) for _, at in controllers.asked]
-    assert reads.is_settled(KEY)
-    controllers.asked.clear()
+    shown = (await asked(reads, taken)).shown
+    assert [(one.node_id, one.whole) for one in shown] == [(node_id, False) for node_id in IDS]
+    assert of(controllers) == [("Sample", node_id) for node_id in IDS]
     return clock, controllers, reads, taken
 
 
+async def all_right() -> tuple[TimedClock, AnsweringControllers, MaterialReads, Snapshot]:
+    """Every listener has shown what its Secret has, by all of its threads."""
+    clock, controllers, reads, taken = await a_thread_of_each()
+    clock.at_s += SAMPLE_EVERY_S
+    await asked(reads, taken)
+    assert [(one.node_id, one.whole) for one in (await asked(reads, taken)).shown] == [(each, True) for each in IDS]
+    assert of(controllers) == [("Handshake", node_id) for node_id in IDS]
+    assert reads.is_settled(KEY)
+    return clock, controllers, reads, taken
+
+
+def of(controllers: AnsweringControllers) -> list[tuple[str, int]]:
+    """What was asked since the last time, and of which controllers."""
+    found = [(what, int(at.node_id)) for what, at in controllers.asked]
+    controllers.asked.clear()
+    return found
+
+
+async def test_all_threads_of_a_listener_that_shows_the_right_one_are_asked_minutes_later() -> None:
+    """An operator that starts asks one thread of each; all of them within five minutes, not all at the same time."""
+    clock, controllers, reads, taken = await a_thread_of_each()
+    assert reads.is_settled(KEY)
+    clock.at_s += EVERY_S - 1
+    await asked(reads, taken)
+    assert of(controllers) == []
+    times: list[float] = []
+    for _ in range(int(SAMPLE_EVERY_S - EVERY_S) + 1):
+        clock.at_s += 1
+        await asked(reads, taken)
+        times += [clock.at_s for what, _ in of(controllers) if what == "Handshake"]
+    assert len(times) == len(IDS) == len(set(times))
+
+
+@pytest.mark.parametrize("wrong", ["another", "not accepted", "ends soon"])
+async def test_one_thread_is_enough_at_first_only_if_all_is_well(wrong: str) -> None:
+    """If the first thread shows another certificate than the Secret's, or refuses us, all are asked at once."""
+    clock, controllers = TimedClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    right = controllers.handshakes[IDS[1]]
+    assert isinstance(right, Served)
+    if wrong == "another":
+        controllers.samples[IDS[1]] = served(IDS[1], NOW_S - 60).handshake
+    elif wrong == "not accepted":
+        controllers.samples[IDS[1]] = replace(right, accepted=False, refused=True, why="bad certificate")
+    else:
+        clock.at_s += right.leaf.not_after_s - NOW_S - ENDS_SOON_S
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    await asked(reads, taken)
+    if wrong == "ends soon":
+        assert of(controllers) == [("Sample", node_id) for node_id in IDS]
+        clock.at_s += SOON_S
+        await asked(reads, taken)
+        assert of(controllers) == [("Handshake", node_id) for node_id in IDS]
+    else:
+        assert [what for what, node_id in of(controllers) if node_id == IDS[1]] == ["Sample", "Handshake"]
+    assert {one.node_id: one.whole for one in (await asked(reads, taken)).shown}[IDS[1]]
+
+
+async def test_a_migration_asks_all_threads_of_those_that_showed_one() -> None:
+    """A migration that begins after one thread was asked waits for all of them, and they are asked after seconds."""
+    clock, controllers, reads, taken = await a_thread_of_each()
+    changes = replace(taken, record=replace(recorded(), migration=changing().migration))
+    clock.at_s += SOON_S
+    await asked(reads, changes)
+    assert of(controllers) == [("Handshake", node_id) for node_id in IDS]
+
+
+async def test_a_migration_asks_all_threads_from_the_start() -> None:
+    """An operator that starts in a migration asks all threads of every listener."""
+    clock, controllers = TimedClock(), AnsweringControllers()
+    controllers.handshakes = {node_id: served(node_id).handshake for node_id in IDS}
+    reads, taken = MaterialReads(with_secrets(), clock, controllers), await a_look()
+    changes = replace(taken, record=replace(recorded(), migration=changing().migration))
+    await asked(reads, changes)
+    assert {what for what, _ in of(controllers)} == {"Handshake"}
+    assert all(one.whole for one in (await asked(reads, changes)).shown)
+
+
 async def test_listeners_are_asked_beside_the_look() -> None:
-    """Each listener is asked once; the next look has the answers, and later one handshake of each is enough."""
+    """Each listener is asked beside the look; the next look has the answers, and later one handshake is enough."""
     clock, controllers, reads, taken = await all_right()
     clock.at_s += SAMPLE_EVERY_S - 1
     await asked(reads, taken)
-    assert controllers.asked == []
+    assert of(controllers) == []
     clock.at_s += 1
     await asked(reads, taken)
-    assert [(what, at.node_id) for what, at in controllers.asked] == [("Sample", node_id) for node_id in IDS]
+    assert of(controllers) == [("Sample", node_id) for node_id in IDS]
 
 
 async def test_a_sample_that_shows_something_else_is_followed_by_all_threads() -> None:
@@ -299,7 +376,7 @@ async def test_one_that_serves_another_leaf_is_asked_soon() -> None:
     await asked(reads, taken)
     clock.at_s += SOON_S
     await asked(reads, taken)
-    assert [at.node_id for _, at in controllers.asked[3:]] == list(IDS[1:])
+    assert of(controllers)[-2:] == [("Handshake", node_id) for node_id in IDS[1:]]
 
 
 async def test_another_container_has_shown_nothing() -> None:

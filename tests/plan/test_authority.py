@@ -264,12 +264,14 @@ def test_a_leaf_of_the_earlier_authority_keeps_it() -> None:
 
 
 def test_a_listener_that_serves_another_leaf_keeps_the_earlier_authority() -> None:
-    """The earlier authority is trusted while one listener has not served the leaf of its Secret."""
+    """The earlier authority is trusted until all threads of every listener have served the leaf of its Secret."""
     record = at(LEAFS)
     seen = seen_at(LEAFS, record)
     refused(may_drop_old(stands(LEAFS, replace(seen, shown=seen.shown[1:]))), "has not served its new certificate")
     old = (served(3000, instance=seen.shown[0].instance), *seen.shown[1:])
     refused(may_drop_old(stands(LEAFS, replace(seen, shown=old))), "has not served its new certificate")
+    one = (replace(seen.shown[0], whole=False), *seen.shown[1:])
+    refused(may_drop_old(stands(LEAFS, replace(seen, shown=one))), "has not served its new certificate")
 
 
 def test_clients_with_earlier_leafs_keep_the_earlier_authority() -> None:

@@ -198,6 +198,7 @@ class Shown:
     """What one listener of one running controller showed, and when (monotonic seconds).
 
     `instance` is the container that showed it. `fresh`: it was not asked to load its certificate again since then.
+    `whole`: each of its network threads has shown it, and not only one of them.
     """
 
     node_id: NodeID
@@ -206,6 +207,7 @@ class Shown:
     at_s: float
     instance: str
     fresh: bool = True
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

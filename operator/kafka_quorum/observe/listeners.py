@@ -6,17 +6,23 @@ its certificate ends soon. Once all threads of a container have shown what its S
 asked to load another one, or a person changes the setting. So one handshake from time to time is enough then; if
 it shows anything else, even what the Secret has by now, all threads are asked at once. Nine of each listener in each
 minute took more processor time than everything else that the operator does for a quorum at rest (docs/performance.md).
+
+A container that this process does not know yet is asked by one handshake, too, and by all of them in the minutes after
+that: an operator that starts would ask all threads of all listeners at the same time otherwise.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+import operator
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.desired import ControllerListener
-from kafka_quorum.model.handshakes import Served
+from kafka_quorum.model.handshakes import Handshake, Served
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.material import Material, Shown, controller
@@ -36,6 +42,8 @@ ENDS_SOON_S: Final = 900.0
 """Before a certificate ends that a listener serves, it is asked each minute: a restart may need the proof."""
 _Place: TypeAlias = tuple[NodeID, str]
 """The node id and the listener's name."""
+_Enough: TypeAlias = Callable[[Handshake], bool] | None
+"""Whether the answer of one thread is enough; None if all of them are asked from the start."""
 
 
 @dataclass(slots=True)
@@ -89,36 +97,38 @@ class ListenerReads:
             one = asked.setdefault(place, _Asked())
             if one.shown is not None and one.shown.instance != pod.instance:
                 one.shown = None
-            right = one.shown is not None and _as_stored(material, one.shown)
+            right = one.shown is not None and _as_stored(material, pod, one.shown.handshake)
             learned = learned and right and one.shown is not None and one.shown.fresh
-            sample = right and not changes and self._stays(one.shown)
-            pause_s = SAMPLE_EVERY_S if sample else EVERY_S if right else SOON_S
+            lasts = right and not changes and self._lasts(one.shown)
+            pause_s = _pause_s(key, place, one.shown, right=right, lasts=lasts)
             if one.begun_s is None or self._clock.monotonic() - one.begun_s >= pause_s:
-                self._begin(one, pod, listener, access, sample=sample)
+                enough = None if changes else _enough(material, pod, one.shown, lasts=lasts)
+                self._begin(one, pod, listener, access, enough)
         for place in set(asked) - present:
             _drop(asked, place, self._clock.monotonic())
         return learned
 
-    def _stays(self, shown: Shown | None) -> bool:
+    def _lasts(self, shown: Shown | None) -> bool:
         """Whether a listener that serves what its Secret has goes on with that, as far as is known."""
         if shown is None or not shown.fresh or not isinstance(shown.handshake, Served) or not shown.handshake.accepted:
             return False
         ends_s = min(each.not_after_s for each in shown.handshake.chain)
         return ends_s - self._clock.now().timestamp() > ENDS_SOON_S
 
-    def _begin(self, asked: _Asked, pod: Pod, listener: ControllerListener, access: Access, *, sample: bool) -> None:
+    def _begin(self, asked: _Asked, pod: Pod, listener: ControllerListener, access: Access, enough: _Enough) -> None:
         at = access.endpoint(pod, listener)
         if isinstance(at, Known) and (asked.task is None or asked.task.done()):
             asked.begun_s = self._clock.monotonic()
-            asked.task = asyncio.create_task(self._shake(asked, pod, listener, at.value, sample=sample))
+            asked.task = asyncio.create_task(self._shake(asked, pod, listener, at.value, enough))
 
     async def _shake(
-        self, asked: _Asked, pod: Pod, listener: ControllerListener, at: Endpoint, *, sample: bool
+        self, asked: _Asked, pod: Pod, listener: ControllerListener, at: Endpoint, enough: _Enough
     ) -> None:
         before = asked.shown
         with contextlib.suppress(KafkaError):
-            found = await self._controllers.handshake(at, sample=sample)
-            if sample and (before is None or found != before.handshake):
+            found = await self._controllers.handshake(at, sample=enough is not None)
+            whole = enough is None or not enough(found)
+            if enough is not None and whole:
                 found = await self._controllers.handshake(at)
             asked.shown = Shown(
                 node_id=pod.node_id,
@@ -126,7 +136,25 @@ class ListenerReads:
                 handshake=found,
                 at_s=self._clock.monotonic(),
                 instance=pod.instance,
+                whole=whole or (before is not None and before.whole),
             )
+
+
+def _pause_s(key: ObjectKey, place: _Place, shown: Shown | None, *, lasts: bool, right: bool) -> float:
+    """The seconds between two questions to a listener. Those of many listeners do not all end at once."""
+    if shown is None or not right:
+        return SOON_S
+    if shown.whole:
+        return SAMPLE_EVERY_S if lasts else EVERY_S
+    share = zlib.crc32(f"{key}/{place}".encode()) / 2**32
+    return EVERY_S + share * (SAMPLE_EVERY_S - EVERY_S) if lasts else SOON_S
+
+
+def _enough(material: Material, pod: Pod, shown: Shown | None, *, lasts: bool) -> _Enough:
+    """With which answer one handshake is enough: as before, or what the Secret has if nothing was shown before."""
+    if shown is None:
+        return lambda found: _as_stored(material, pod, found) and isinstance(found, Served) and found.accepted
+    return partial(operator.eq, shown.handshake) if lasts and shown.whole else None
 
 
 def _drop(asked: dict[_Place, _Asked], place: _Place, now_s: float) -> None:
@@ -146,9 +174,9 @@ def secured(pods: Iterable[Pod], revisions: Iterable[Revision]) -> Iterable[tupl
             yield from ((pod, each) for each in revision.runtime.listeners if each.protocol.encrypted)
 
 
-def _as_stored(material: Material, shown: Shown) -> bool:
-    """Whether a listener served the chain that its Secret has."""
-    seen, found = material.leaf(controller(shown.node_id)), shown.handshake
+def _as_stored(material: Material, pod: Pod, found: Handshake) -> bool:
+    """Whether a listener of this controller served the chain that its Secret has."""
+    seen = material.leaf(controller(pod.node_id))
     if not isinstance(seen, Known) or seen.value is None or not isinstance(found, Served):
         return False
     return found.digest == seen.value.digest

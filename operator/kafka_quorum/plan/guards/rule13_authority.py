@@ -240,6 +240,6 @@ def _serves_other(material: Material, pod: Pod, listener: ControllerListener) ->
         if (shown.node_id, shown.listener, shown.instance) != (pod.node_id, listener.name, pod.instance):
             continue
         answer = shown.handshake
-        if leaf is not None and isinstance(answer, Served) and answer.digest == leaf.digest:
+        if leaf is not None and shown.whole and isinstance(answer, Served) and answer.digest == leaf.digest:
             return ""
     return f"{_named(pod, listener)} has not served its new certificate yet"
