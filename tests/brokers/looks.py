@@ -277,6 +277,7 @@ def look(
         cluster=Known(value=present),
         configs=tuple((broker.node_id, entries) for broker in found.brokers),
         looked_at_s=LOOKED_AT_S,
+        pool=values.POOL,
         uid=UID,
     )
     return replace(known, **changes)

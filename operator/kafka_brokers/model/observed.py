@@ -338,11 +338,12 @@ class Observed:
     """The names in the certificate of each file of the pool's own Secret."""
     certificate_ends: tuple[tuple[str, int], ...] = ()
     """When nobody accepts each of these certificates any more (Unix seconds)."""
-    accept_loss: frozenset[NodeID] = frozenset()
-    """Brokers whose lost disks a person allowed to replace, although records are lost with them."""
+    accept_loss: frozenset[str] = frozenset()
+    """The data that a person gave up: directory ids, and the claims of volumes without one."""
     spec_kept: bool = True
     """Whether the present spec is stored as the last accepted one, or is too long to be stored."""
     looked_at_s: float = 0.0
+    pool: str = ""
     uid: str = ""
     others_tls: Knowable[frozenset[bool]] = _NO_OTHERS
     """Whether REPLICATION of the other pools of the same cluster has TLS, by the records of these pools."""

@@ -26,7 +26,6 @@ from kafka_quorum.wire.brokers import Brokers
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import NODES, VOLUMES, KubeApi
-from kit.parsing import Malformed, number
 
 CONFIGS_S: Final = 30.0
 """How long the settings of running brokers are remembered: a broker's answer has some three hundred of them."""
@@ -106,20 +105,15 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         accept_loss=accepted_losses(taken),
         spec_kept=taken.spec_kept,
         looked_at_s=looked_at_s,
+        pool=taken.resource["metadata"]["name"],
         uid=taken.resource["metadata"]["uid"],
     )
 
 
-def accepted_losses(taken: Snapshot) -> frozenset[NodeID]:
-    """The node ids in the annotation by which a person accepts a loss; text that is no number counts as none."""
+def accepted_losses(taken: Snapshot) -> frozenset[str]:
+    """What the annotation names by which a person accepts a loss, separated by commas."""
     text = (taken.resource["metadata"].get("annotations") or {}).get(ACCEPT_LOSS)
-    found = set()
-    for part in text.split(",") if isinstance(text, str) else ():
-        try:
-            found.add(NodeID(number(part.strip())))
-        except Malformed:
-            continue
-    return frozenset(found)
+    return frozenset(filter(None, map(str.strip, text.split(",")))) if isinstance(text, str) else frozenset()
 
 
 async def _to_brokers(kube: KubeApi, taken: Snapshot, desired: PoolDesired) -> Knowable[Security]:

@@ -97,7 +97,7 @@ def _disks(situation: Situation, broker: BrokerIdentity, gone: tuple[tuple[DiskI
     if pod is not None and pod.running:
         text = f"{evidence}: Kafka still runs in pod {pod.name}. Delete that pod, and the volume is replaced"
         return _waiting(broker, "LostDisk", text)
-    verdict = may_retire_disk(situation.observed, broker, evidence)
+    verdict = may_retire_disk(situation.observed, broker, tuple(disk for disk, _, _ in gone), evidence)
     if not isinstance(verdict, Permit):
         return _waiting(broker, "LostDisk", f"Did not replace a volume: {verdict.reason}", verdict)
     after = broker

@@ -24,7 +24,7 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
-from tests.brokers.values import CLUSTER, CONTRACT, OTHER_CLUSTER, broker, desired, directory, record
+from tests.brokers.values import CLUSTER, CONTRACT, OTHER_CLUSTER, POOL, broker, desired, directory, record
 
 from kafka_brokers.model.actions import CreateFormatter, CreatePod, DeletePod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import PoolRecord
@@ -265,6 +265,7 @@ SHARED, PAIR = partition("t-0", [0, 1], [0]), partition("t-0", [1, 2], [1], lead
 CAME_BACK: list[tuple[Observed, str]] = [
     (given_up(SHARED, fenced=False), "broker 1 is unfenced: it may still run on a volume that was given up"),
     (given_up(PAIR), "a volume of broker 1 that was given up may have the last copy of one partition (t-0)"),
+    (given_up(PAIR, accept_loss=frozenset({directory(1, life=6), "1"})), f"accept-loss={directory(1, life=7)}"),
 ]
 
 
@@ -283,7 +284,7 @@ def test_a_new_volume_is_not_used_while_the_one_before_is_needed_after_all(of: O
 
 USED: list[Observed] = [
     given_up(SHARED),
-    given_up(PAIR, accept_loss=frozenset({NodeID(1)})),
+    given_up(PAIR, accept_loss=frozenset({directory(1, life=7)})),
     given_up(PAIR, cluster=Unknown(reason="nobody answers")),
 ]
 
@@ -375,7 +376,7 @@ FORMAT: list[Observed] = [
     replace(blank(), leader=Unknown(reason="no leader yet"), contract=Known(value=replace(CONTRACT, young=True))),
     replace(
         with_view(KNOWN, view([partition("t-0", [1])], [registered(0), registered(1, fenced=True)])),
-        accept_loss=frozenset({NodeID(1)}),
+        accept_loss=frozenset({f"{POOL}-1-d0-g1"}),
     ),
     # one that ran here, and lost its volume, was judged by rule 10
     replace(with_view(KNOWN, view([partition("t-0", [1])], [registered(0)])), record=edited(young(), 1, ran=True)),

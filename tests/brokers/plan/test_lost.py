@@ -21,17 +21,20 @@ from tests.brokers.looks import (
     with_view,
     without_pod,
 )
-from tests.brokers.values import CONTRACT, broker, desired, directory, record
+from tests.brokers.values import CONTRACT, POOL, broker, desired, directory, record
 
 from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
+from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Unreadable
+from kafka_brokers.model.permit import RetireBrokerDisk
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
 from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of, found_blank, lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.pods import DiskFound, Waiting
 from kafka_quorum.model.zookeeper import ZooKeeperAccess
 
@@ -106,13 +109,25 @@ def test_only_the_lost_volume_of_several_is_given_up() -> None:
 
 @pytest.mark.parametrize("changes", GONE, ids=["no volume", "deleted", "no claim"])
 def test_the_only_complete_copy_is_not_given_up(changes: dict[str, Any]) -> None:
-    """Rule 10: the records would be lost, so a person must accept it for this very broker."""
+    """Rule 10: the records would be lost, so a person must accept it for this very data."""
     of = away(LAST, **changes)
     assert waiting(part_of(of)) == [("LostDisk", 1)]
     (verdict,) = part_of(of).verdicts
     assert (verdict.rule, verdict.allowed) == ("10-retire-disk", False)
-    assert waiting(part_of(replace(of, accept_loss=frozenset({NodeID(0), NodeID(2)})))) == [("LostDisk", 1)]
-    assert retired(part_of(replace(of, accept_loss=frozenset({ONE})))).change is RecordChange.DISK_LOST
+    assert f"{ACCEPT_LOSS}={directory(1)}" in verdict.reason
+    others = frozenset({directory(0), directory(1, life=2), "1", f"{POOL}-1-d0-g1"})
+    assert waiting(part_of(replace(of, accept_loss=others))) == [("LostDisk", 1)]
+    assert retired(part_of(replace(of, accept_loss=others | {directory(1)}))).change is RecordChange.DISK_LOST
+
+
+def test_all_of_the_data_that_is_lost_must_be_accepted() -> None:
+    """With two lost volumes of a broker both are named, and one of them alone accepts nothing."""
+    of = with_view(look(ran(record(volumes=2), desired())), LAST)
+    of = changed_pod(replace(of, claims=tuple(one for one in of.claims if one.node_id != 1)), 1, container=CRASHES)
+    both = (directory(1, 0), directory(1, 1))
+    (wait,) = part_of(replace(of, accept_loss=frozenset(both[:1]))).waits
+    assert f"{ACCEPT_LOSS}={both[0]},{both[1]}" in wait.message
+    assert retired(part_of(replace(of, accept_loss=frozenset(both)))).change is RecordChange.DISK_LOST
 
 
 def test_a_person_decides_if_the_policy_says_so() -> None:
@@ -158,15 +173,23 @@ def test_a_claim_that_cannot_be_read_is_not_called_gone() -> None:
 # The guards 10-retire-disk and 10-retire-node
 
 
-GUARDS = (may_retire_disk, may_retire_node)
+ACCEPTED = frozenset({directory(1)})
+
+
+def gives_up_disk(observed: Observed, identity: BrokerIdentity, evidence: str) -> Permit[RetireBrokerDisk] | Refusal:
+    """The guard, for all volumes of a broker."""
+    return may_retire_disk(observed, identity, identity.disks, evidence)
+
+
+GUARDS = (gives_up_disk, may_retire_node)
 AGAINST: list[tuple[Observed, bool]] = [
     (with_view(look(RAN), SPARED), True),
     (replace(with_view(look(RAN), SPARED), leader=Unknown(reason="timeout")), False),
     (replace(with_view(look(RAN), SPARED), cluster=Unknown(reason="timeout")), False),
     (with_view(look(RAN), view([partition("t-0", [0, 1, 2])])), False),
     (with_view(look(RAN), LAST), False),
-    (replace(with_view(look(RAN), LAST), accept_loss=frozenset({ONE})), True),
-    (replace(with_view(look(RAN), view(ORDERS)), accept_loss=frozenset({ONE})), False),
+    (replace(with_view(look(RAN), LAST), accept_loss=ACCEPTED), True),
+    (replace(with_view(look(RAN), view(ORDERS)), accept_loss=ACCEPTED), False),
     (with_view(look(RAN), view([partition("t-0", [0, 2])], [registered(0), registered(2)])), True),
     (with_view(look(RAN), view([partition("t-0", [0, 1])], [registered(0, fenced=True), registered(2)])), False),
 ]
@@ -187,18 +210,18 @@ def test_a_person_accepts_what_no_broker_is_left_to_say() -> None:
     assert isinstance(unasked.leader, Known)
     heard = replace(unasked, leader=Known(value=replace(unasked.leader.value, observers=frozenset({ONE}))))
     unheard = replace(unasked, leader=Known(value=replace(unasked.leader.value, observers=frozenset({NodeID(0)}))))
-    accepted = replace(unheard, accept_loss=frozenset({ONE}))
+    accepted = replace(unheard, accept_loss=ACCEPTED)
     migrates = replace(CONTRACT, zookeeper=ZooKeeperAccess(connect="zoo:2181"))
     for of, reason in (
-        (unheard, f"accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}=1"),
-        (replace(heard, accept_loss=frozenset({ONE})), "the quorum has heard from broker 1 in the last five minutes"),
+        (unheard, f"accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={directory(1)}"),
+        (replace(heard, accept_loss=ACCEPTED), "the quorum has heard from broker 1 in the last five minutes"),
         (replace(accepted, contract=Known(value=migrates)), "(no broker runs yet)"),
         (replace(accepted, contract=Unknown(reason="timeout")), "(no broker runs yet)"),
     ):
-        verdict = may_retire_disk(of, broker(RAN, 1), "it is lost")
+        verdict = gives_up_disk(of, broker(RAN, 1), "it is lost")
         assert not verdict.allowed
         assert verdict.reason.endswith(reason)
-    assert may_retire_disk(accepted, broker(RAN, 1), "it is lost").allowed
+    assert gives_up_disk(accepted, broker(RAN, 1), "it is lost").allowed
     assert not may_retire_node(accepted, broker(RAN, 1), "it is lost").allowed
 
 

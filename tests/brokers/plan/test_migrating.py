@@ -86,7 +86,7 @@ def test_a_doubtful_broker_is_neither_in_nor_out() -> None:
     pod = of.broker_pod(NodeID(1))
     assert pod is not None
     assert not may_replace_pod(pod, situation(of).fenced(NodeID(1))).allowed
-    refusal = may_retire_disk(of, broker(RAN, 1), "its claim is gone")
+    refusal = may_retire_disk(of, broker(RAN, 1), broker(RAN, 1).disks, "its claim is gone")
     assert not refusal.allowed
     assert "in contact" in refusal.reason
 

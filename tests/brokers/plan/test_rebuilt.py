@@ -91,7 +91,7 @@ def test_a_volume_is_replaced_if_others_have_every_record() -> None:
 def test_a_person_accepts_the_loss() -> None:
     """The annotation that accepts the loss of a disk accepts this one, too."""
     alone = partition("alone-0", [1], [1], leader=None)
-    of = replace(without_broker(minted(LEFT), LEFT, fenced(alone)), accept_loss=frozenset({values.IDS[1]}))
+    of = replace(without_broker(minted(LEFT), LEFT, fenced(alone)), accept_loss=frozenset({f"{values.POOL}-1-d1-g1"}))
     assert any(
         isinstance(one, WriteRecord) and one.change is RecordChange.DISK_LOST for one in planned(of, JBOD).actions
     )

@@ -283,7 +283,12 @@ def test_a_claim_is_kept_until_its_successor_has_everything(row: Partition, fenc
     part = released(situation(of, DELETE))
     assert part.actions == ()
     assert waited(part) == [(Severity.PROGRESS, "ClaimKept", 1)]
-    assert may_delete_volume(replace(of, accept_loss=frozenset({NodeID(1)})), claim_).allowed
+    assert claim_.directory_id is not None
+    assert may_delete_volume(replace(of, accept_loss=frozenset({claim_.directory_id})), claim_).allowed
+    for other in ("1", claim_.name, directory(1, life=9)):
+        assert not may_delete_volume(replace(of, accept_loss=frozenset({other})), claim_).allowed
+    bare = replace(claim_, directory_id=None)
+    assert may_delete_volume(replace(of, accept_loss=frozenset({bare.name})), bare).allowed
 
 
 NOT_NEEDED = (

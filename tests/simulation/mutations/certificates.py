@@ -33,7 +33,7 @@ CERTIFICATE_MUTANTS: Final = (
         "listeners-are-asked-once",
         "13, late",
         _RENEWED,
-        ("_pause_s", "if shown is None or not right:\n    return SOON_S", "if shown is None or not right:\n    return 1e9"),
+        ("_pause_s", "if shown is None or not right:\n    return SOON_S", "if not right:\n    return 1e9"),
     ),
     mutant(
         "clients-never-get-renewed-certificates",

@@ -135,7 +135,14 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "the-last-copy-is-formatted",
         "10, formats",
         ("pool-lost-last-copy",),
-        ("_against", "bool(lost) and not accepted", "False"),
+        ("_against", "bool(lost and way_out)", "False"),
+        ("came_back", "not lost or is_accepted(observed, data)", "True"),
+    ),
+    pool_mutant(
+        "an-accepted-loss-accepts-the-next-one",
+        "10, formats",
+        ("pool-lost-last-copy-twice",),
+        ("is_accepted", "observed.accept_loss.issuperset(data)", "bool(observed.accept_loss)"),
     ),
     pool_mutant(
         "what-a-rebuilt-record-lacks-is-new",
@@ -184,7 +191,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-new-volume-is-used-although-the-one-before-came-back",
         "10",
         ("pool-lost-node-that-comes-back-with-the-last-copy",),
-        ("came_back", "not given_up", "True"),
+        ("came_back", "not empty", "True"),
     ),
     pool_mutant(
         "one-empty-look-gives-a-volume-up",

@@ -65,6 +65,8 @@ class PoolRules:
         self._data = PoolData(world)
         self._away = PoolAway(world, self._glances)
         self._formatted_on: dict[DirectoryID, int] = {}
+        self._ran_on: dict[NodeID, set[str]] = {}
+        """The directory ids with which each broker started last."""
         self._spoiled: Counter[TopicPartition] = Counter()
         """How many complete copies of a partition accidents have taken."""
         self._lost: set[TopicPartition] = set()
@@ -151,7 +153,7 @@ class PoolRules:
         self._formatted_on[event.meta.directory_id] = event.serial
         node, cluster_id = event.meta.node_id, event.meta.cluster_id
         cluster = self._world.pools.cluster(cluster_id)
-        if str(node) in self._accepted(event.pool):
+        if self._is_accepted(event.pool, node):
             return
         there = [one for one in self._own_disks(node) if one.serial != event.serial]
         for at, acked in cluster.acked.items():
@@ -182,9 +184,12 @@ class PoolRules:
         disks = self._data.disks().values()
         return [one for one in disks if one.meta is not None and one.meta.node_id == node]
 
-    def _accepted(self, pool: str) -> list[str]:
-        text = (self._resource(pool).get("metadata") or {}).get("annotations") or {}
-        return re.findall(r"\d+", str(text.get(_ACCEPT_LOSS, "")))
+    def _is_accepted(self, pool: str, node: NodeID) -> bool:
+        """Whether a person gave up what this broker ran on last: its data, or claims of it that are gone."""
+        marks = (self._resource(pool).get("metadata") or {}).get("annotations") or {}
+        given_up = str(marks.get(_ACCEPT_LOSS, "")).split(",")
+        claims = re.compile(rf"{re.escape(pool)}-{node}-d\d+-g\d+")
+        return any(one in self._ran_on.get(node, ()) or claims.fullmatch(one) for one in given_up)
 
     def _unregistered(self, event: Unregistered) -> None:
         node = event.node_id
@@ -278,6 +283,7 @@ class PoolRules:
 
     def _started(self, event: BrokerStarted) -> None:
         self._away.started(event.broker)
+        self._ran_on[event.broker.node_id] = {str(one.meta.directory_id) for one in event.broker.disks if one.meta}
         for disk in event.broker.disks:
             directory = disk.meta.directory_id if disk.meta else DirectoryID("")
             if self._formatted_on.get(directory) != disk.serial:

@@ -6,7 +6,7 @@ that partition with nothing in it. So such a volume is only replaced if a person
 
 from collections.abc import Iterator
 
-from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity
 from kafka_brokers.model.names import ACCEPT_LOSS, HOLD
 from kafka_brokers.model.observed import Claim, ClusterView, Leader, Observed
 from kafka_brokers.model.permit import (
@@ -17,6 +17,7 @@ from kafka_brokers.model.permit import (
     RetireBrokerNode,
 )
 from kafka_brokers.plan.facts import MIGRATION_ENABLE
+from kafka_brokers.plan.guards.accepted import acceptance, data_of, data_on, is_accepted
 from kafka_brokers.plan.guards.availability import counted, last_copies, named, not_in_sync
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.brokers import LogDirectory, Move
@@ -25,23 +26,27 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 
 
 @guard(RetireBrokerDisk)
-def may_retire_disk(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
-    """A volume without its data is given up, and formatted again. `evidence` says how it was found to be lost.
+def may_retire_disk(
+    observed: Observed, broker: BrokerIdentity, disks: tuple[DiskIdentity, ...], evidence: str
+) -> Answer:
+    """Volumes without their data are given up, and formatted again. `evidence` says how they were found to be lost.
 
     If no broker is left that knows the partitions, as with a single one, a person may accept what is not known.
     """
+    data = data_of(observed, broker, disks)
     if broker.ran and isinstance(observed.leader, Known) and isinstance(observed.cluster, Unknown):
-        return _unasked(observed, observed.leader.value, broker.node_id, f"{evidence}, {_unknown(observed.cluster)}")
-    return _retire(observed, broker, evidence)
+        begins = f"{evidence}, {_unknown(observed.cluster)}"
+        return _unasked(observed, observed.leader.value, broker.node_id, data, begins)
+    return _retire(observed, broker, data, evidence)
 
 
 @guard(RetireBrokerNode)
 def may_retire_node(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
     """The volumes of a broker are given up with its lost Kubernetes node."""
-    return _retire(observed, broker, evidence)
+    return _retire(observed, broker, data_of(observed, broker, broker.disks), evidence)
 
 
-def _retire(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
+def _retire(observed: Observed, broker: BrokerIdentity, data: tuple[str, ...], evidence: str) -> Answer:
     node_id = broker.node_id
     if not broker.ran:
         return yes(f"{evidence}, and broker {node_id} has never run")
@@ -49,23 +54,24 @@ def _retire(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer
         return no(f"{evidence}, but it is not known who leads the quorum ({observed.leader.reason})")
     if isinstance(observed.cluster, Unknown):
         return no(f"{evidence}, {_unknown(observed.cluster)}")
-    accepted = node_id in observed.accept_loss
-    return unless(_against(observed.cluster.value, broker, evidence, accepted=accepted), _reason(evidence, accepted))
+    accepted = is_accepted(observed, data)
+    against = _against(observed.cluster.value, node_id, evidence, "" if accepted else acceptance(data))
+    return unless(against, _reason(evidence, accepted))
 
 
 def _unknown(cluster: Unknown) -> str:
     return f"but the partitions are not known ({cluster.reason})"
 
 
-def _unasked(observed: Observed, leader: Leader, node_id: NodeID, begins: str) -> Answer:
+def _unasked(observed: Observed, leader: Leader, node_id: NodeID, data: tuple[str, ...], begins: str) -> Answer:
     """Brokers with ZooKeeper do not fetch the metadata log, so nothing shows there that one is not in contact."""
     contract = observed.contract
     if isinstance(contract, Unknown) or contract.value.zookeeper or contract.value.setting(MIGRATION_ENABLE):
         return no(begins)
-    way_out = f"accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+    way_out = f"If no broker is left that knows them, {acceptance(data)}"
     return unless(
         (
-            (node_id not in observed.accept_loss, f"{begins}. If no broker is left that knows them, {way_out}"),
+            (not is_accepted(observed, data), f"{begins}. {way_out}"),
             (
                 node_id in leader.observers,
                 f"{begins}, and the quorum has heard from broker {node_id} in the last five minutes",
@@ -81,16 +87,14 @@ def _reason(evidence: str, accepted: bool) -> str:  # noqa: FBT001 - a private h
     return f"{evidence}, and other brokers have every acknowledged record of its partitions"
 
 
-def _against(view: ClusterView, broker: BrokerIdentity, evidence: str, *, accepted: bool) -> Iterator[tuple[bool, str]]:
-    node_id = broker.node_id
+def _against(view: ClusterView, node_id: NodeID, evidence: str, way_out: str) -> Iterator[tuple[bool, str]]:
     yield view.in_contact(node_id), f"{evidence}, but broker {node_id} is unfenced: it is in contact"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
     text = (
         f"{evidence}, and no other broker is known to have every acknowledged record of {counted(lost)} "
-        f"({named(lost)}): they would be lost. Bring the volume back, or delete these topics, or accept the loss: "
-        f"annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+        f"({named(lost)}): they would be lost. Bring the volume back, or delete these topics, or {way_out}"
     )
-    yield bool(lost) and not accepted, text
+    yield bool(lost and way_out), text
 
 
 @guard(MoveReplicas)
@@ -234,7 +238,8 @@ def _may_be_needed(observed: Observed, broker: BrokerIdentity | None, claim: Cla
     pod with the successor of this volume, because the process on a lost machine may reach the others again.
     """
     never_had_data = broker is not None and not broker.ran and claim.directory_id is None
-    if never_had_data or claim.node_id in observed.accept_loss:
+    data = data_on(claim)
+    if never_had_data or is_accepted(observed, data):
         return ""
     if isinstance(observed.leader, Unknown):
         return f"it is not known who leads the quorum ({observed.leader.reason})"
@@ -247,8 +252,8 @@ def _may_be_needed(observed: Observed, broker: BrokerIdentity | None, claim: Cla
         return f"broker {claim.node_id} does not answer from its present volume yet" if strange else ""
     return (
         f"broker {claim.node_id} is not in the ISR of {counted(rows)} ({named(rows)}), and its earlier volume may have "
-        "the last copy of them. It is deleted when the broker is back in sync, or when these topics are deleted, or a "
-        f"person accepts the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={claim.node_id}"
+        "the last copy of them. It is deleted when the broker is back in sync. Or delete these topics, or "
+        f"{acceptance(data)}"
     )
 
 

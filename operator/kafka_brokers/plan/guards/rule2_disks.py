@@ -1,9 +1,9 @@
 """Rules 1 and 2 for brokers: a broker is formatted once for each volume, and runs on its own volumes only."""
 
 from kafka_brokers.model.disks import BrokerIdentity
-from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.permit import FormatBroker, ReplaceBrokerPod, RunBroker
+from kafka_brokers.plan.guards.accepted import acceptance, data_of, given_up, is_accepted
 from kafka_brokers.plan.guards.availability import counted, last_copies, named
 from kafka_brokers.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -58,11 +58,11 @@ def _known_elsewhere(observed: Observed, broker: BrokerIdentity) -> str:
     if view.in_contact(node_id):
         return f"another broker with node id {node_id} is unfenced: choose another id"
     lost = tuple(partition.at for partition in last_copies(view, node_id))
-    if lost and node_id not in observed.accept_loss:
+    data = data_of(observed, broker, broker.disks)
+    if lost and not is_accepted(observed, data):
         return (
             f"an earlier broker {node_id} is the only one known to have every acknowledged record of {counted(lost)} "
-            f"({named(lost)}). Bring its volumes back, or delete these topics, or accept the loss: annotate "
-            f"the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+            f"({named(lost)}). Bring its volumes back, or delete these topics, or {acceptance(data)}"
         )
     return ""
 
@@ -81,14 +81,12 @@ def _in_doubt(observed: Observed, broker: BrokerIdentity) -> str:
     """What would be lost if a volume that may have had data is empty now, as a clause; empty if nothing (rule 10)."""
     node_id = broker.node_id
     doubtful = [one for one in broker.disks if one.unproven and one.claim_uid is not None]
-    if not doubtful or node_id in observed.accept_loss:
+    data = data_of(observed, broker, doubtful)
+    if not doubtful or is_accepted(observed, data):
         return ""
     claim = observed.claim(node_id, doubtful[0].index, doubtful[0].generation)
     begins = f"the record was rebuilt, and claim {claim.name if claim else ''} has no directory id"
-    way_out = (
-        f"Annotate the claim with {DIRECTORY_ID}, if it has data, or accept the loss: annotate the KafkaBrokerPool "
-        f"with {ACCEPT_LOSS}={node_id}"
-    )
+    way_out = f"Annotate the claim with {DIRECTORY_ID}, if it has data, or {acceptance(data)}"
     match observed.cluster:
         case Unknown(reason=reason):
             return f"{begins}. The partitions are not known ({reason}). {way_out}"
@@ -109,19 +107,19 @@ def came_back(observed: Observed, broker: BrokerIdentity) -> str:
     given up holds.
     """
     node_id = broker.node_id
-    given_up = broker.ran and any(disk.retired and not disk.formatted for disk in broker.disks)
-    if not given_up or isinstance(observed.cluster, Unknown):
+    empty = [disk for disk in broker.disks if broker.ran and disk.retired and not disk.formatted]
+    if not empty or isinstance(observed.cluster, Unknown):
         return ""
     view = observed.cluster.value
     if view.in_contact(node_id):
         runs = "it may still run on a volume that was given up. If this lasts, stop it there"
         return f"broker {node_id} is unfenced: {runs}"
-    lost = tuple(partition.at for partition in last_copies(view, node_id))
-    if not lost or node_id in observed.accept_loss:
+    lost, data = tuple(partition.at for partition in last_copies(view, node_id)), given_up(observed, broker, empty)
+    if not lost or is_accepted(observed, data):
         return ""
     return (
         f"a volume of broker {node_id} that was given up may have the last copy of {counted(lost)} ({named(lost)}). "
-        f"Delete these topics, or accept the loss: annotate the KafkaBrokerPool with {ACCEPT_LOSS}={node_id}"
+        f"Delete these topics, or {acceptance(data)}"
     )
 
 

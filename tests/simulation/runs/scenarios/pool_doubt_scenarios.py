@@ -11,11 +11,11 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     POOL,
     PoolScenario,
     Topic,
-    annotates_pool,
+    accepts_loss,
     applies_pool,
     cluster_of,
     lags,
-    pool_says,
+    may_accept,
     pool_spec,
     pools_rest,
     several,
@@ -64,7 +64,7 @@ REBUILT: Final = tuple(
             turns=(
                 *with_topics(_ORDERS, _ALONE),
                 turn("loses record and claim", pools_rest, loses_record(1, index)),
-                turn("accepts the loss", pool_says("LostDisk"), annotates_pool(accept_loss="1")),
+                turn("accepts the loss", may_accept, accepts_loss),
             ),
         ),
     )

@@ -12,7 +12,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     POOL,
     PoolScenario,
     Topic,
-    annotates_pool,
+    accepts_loss,
     applies_pool,
     cluster_of,
     creates,
@@ -32,6 +32,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     lags,
     loses_broker,
     loses_volume,
+    may_accept,
     moves,
     pool_says,
     pool_spec,
@@ -324,8 +325,19 @@ LOSSES: Final = (
         turns=(
             *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
             turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
-            turn("accepts the loss", pool_says("LostDisk"), annotates_pool(accept_loss="1")),
+            turn("accepts the loss", may_accept, accepts_loss),
         ),
+    ),
+    PoolScenario(
+        name="pool-lost-last-copy-twice",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
+            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+            turn("accepts the loss", may_accept, accepts_loss),
+            turn("loses the next one", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+        ),
+        ends="LostDisk",
     ),
     PoolScenario(
         name="pool-lost-disk-of-the-only-broker",
@@ -333,7 +345,7 @@ LOSSES: Final = (
         turns=(
             *with_topics(Topic(name="alone", replicas=((0,),), min_isr=1)),
             turn("loses the disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 0)),
-            turn("accepts the loss", pool_says("LostDisk"), annotates_pool(accept_loss="0")),
+            turn("accepts the loss", may_accept, accepts_loss),
         ),
         until_s=330,
         long=True,

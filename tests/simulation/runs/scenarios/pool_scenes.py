@@ -5,6 +5,7 @@ of the cost. With a `spec` the operator manages the quorum, too, and publishes t
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -38,6 +39,7 @@ SECRET: Final = f"{NAME}-brokers-tls"
 KEYSTORE: Final = "listener.name.controller.ssl.keystore.location"
 ELR: Final = "eligible.leader.replicas.version"
 _CONTRACT: Final = TypeAdapter(Contract)
+_ACCEPTANCE: Final = re.compile(r"annotate the KafkaBrokerPool with kafkaquorum.io/accept-loss=(\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +198,17 @@ def annotates_pool(name: str = POOL, **annotations: str) -> Callable[[World, Che
     """A person annotates a pool."""
     marks = {f"kafkaquorum.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
     return lambda world, _: _done(world.kube.patch(POOLS, NAMESPACE, name, {"metadata": {"annotations": marks}}))
+
+
+def may_accept(world: World) -> bool:
+    """Once the pool reports a loss that a person may accept."""
+    return pool_says("LostDisk")(world) and _ACCEPTANCE.search(pool_condition(world, "Degraded")["message"]) is not None
+
+
+def accepts_loss(world: World, _: Checker) -> None:
+    """A person accepts the loss that the pool reports, with the words of its message."""
+    found = _ACCEPTANCE.search(pool_condition(world, "Degraded")["message"])
+    annotates_pool(accept_loss=found[1] if found else "")(world, _)
 
 
 def creates(*topics: Topic) -> Callable[[World, Checker], None]:
