@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID, ObjectIdentifier
-from tests.wire.fakes import HOST
+from tests.serving import HOST
 
 from kafka_quorum.model.security import Secured, Tls
 

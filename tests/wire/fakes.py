@@ -14,12 +14,12 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32Timedelta
 from kio.static.protocol import ResponsePayload
+from tests.serving import HOST, serving
 
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
 
-HOST = "127.0.0.1"
 ALL_VERSIONS = {
     2: (1, 11),
     3: (0, 13),
@@ -97,21 +97,16 @@ class FakeServer:
         """Serves one connection to its end."""
         self.connections += 1
         self._writers.append(writer)
-        try:
-            while True:
-                (length,) = struct.unpack(">i", await reader.readexactly(4))
-                request = await reader.readexactly(length)
-                self.requests.append(request)
-                is_negotiation = int.from_bytes(request[:2], "big") == API_VERSIONS.key
-                reply = (self.versions if is_negotiation else self.script)(request)
-                if reply is Do.CLOSE:
-                    return
-                if isinstance(reply, bytes):
-                    writer.write(reply)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+        while True:
+            (length,) = struct.unpack(">i", await reader.readexactly(4))
+            request = await reader.readexactly(length)
+            self.requests.append(request)
+            is_negotiation = int.from_bytes(request[:2], "big") == API_VERSIONS.key
+            reply = (self.versions if is_negotiation else self.script)(request)
+            if reply is Do.CLOSE:
+                return
+            if isinstance(reply, bytes):
+                writer.write(reply)
 
     def say(self, data: bytes) -> None:
         """Sends bytes on every connection, requested or not."""
@@ -139,12 +134,6 @@ async def until(condition: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def running(server: FakeServer) -> AsyncIterator[FakeServer]:
     """Listens on a free port of loopback."""
-    listener = await asyncio.start_server(server.serve, HOST, 0)
-    port: int = listener.sockets[0].getsockname()[1]
-    server.endpoint = Endpoint(node_id=NodeID(3000), host=HOST, port=port)
-    try:
+    async with serving(server.serve) as port:
+        server.endpoint = Endpoint(node_id=NodeID(3000), host=HOST, port=port)
         yield server
-    finally:
-        server.hang_up()
-        listener.close()
-        await listener.wait_closed()

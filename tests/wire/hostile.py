@@ -1,7 +1,6 @@
 """Three controllers on loopback with answers that a test distorts, and a reconciler that asks them over the network."""
 
 import asyncio
-import contextlib
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,8 +19,9 @@ from tests.clocks import MovingClock
 from tests.kit.kube.recording import RecordingKube
 from tests.model.values import CLUSTER, IDS, LEADER_NOW_MS, directory
 from tests.observe.test_gather import api_server
+from tests.serving import HOST, serving
 from tests.test_reconcile import KEY, Bench, Ids
-from tests.wire.fakes import ALL_VERSIONS, HOST, answer_to
+from tests.wire.fakes import ALL_VERSIONS, answer_to
 from tests.wire.fakes import api_versions as versions_answer
 
 from kafka_quorum.kind import QUORUMS
@@ -137,22 +137,18 @@ class Controller:
     sends: dict[int, Send] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
     port: int = 0
-    talks: "set[asyncio.Task[None] | None]" = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection to its end."""
-        self.talks.add(asyncio.current_task())
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            while True:
-                (length,) = struct.unpack(">i", await reader.readexactly(4))
-                request = await reader.readexactly(length)
-                key = int.from_bytes(request[:2], "big")
-                self.asked.append(key)
-                honest = answer_to(request, self.answers[key]) if key in self.answers else b""
-                sent = self.sends.get(key, _as_it_is)(request, honest, writer)
-                if asyncio.iscoroutine(sent):
-                    await sent
-        writer.close()
+        while True:
+            (length,) = struct.unpack(">i", await reader.readexactly(4))
+            request = await reader.readexactly(length)
+            key = int.from_bytes(request[:2], "big")
+            self.asked.append(key)
+            honest = answer_to(request, self.answers[key]) if key in self.answers else b""
+            sent = self.sends.get(key, _as_it_is)(request, honest, writer)
+            if asyncio.iscoroutine(sent):
+                await sent
 
 
 def _as_it_is(_: bytes, honest: bytes, writer: asyncio.StreamWriter) -> None:
@@ -206,8 +202,7 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
             controller.answers[DESCRIBE_QUORUM.key] = own
     async with AsyncExitStack() as stack:
         for controller in controllers.values():
-            server = await stack.enter_async_context(await asyncio.start_server(controller.serve, HOST, 0))
-            controller.port = server.sockets[0].getsockname()[1]
+            controller.port = await stack.enter_async_context(serving(controller.serve))
         client = Rerouted({node_id: one.port for node_id, one in controllers.items()}, patience_s)
         bench = Bench(api_server())
         bench.resource()
@@ -220,6 +215,3 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
             yield made
         finally:
             await client.close()
-            for talk in {talk for controller in controllers.values() for talk in controller.talks if talk}:
-                talk.cancel()
-                await asyncio.wait({talk})

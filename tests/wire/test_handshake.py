@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
+from tests.serving import HOST, serving
 from tests.wire.authorities import DAY, FUTURE, NOW, PAST, Authority, Leaf
-from tests.wire.fakes import HOST, FakeServer
-from tests.wire.test_tls import listening
+from tests.wire.fakes import FakeServer
 from tests.wire.tls_peer import Peer, honest, peers
 
 from kafka_quorum.errors import KafkaUnreachable
@@ -126,7 +126,7 @@ async def test_the_name_is_checked_and_the_address_is_connected_to(world: World)
     """A server without its address in the certificate is asked by name; with another name, or none, nothing is sent."""
     noted = FakeServer()
     controllers = KafkaControllers(PATIENT)
-    async with listening(noted.serve, world.server.server()) as port:
+    async with serving(noted.serve, world.server.server()) as port:
         await controllers.api_versions(at(port, world.ca.trusting()))
         before = len(noted.requests)
         for name, wanted in (("demo-3001.demo-controllers.kafka.svc", "demo-3001"), ("", HOST)):
@@ -265,7 +265,7 @@ async def test_a_secret_that_changes_is_another_connection(world: World) -> None
     noted = FakeServer()
     controllers = KafkaControllers(PATIENT)
     leaf = world.ca.leaf(dns=(NAME, "second.example"))
-    async with listening(noted.serve, leaf.server(clients=world.ca.pem)) as port:
+    async with serving(noted.serve, leaf.server(clients=world.ca.pem)) as port:
         first = at(port, world.ca.trusting(world.client))
         later = replace(first, security=world.ca.trusting(world.ca.leaf("operator", unit="demo")))
         for endpoint in (first, first, later, later, replace(later, name="second.example")):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kio.schema.describe_quorum.v2 import response as describe_quorum
+from kio.schema.errors import ErrorCode
 from kio.static.primitive import i64
 from tests.model.values import IDS, LEADER_NOW_MS
 from tests.test_hostile_text import texts
@@ -288,7 +289,7 @@ async def test_random_answers_end_no_pass_in_an_exception() -> None:
 def _plausible(pick: random.Random) -> dict[str, Any]:
     """Sometimes makes an answer plausible enough to be read further."""
     some = [replica(node, last_fetch_timestamp=i64(LEADER_NOW_MS - pick.randrange(9000))) for node in IDS]
-    changes: dict[str, Any] = {"partition_index": 0, "error_code": 0, "leader_id": LEADER}
+    changes: dict[str, Any] = {"partition_index": 0, "error_code": ErrorCode.none, "leader_id": LEADER}
     if pick.random() < 0.8:
         changes |= {"leader_epoch": pick.choice([0, 5, 2**31 - 1]), "current_voters": tuple(some[: pick.randrange(4)])}
         changes |= {"observers": tuple(some[2:]), "high_watermark": i64(pick.choice([-1, 0, 100, 2**63 - 1]))}

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.serving import HOST
 from tests.wire.authorities import PAST, Authority, Leaf
-from tests.wire.fakes import HOST
 from tests.wire.tls_peer import Peer, honest, peers
 
 from kafka_quorum.model.handshakes import Failure, Handshake, NotServed, Served

@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from tests.serving import HOST, Serve, serving
 
 from kafka_quorum.errors import KafkaProtocolError, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
@@ -13,7 +13,6 @@ from kafka_quorum.wire import metrics
 from kafka_quorum.wire.metrics import driver, read_driver
 from kit.parsing import Malformed
 
-HOST = "127.0.0.1"
 ID = NodeID(3000)
 PAGE = """\
 # HELP kafka_controller_zk_migration_state Attribute exposed for management
@@ -109,18 +108,7 @@ def test_a_page_that_is_none(text: str) -> None:
     assert len(str(failure.value)) < 300
 
 
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@contextlib.asynccontextmanager
-async def served(answer: Answer) -> AsyncIterator[int]:
-    """The port of a server that answers so."""
-    server = await asyncio.start_server(answer, HOST, 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
-
-
-def with_bytes(data: bytes) -> Answer:
+def with_bytes(data: bytes) -> Serve:
     """A server that sends these bytes for any request, and closes the connection."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -140,7 +128,7 @@ def http(body: bytes, status: str = "200 OK", headers: str = "") -> bytes:
 
 async def test_a_scrape() -> None:
     """A page is read over HTTP."""
-    async with served(with_bytes(http(PAGE.encode()))) as port:
+    async with serving(with_bytes(http(PAGE.encode()))) as port:
         assert (await read_driver(HOST, port, ID)).state is DriverState.MIGRATION
 
 
@@ -156,7 +144,7 @@ async def test_a_scrape() -> None:
 )
 async def test_an_answer_that_is_no_page(data: bytes, why: str) -> None:
     """Another status, a redirect, a page too large, and no text are errors that name the controller and what to do."""
-    async with served(with_bytes(data)) as port:
+    async with serving(with_bytes(data)) as port:
         with pytest.raises(KafkaProtocolError, match=f"metrics of controller 3000 at .*{why}.*check that") as failure:
             await read_driver(HOST, port, ID)
     assert not failure.value.outcome_unknown
@@ -165,7 +153,7 @@ async def test_an_answer_that_is_no_page(data: bytes, why: str) -> None:
 @pytest.mark.parametrize("data", [b"", b"SSH-2.0-x\r\n\r\n", http(PAGE.encode())[:-20]])
 async def test_a_broken_answer(data: bytes) -> None:
     """A connection that ends early, or that speaks another protocol, is an error of the path."""
-    async with served(with_bytes(data)) as port:
+    async with serving(with_bytes(data)) as port:
         with pytest.raises(KafkaUnreachable, match="Did not read the metrics of controller 3000"):
             await read_driver(HOST, port, ID)
 
@@ -179,7 +167,7 @@ async def test_no_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         await ended.wait()
         writer.close()
 
-    async with served(silent) as port:
+    async with serving(silent) as port:
         with pytest.raises(KafkaUnreachable, match=r"0\.3 s passed"):
             await read_driver(HOST, port, ID)
         ended.set()

@@ -1,13 +1,13 @@
 """The endpoint alone decides how a connection is secured."""
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
+from tests.serving import serving
 
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
@@ -34,19 +34,16 @@ class Listening:
     port: int = 0
     begun: list[int] = field(default_factory=list)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         """Serves one connection."""
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            self.begun.append((await reader.readexactly(1))[0])
-        writer.close()
+        self.begun.append((await reader.readexactly(1))[0])
 
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Listening]:
     """Listens on loopback."""
     noted = Listening()
-    async with await asyncio.start_server(noted.serve, "127.0.0.1", 0) as server:
-        noted.port = server.sockets[0].getsockname()[1]
+    async with serving(noted.serve) as noted.port:
         yield noted
 
 

@@ -6,15 +6,14 @@ import gc
 import ssl
 import subprocess
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from tests.kit.pki.made import certificate
+from tests.serving import HOST, Serve, serving
 from tests.wire.captures import capture
-from tests.wire.fakes import HOST, FakeServer, framed
+from tests.wire.fakes import FakeServer, framed
 
 from kafka_quorum.errors import KafkaDenied, KafkaError, KafkaExpired, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
@@ -126,33 +125,6 @@ def described(request: bytes) -> bytes:
     return framed(request[4:8] + DESCRIBED[4:])
 
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def listening(serve: Serve, context: ssl.SSLContext | None) -> AsyncIterator[int]:
-    """The port of a server, whose connections end with it."""
-    talks: set[asyncio.Task[None] | None] = set()
-
-    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talks.add(asyncio.current_task())
-        try:
-            with contextlib.suppress(asyncio.CancelledError, OSError):
-                await serve(reader, writer)
-        finally:
-            writer.transport.abort()
-
-    server = await asyncio.start_server(served, HOST, 0, ssl=context)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        await server.wait_closed()
-        for talk in filter(None, talks):
-            talk.cancel()
-            await asyncio.wait({talk})
-
-
 async def asked(port: int, security: Secured, limits: Limits = PATIENT, host: str = HOST) -> KafkaError | None:
     """The error of a request; None if it was answered."""
     at = Endpoint(node_id=NodeID(3000), host=host, port=port, security=security)
@@ -168,7 +140,7 @@ async def asked(port: int, security: Secured, limits: Limits = PATIENT, host: st
 
 async def test_a_good_certificate(authority: Authority) -> None:
     """A server with a certificate of a trusted authority and its own name is asked, also beside another authority."""
-    async with listening(FakeServer(described).serve, authority.server("good")) as port:
+    async with serving(FakeServer(described).serve, authority.server("good")) as port:
         both = Tls(ca=authority.text("other.crt") + authority.text("ca.crt"))
         for tls in (authority.tls(), both):
             assert await asked(port, Secured(tls=tls)) is None
@@ -187,7 +159,7 @@ async def test_a_good_certificate(authority: Authority) -> None:
 async def test_certificates_that_are_not_accepted(authority: Authority, server: str, trusted: str, words: str) -> None:
     """Nothing is sent to a server with another authority, a past date, another name, or too large a certificate."""
     noted = FakeServer(described)
-    async with listening(noted.serve, authority.server(server)) as port:
+    async with serving(noted.serve, authority.server(server)) as port:
         failed = await asked(port, Secured(tls=authority.tls(trusted)))
     assert isinstance(failed, KafkaUnreachable)
     assert isinstance(failed, KafkaExpired) is (words == "expired")
@@ -205,7 +177,7 @@ async def test_a_server_that_misses_the_clients_certificate(authority: Authority
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(authority.home / "ca.crt")
         context.minimum_version = context.maximum_version = version
-        async with listening(FakeServer(described).serve, context) as port:
+        async with serving(FakeServer(described).serve, context) as port:
             failed = await asked(port, Secured(tls=authority.tls()))
             assert isinstance(failed, KafkaUnreachable)
             own = replace(authority.tls(), certificate=authority.text("good.crt"), key=authority.text("good.key"))
@@ -242,7 +214,7 @@ async def _alert(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 )
 async def test_half_a_handshake(authority: Authority, serve: Serve, words: str) -> None:
     """A server that is silent, hangs up, speaks something else, or refuses: the request ends in time and says so."""
-    async with listening(serve, None) as port:
+    async with serving(serve, None) as port:
         failed = await asked(port, Secured(tls=authority.tls()), QUICK if serve is _silent else PATIENT)
     assert isinstance(failed, KafkaUnreachable)
     assert words in str(failed).lower()
@@ -250,7 +222,7 @@ async def test_half_a_handshake(authority: Authority, serve: Serve, words: str) 
 
 async def test_a_server_with_tls_and_a_client_without() -> None:
     """The alert of a server with TLS is recognized."""
-    async with listening(_alert, None) as port:
+    async with serving(_alert, None) as port:
         at = Endpoint(node_id=NodeID(3000), host=HOST, port=port)
         connection = Connection(endpoint=at, limits=PATIENT)
         with pytest.raises(KafkaError, match="answers with TLS"):

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from tests.wire.fakes import HOST, FakeServer
+from tests.serving import serving
+from tests.wire.fakes import FakeServer
 
 _CHUNK: Final = 16 * 1024
 A = TypeVar("A")
@@ -118,24 +119,9 @@ async def honest(peer: Peer) -> None:
 @asynccontextmanager
 async def peers(script: Script, context: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """The port of a server that runs the script for each connection, all of which end with it."""
-    talks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = asyncio.current_task()
-        assert talk is not None
-        talks.add(talk)
-        try:
-            with contextlib.suppress(OSError):  # an SSLError is one
-                await script(Peer(reader, writer, context))
-        finally:
-            writer.close()
+        await script(Peer(reader, writer, context))
 
-    server = await asyncio.start_server(serve, HOST, 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for talk in talks:
-            talk.cancel()
-        await asyncio.gather(*talks, return_exceptions=True)
-        await server.wait_closed()
+    async with serving(serve) as port:
+        yield port
