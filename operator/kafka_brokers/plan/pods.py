@@ -80,6 +80,11 @@ def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIden
 def _created(situation: Situation, broker: BrokerIdentity) -> Part:
     if not broker.formatted or broker.empty:
         return Part()
+    contract = situation.observed.contract
+    if isinstance(contract, Known) and contract.value.young:
+        # one that follows a first leader that is replaced at once cannot register for a minute (measured on 4.4.0)
+        text = f"Broker {broker.node_id} starts when the quorum has its first leader"
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=broker.node_id),))
     verdict = may_run(situation.observed, broker)
     revision = situation.observed.revision(broker.revision)
     config = None if revision is None else config_of(situation, revision)

@@ -103,6 +103,16 @@ def test_no_pod_without_its_config_map_or_revision() -> None:
     assert created(part_of(replace(of, revisions=()))) == []
 
 
+def test_no_broker_starts_before_the_quorum_had_its_first_leader() -> None:
+    """It would follow leaders that are replaced at once, and such a one may not be able to register for a minute."""
+    of = without_pod(look(RAN), 1)
+    assert isinstance(of.contract, Known)
+    part = part_of(replace(of, contract=Known(value=replace(of.contract.value, young=True))))
+    assert created(part) == []
+    assert [(one.reason, one.node_id) for one in part.waits] == [("Starting", 1)]
+    assert created(part_of(replace(of, leader=Unknown(reason="timeout")))) == [(1, OLD.name)]
+
+
 def test_a_broker_that_does_not_run_starts_from_the_present_revision() -> None:
     """Those that run, or are stopping, keep theirs until a roll."""
     of = without_pod(outdated(), 1)
