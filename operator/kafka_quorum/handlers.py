@@ -252,7 +252,7 @@ class Edge:
             self._introspection.acquired()
         self._metrics.acquired()
         for one in self._served.values():
-            one.loops.wake_all()
+            one.loops.wake_all(anew=self._lease is None or self._lease.succeeds)
 
     def own(self, kind: ResourceType, metadata: Mapping[str, Any]) -> None:
         """Wake a resource of this kind that was created, changed or deleted.

@@ -425,3 +425,29 @@ async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
     assert passes.changes == 1
     assert tuple(loops.keys()) == (KEY,)
     await loops.stop()
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_another_operators_term_ends_what_was_remembered(*, anew: bool) -> None:
+    """After another operator may have acted, the next pass begins with nothing; a pass under way keeps what it has."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(number: int) -> End:
+        if number == 1:
+            running.set()
+            await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    loops.wake_all(anew=anew)
+    assert passes.forgotten == []
+    go_on.set()
+    await passes.reach(2)
+    assert passes.forgotten == [KEY] * anew
+    loops.wake(KEY, create=False)
+    await passes.reach(3)
+    await loops.stop()
+    assert passes.forgotten == [KEY] * anew
