@@ -190,7 +190,14 @@ class Edge:
             if resource == POOLS:  # one that came, changed or went, and that no watch may have reported
                 self._beside(QUORUMS, key.namespace)
 
-        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found, self.settings.selector)
+        def lost(key: ObjectKey) -> None:
+            if self._acting():
+                found(key)  # its pass finds out why
+            else:
+                loops.drop(key)
+
+        namespaces, selector = self.settings.namespaces, self.settings.selector
+        sweep = Sweep(kube, self._clock, resource, namespaces, loops.keys, found, selector, lost)
         self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
 
     def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -86,6 +86,17 @@ class Loops:
             loop.anew = loop.anew or anew
             loop.wake_up()
 
+    def drop(self, key: ObjectKey) -> None:
+        """End the loop of a resource that is gone, unless a pass is under way, which finds that out itself.
+
+        It is for an operator without the lease: its passes look at nothing.
+        """
+        loop = self._loops.get(key)
+        if loop is not None and loop.begun_s is None:
+            del self._loops[key]
+            loop.task.cancel()
+            self._reconciler.forget(key)
+
     def keys(self) -> Iterable[ObjectKey]:
         """The resources that have a loop."""
         return tuple(self._loops)
