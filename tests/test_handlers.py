@@ -9,8 +9,10 @@ import aiohttp
 import pytest
 from tests import virtual_time
 from tests.golden.facts import mentions
+from tests.kit.ends import End
 from tests.kit.kube.recording import RecordingKube
 from tests.kit.test_lease import LeaseStore, SharedClock, lease_of
+from tests.kit.test_loops import Passes
 from tests.model.values import IDS, NAME, NAMESPACE, desired, node, revision, running
 
 from kafka_brokers.kind import POOLS
@@ -355,6 +357,28 @@ async def test_metrics_are_served_and_fed_by_every_kind(monkeypatch: pytest.Monk
     assert 'kafka_quorum_operator_kafka_requests_total{request="DescribeQuorum",result="answered"} 1.0' in text
     for kind in ("KafkaQuorum", "KafkaBrokerPool", "KafkaStreamsApplication"):
         assert f'kafka_quorum_operator_resources{{kind="{kind}"}} 0.0' in text
+
+
+@pytest.mark.parametrize("acting", [False, True])
+async def test_a_standby_keeps_no_loop_of_a_resource_that_is_gone(*, acting: bool) -> None:
+    """Passes without the lease look at nothing, so the search ends the loops of what it does not find any more."""
+
+    async def idle(_: int) -> End:
+        return End(requeue_s=3600.0)
+
+    edge, clock, passes = edge_of(settings=Settings(namespaces=(NAMESPACE,))), SharedClock(), Passes(idle)
+    edge._lease = lease_of(LeaseStore(), clock, "a")
+    if acting:
+        await edge._lease.step()
+    loops = Loops(passes)
+    edge._serve(cast("Any", WatchedKube()), QUORUMS, "kafkaquorum.io/quorum", loops)
+    loops.wake(ObjectKey(namespace=NAMESPACE, name=NAME), create=True)  # a watch reports its deletion
+    await passes.reach(1)
+    for _ in range(2):
+        await edge._served[QUORUMS.plural].sweep.once()
+    assert (len(tuple(loops.keys())), len(passes.forgotten)) == ((1, 0) if acting else (0, 1))
+    assert passes.changes == 1 + acting
+    await loops.stop()
 
 
 async def test_the_probe_reports_the_last_attempt_at_the_lease() -> None:

@@ -1,5 +1,6 @@
 """One pass over one quorum, between an API server and controllers that answer as the test requires."""
 
+import asyncio
 import copy
 import json
 from dataclasses import replace
@@ -21,6 +22,7 @@ from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import token_holder, token_name
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.observe.snapshot import KINDS
@@ -29,7 +31,8 @@ from kafka_quorum.settings import Settings
 from kit.errors import Fault, KubeConflict, KubeHeld, KubeUnavailable
 from kit.key import ObjectKey
 from kit.kube.inventory import Inventory, digest_of, together
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, NODES, PODS, SERVICES, Json, ResourceType
+from kit.loops import Loops
 from kit.report.report import PassReport, Subscriber, Subscribers
 
 KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
@@ -1000,3 +1003,41 @@ async def test_an_unbound_claim_is_named_with_its_own_class() -> None:
     await passes(bench, 10)
     message = bench.kube.objects[QUORUMS.plural, NAME]["status"]["message"]
     assert mentions(message, "fats", "fast")
+
+
+async def looks(bench: Bench, count: int, *, anew: bool) -> None:
+    """So many passes of the quorum's loop, 5 s apart, after this operator got the lease (again)."""
+    loops = Loops(bench.reconciler)
+    loops.wake(KEY, create=True)
+    loops.wake_all(anew=anew)
+    for _ in range(count):
+        while loops.longest_wait_s() or loops.longest_pass_s():  # noqa: ASYNC110 - a pass sets no event
+            await asyncio.sleep(0)
+        bench.clock.seconds += 5
+        loops.wake(KEY, create=False)
+    await loops.stop()
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_a_token_that_another_operator_took_is_given_back(*, anew: bool) -> None:
+    """An operator whose turn comes again does not rely on the holder that it read before the other one's turn."""
+    bench, name = await at_rest(), token_name(NAME)
+    await bench.run()
+    assert bench.reconciler._memories[KEY].holder == ""
+    bench.kube.put(LEASES, {"metadata": k8s.metadata(name), "spec": {"holderIdentity": token_holder(NAME)}})
+    await looks(bench, 10, anew=anew)
+    assert (bench.kube.objects[LEASES.plural, name]["spec"]["holderIdentity"] == "") is anew
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_the_time_of_a_lost_node_begins_again_after_another_operators_turn(*, anew: bool) -> None:
+    """In between the Kubernetes node may have been well for days, which this operator has not seen."""
+    bench = await at_rest()
+    bench.controllers.quorums[3000] = without_live(3002)
+    bench.kube.objects[NODES.plural, "worker-1"]["status"]["conditions"][0]["status"] = "Unknown"
+    await bench.run()
+    memory = bench.reconciler._memories[KEY]
+    (lost,) = memory.lost_nodes
+    bench.reconciler._memories[KEY] = replace(memory, lost_nodes=(replace(lost, for_s=590.0),))
+    await looks(bench, 2, anew=anew)
+    assert (bench.reconciler._memories[KEY].lost_for_s(lost.key) < 60) is anew

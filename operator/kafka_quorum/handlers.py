@@ -190,7 +190,14 @@ class Edge:
             if resource == POOLS:  # one that came, changed or went, and that no watch may have reported
                 self._beside(QUORUMS, key.namespace)
 
-        sweep = Sweep(kube, self._clock, resource, self.settings.namespaces, loops.keys, found, self.settings.selector)
+        def lost(key: ObjectKey) -> None:
+            if self._acting():
+                found(key)  # its pass finds out why
+            else:
+                loops.drop(key)
+
+        namespaces, selector = self.settings.namespaces, self.settings.selector
+        sweep = Sweep(kube, self._clock, resource, namespaces, loops.keys, found, selector, lost)
         self._served[resource.plural] = Served(resource=resource, label=label, loops=loops, sweep=sweep)
 
     def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -252,7 +259,7 @@ class Edge:
             self._introspection.acquired()
         self._metrics.acquired()
         for one in self._served.values():
-            one.loops.wake_all()
+            one.loops.wake_all(anew=self._lease is None or self._lease.succeeds)
 
     def own(self, kind: ResourceType, metadata: Mapping[str, Any]) -> None:
         """Wake a resource of this kind that was created, changed or deleted.

@@ -43,6 +43,10 @@ class Lease:
         """The other holder and the resource version of its lease."""
         self._seen_at_s = 0.0
         self._said = ""
+        self._others = True
+        """Whether another operator may have held it since this one did."""
+        self.succeeds = True
+        """Whether another operator may have acted between the present term of this one and its last term."""
         self._attempted_at_s = clock.monotonic()
 
     @property
@@ -65,6 +69,7 @@ class Lease:
         before = self.held()
         await self.step()
         if self.held() and not before:
+            self.succeeds, self._others = self._others, False
             acquired()
         return RENEW_EVERY_S if self.held() else RETRY_S
 
@@ -104,6 +109,7 @@ class Lease:
     async def _try(self) -> None:
         sent_s = self._clock.monotonic()
         present = await self._get()
+        self._others = self._others or present is None or _holder(present) != self._holder
         if present is None:
             await self._kube.create(LEASES, self._namespace, self._body(transitions=0))
         elif _holder(present) == self._holder or self._lapsed(present, sent_s):

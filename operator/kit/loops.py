@@ -39,6 +39,8 @@ class _Loop:
     """When the pass that runs began (monotonic seconds); None between passes."""
     woken_s: float | None = field(default_factory=time.monotonic)
     """When the first event came that no pass has seen yet (monotonic seconds); None if there is none."""
+    anew: bool = False
+    """Whether the next pass begins with nothing that earlier ones remembered."""
 
     def wake_up(self) -> None:
         """Something changed."""
@@ -73,11 +75,27 @@ class Loops:
             task = asyncio.create_task(self._supervised(key, event), name=f"loop of {key}")
             self._loops[key] = _Loop(task=task, wake=event)
 
-    def wake_all(self) -> None:
-        """This operator may act from now on: look at every resource, and use nothing that was remembered."""
+    def wake_all(self, *, anew: bool) -> None:
+        """This operator may act from now on: look at every resource, and use no object that was remembered.
+
+        `anew`: another operator may have acted meanwhile. So what several looks have shown is forgotten as well: it
+        would count as if this operator had looked all the time.
+        """
         for key, loop in self._loops.items():
             self._reconciler.changed(key)
+            loop.anew = loop.anew or anew
             loop.wake_up()
+
+    def drop(self, key: ObjectKey) -> None:
+        """End the loop of a resource that is gone, unless a pass is under way, which finds that out itself.
+
+        It is for an operator without the lease: its passes look at nothing.
+        """
+        loop = self._loops.get(key)
+        if loop is not None and loop.begun_s is None:
+            del self._loops[key]
+            loop.task.cancel()
+            self._reconciler.forget(key)
 
     def keys(self) -> Iterable[ObjectKey]:
         """The resources that have a loop."""
@@ -124,6 +142,7 @@ class Loops:
         turns = Turns(self._reconciler, key)
         while not self._stopping:
             wake.clear()
+            self._begin_anew(key)
             self._mark(key, time.monotonic())
             try:
                 rest = await turns.take(wake.is_set)
@@ -137,6 +156,14 @@ class Loops:
                 continue
             if rest.seconds > 0:
                 await _pause(wake, rest)
+
+    def _begin_anew(self, key: ObjectKey) -> None:
+        """Forget what earlier passes remembered, if another operator may have acted since then."""
+        loop = self._loops.get(key)
+        if loop is not None and loop.anew:
+            loop.anew = False
+            self._reconciler.forget(key)
+            self._reconciler.changed(key)
 
     def _mark(self, key: ObjectKey, begun_s: float | None) -> None:
         """Note that a pass begins, or has ended. One that begins sees every event that came before."""

@@ -39,10 +39,12 @@ class Sweep:
         known: Callable[[], Iterable[ObjectKey]],
         wake: Callable[[ObjectKey], None],
         selector: Selector = EVERYTHING,
+        lost: Callable[[ObjectKey], None] | None = None,
     ) -> None:
         """`namespaces` is empty for all; `known` are the resources that have a loop, `wake` begins one or wakes it.
 
-        Only resources that `selector` selects are searched for.
+        Only resources that `selector` selects are searched for. `lost` is called for those that have a loop and are not
+        found any more; without it they are woken.
         """
         self._kube = kube
         self._clock = clock
@@ -51,6 +53,9 @@ class Sweep:
         self._known = known
         self._wake = wake
         self._selector = selector
+        self._lost = lost or wake
+        self._missing: set[ObjectKey] = set()
+        """What has a loop, and was never found: it may have come after the last search."""
         self._seen: dict[ObjectKey, tuple[object, ...]] = {}
         self._ended_at_s = clock.monotonic()
 
@@ -86,5 +91,8 @@ class Sweep:
             self._seen[key] = now
             if key not in looped or before.get(key, now) != now:
                 self._wake(key)
-        for key in before.keys() & looped - self._seen.keys():  # gone, or not selected any more: its pass finds out
-            self._wake(key)
+        missing = looped - self._seen.keys()
+        gone = missing & (before.keys() | self._missing)  # or not selected any more
+        self._missing = missing - gone
+        for key in gone:
+            self._lost(key)

@@ -58,7 +58,7 @@ def test_every_label_of_the_result_exists(alert: str) -> None:
         labels |= OF_QUORUM
     if any(name.startswith("kafka_quorum_operator_") for name in names):
         labels |= {"namespace"}
-    grouped = {label.strip() for inside in _BY.findall(rule["expr"]) for label in inside.split(",")}
+    grouped = {label.strip() for inside in _BY.findall(rule["expr"]) for label in inside.split(",") if label.strip()}
     assert grouped <= labels | OF_TARGET
     shown = {label for text in rule["annotations"].values() for label in re.findall(r"\$labels\.(\w+)", text)}
     assert shown <= grouped

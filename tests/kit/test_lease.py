@@ -38,7 +38,7 @@ class LeaseStore(ModelKube):
     def __init__(self) -> None:
         """Starts without a lease."""
         super().__init__(KubeModel(VirtualClock()))
-        self.down = False
+        self.down = self.loses = False
         self.fault: Exception | None = None
         self.before_write = self.nothing
 
@@ -54,10 +54,13 @@ class LeaseStore(ModelKube):
         return await super().create(resource, namespace, body, dry_run=dry_run)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replaces the lease, after `before_write`."""
+        """Replaces the lease, after `before_write`; the answer may be lost."""
         self._answer()
         self.before_write()
-        return await super().replace(resource, namespace, body)
+        replaced = await super().replace(resource, namespace, body)
+        if self.loses:
+            raise KubeUnavailable("the answer is lost")
+        return replaced
 
     def nothing(self) -> None:
         """No other write comes first."""
@@ -277,6 +280,36 @@ async def test_no_error_ends_the_attempts(fault: Exception) -> None:
     store.fault = None
     assert await lease.round(lambda: acquired.append(9)) == 5.0
     assert (lease.held(), acquired, lease.attempt_age_s) == (True, [9], 0.0)
+
+
+async def test_a_lease_that_lapsed_and_was_nobody_elses_continues_the_term() -> None:
+    """Another operator may have acted only if the lease was seen without this holder, also if an answer was lost."""
+    store, clock, other = LeaseStore(), SharedClock(), SharedClock(77)
+    first, second = lease_of(store, clock, "a"), lease_of(store, other, "b")
+    terms: list[bool] = []
+
+    async def after(seconds: float) -> None:
+        clock.seconds += seconds
+        other.seconds += seconds
+        await first.round(lambda: terms.append(first.succeeds))
+
+    await after(0.0)
+    await after(HELD_S + 1)
+    assert terms == [True, False]
+    await second.round(lambda: None)
+    other.seconds += DURATION_S + 0.1
+    await second.round(lambda: None)
+    assert store.holder == "b"
+    await second.release()
+    await after(HELD_S + 1)
+    assert (terms, store.holder) == ([True, False, True], "a")
+    store.store({**store.item, "spec": {**store.item["spec"], "holderIdentity": ""}})
+    store.loses = True
+    await after(HELD_S + 1)
+    assert (first.held(), store.holder) == (False, "a")
+    store.loses = False
+    await after(1.0)
+    assert terms == [True, False, True, True]
 
 
 async def test_an_attempt_that_hangs_shows_in_its_age() -> None:

@@ -425,3 +425,55 @@ async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
     assert passes.changes == 1
     assert tuple(loops.keys()) == (KEY,)
     await loops.stop()
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_another_operators_term_ends_what_was_remembered(*, anew: bool) -> None:
+    """After another operator may have acted, the next pass begins with nothing; a pass under way keeps what it has."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(number: int) -> End:
+        if number == 1:
+            running.set()
+            await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    loops.wake_all(anew=anew)
+    assert passes.forgotten == []
+    go_on.set()
+    await passes.reach(2)
+    assert passes.forgotten == [KEY] * anew
+    loops.wake(KEY, create=False)
+    await passes.reach(3)
+    await loops.stop()
+    assert passes.forgotten == [KEY] * anew
+
+
+async def test_the_loop_of_a_lost_resource_can_be_dropped_between_passes() -> None:
+    """A pass under way finds out itself that its resource is gone; between passes the loop ends and forgets it."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: int) -> End:
+        running.set()
+        await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    loops.drop(KEY)
+    assert tuple(loops.keys()) == (KEY,)
+    go_on.set()
+    while loops.longest_pass_s():  # noqa: ASYNC110 - a pass sets no event
+        await asyncio.sleep(0)
+    loops.drop(KEY)
+    loops.drop(KEY)
+    assert (tuple(loops.keys()), passes.forgotten) == ((), [KEY])
+    loops.wake(KEY, create=True)
+    await passes.reach(2)
+    await loops.stop()

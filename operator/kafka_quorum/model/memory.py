@@ -1,4 +1,4 @@
-"""What is remembered between looks: what must be seen over several of them. Lost with the process."""
+"""What is remembered between looks: what must be seen over several of them. Lost with the process or the lease."""
 
 import math
 from collections.abc import Mapping
@@ -159,6 +159,8 @@ class FirstSeen:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
+
+    It is forgotten, too, when another operator had the lease meanwhile.
 
     `caught_up_looks` counts consecutive looks per replica; `unknown_looks` those without an answer.
     """

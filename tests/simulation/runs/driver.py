@@ -68,6 +68,9 @@ class Operator(Passes[PassResult], Protocol):
     def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
         """A watch has reported a change; False if it only echoes an own write."""
 
+    def forget(self, key: ObjectKey) -> None:
+        """Nothing counts that earlier passes have shown."""
+
 
 AnyResult: TypeAlias = PassResult | PoolResult | StreamsResult
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]

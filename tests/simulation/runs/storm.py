@@ -247,6 +247,7 @@ class Storm:
         assert hand.tenure is not None
         if await hand.tenure.go(now_s):
             for own in hand.rounds:
+                own.anew = own.anew or hand.tenure.lease.succeeds
                 own.changed()
         if sum(other.holds for other in self._hands) > 1:
             self.checker.fail("lease", "two operators hold the lease at the same moment")
@@ -271,9 +272,11 @@ class Storm:
     def _begin(self, own: Round) -> None:
         self._passes += 1
         self._wire.fresh_pass = True
+        if own.anew:
+            own.operator.forget(own.key)
         if own.woken:
             own.operator.changed(own.key)
-        own.woken = False
+        own.anew = own.woken = False
         context = copy_context()
         context.run(_ROUND.set, own)
         own.task = self._loop.create_task(own.turns.take(lambda: own.woken), context=context)

@@ -80,6 +80,8 @@ class Round:
     due_s: float = 0.0
     deaf_until_s: float = 0.0
     woken: bool = True
+    anew: bool = False
+    """Whether the next pass begins with nothing that earlier ones remembered."""
 
     @property
     def goes_on(self) -> bool:

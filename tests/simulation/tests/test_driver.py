@@ -29,6 +29,9 @@ class _Idle:
         """It ignores changes."""
         return bool(key.name or resource_version)
 
+    def forget(self, key: ObjectKey) -> None:
+        """It remembers nothing."""
+
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Its looks never fail."""
         raise AssertionError(key, why)
