@@ -316,6 +316,33 @@ async def test_questions_are_watched_only_if_the_read_only_look_is_on(monkeypatc
     assert more == {"quorum looks", "plan questions", f"watch of plan questions {NAMESPACE}"}
 
 
+@pytest.mark.parametrize("other", [False, True])
+async def test_ages_begin_anew_only_after_another_operator_had_the_lease(
+    monkeypatch: pytest.MonkeyPatch,
+    other: bool,  # noqa: FBT001
+) -> None:
+    """A lease that lapses every few minutes must not hide for how long a change has been uncommitted."""
+
+    async def connected(_: str, __: object) -> WatchedKube:
+        return WatchedKube()
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    edge, cleared = (
+        Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed())),
+        [],
+    )
+    monkeypatch.setattr(edge._metrics, "acquired", lambda: cleared.append(other))
+    await edge.start()
+    try:
+        assert edge._lease is not None
+        edge._lease.succeeds = other
+        cleared.clear()
+        edge._acquired()
+        assert cleared == [True] * other
+    finally:
+        await edge.stop()
+
+
 async def test_metrics_are_served_and_fed_by_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A started operator serves its metrics; passes of all kinds, the API client and the Kafka clients feed them."""
     seen: list[object] = []

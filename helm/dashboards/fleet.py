@@ -533,7 +533,7 @@ def _operator(board: Dashboard) -> Dashboard:
             graph(
                 "Resources",
                 "How many resources of each kind the operator serves.",
-                Query("max by (kind) (kafka_quorum_operator_resources)", "{{kind}}"),
+                Query("sum by (kind) (max by (kind, job) (kafka_quorum_operator_resources))", "{{kind}}"),
                 decimals=0,
                 empty=SILENT,
             )

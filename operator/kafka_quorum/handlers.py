@@ -257,9 +257,11 @@ class Edge:
         """The lease is held from now on."""
         if self._introspection is not None:
             self._introspection.acquired()
-        self._metrics.acquired()
+        anew = self._lease is None or self._lease.succeeds
+        if anew:
+            self._metrics.acquired()
         for one in self._served.values():
-            one.loops.wake_all(anew=self._lease is None or self._lease.succeeds)
+            one.loops.wake_all(anew=anew)
 
     def own(self, kind: ResourceType, metadata: Mapping[str, Any]) -> None:
         """Wake a resource of this kind that was created, changed or deleted.

@@ -73,7 +73,7 @@ class OperatorMetrics:
         self._quorums.unchanged(key)
 
     def acquired(self) -> None:
-        """The lease is held from now on: what is remembered may be out of date."""
+        """The lease is held from now on, and another operator may have acted: what is remembered may be out of date."""
         for each in self._of_resources():
             each.clear()
 
