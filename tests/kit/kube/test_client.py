@@ -5,9 +5,11 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from aiohttp import web
+from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 from tests.kit.ends import WIDGETS
 
@@ -51,21 +53,29 @@ class Server:
 
 
 @asynccontextmanager
-async def connected(server: Server) -> AsyncIterator[KubeClient]:
-    """A client of that server."""
+async def listening(server: Server) -> AsyncIterator[str]:
+    """The address of that server."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    port = runner.addresses[0][1]
-    client = KubeClient(ApiClient(configuration=Configuration(host=f"http://127.0.0.1:{port}")), "widget-operator")
     try:
-        yield client
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
-        await client.close()
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[KubeClient]:
+    """A client of that server."""
+    async with listening(server) as address:
+        client = KubeClient(ApiClient(configuration=Configuration(host=address)), "widget-operator")
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
 async def test_paths_follow_group_and_namespace() -> None:
@@ -265,6 +275,38 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(KubeUnavailable):
         await client.get(PODS, "ns", "x")
     await client.close()
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_proxy_is_used_if_the_environment_names_one(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    asked: bool,  # noqa: FBT001
+) -> None:
+    """Without one, no request searches for it, nor for passwords in the home directory."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    searches: list[object] = []
+    monkeypatch.setattr("aiohttp.helpers.netrc_from_env", lambda: searches.append(None))
+    api, proxy = Server(), Server()
+    async with listening(api) as host, listening(proxy) as through:
+        context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+        kubeconfig = {
+            "clusters": [{"name": "c", "cluster": {"server": host}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+            "contexts": [context],
+            "current-context": "c",
+        }
+        (tmp_path / "config").write_text(json.dumps(kubeconfig))
+        monkeypatch.setattr(config.kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+        if asked:
+            monkeypatch.setenv("http_proxy", through)
+        client = await module.connect("widget-operator")
+        await client.get(PODS, "ns", "x")
+        await client.close()
+    assert (len(api.sent), len(proxy.sent), bool(searches)) == (not asked, asked, asked)
 
 
 @dataclass
