@@ -327,10 +327,8 @@ async def test_ages_begin_anew_only_after_another_operator_had_the_lease(
         return WatchedKube()
 
     monkeypatch.setattr(handlers, "connect", connected)
-    edge, cleared = (
-        Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed())),
-        [],
-    )
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
+    cleared: list[bool] = []
     monkeypatch.setattr(edge._metrics, "acquired", lambda: cleared.append(other))
     await edge.start()
     try:

@@ -71,6 +71,18 @@ async def well(_: int) -> End:
     return result()
 
 
+def held() -> tuple[asyncio.Event, asyncio.Event, Passes]:
+    """Passes that wait: what shows that one runs, and what lets them go on."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: int) -> End:
+        running.set()
+        await go_on.wait()
+        return result()
+
+    return running, go_on, Passes(answer)
+
+
 async def test_only_the_resource_itself_starts_a_loop() -> None:
     """Only the resource itself starts a loop; a pod or claim without its resource does not."""
     passes = Passes(well)
@@ -85,15 +97,7 @@ async def test_only_the_resource_itself_starts_a_loop() -> None:
 
 async def test_a_wake_up_during_a_pass_is_not_lost() -> None:
     """A wake-up during a pass causes another pass at once."""
-    running, go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(number: int) -> End:
-        if number == 1:
-            running.set()
-            await go_on.wait()
-        return result()
-
-    passes = Passes(answer)
+    running, go_on, passes = held()
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await asyncio.wait_for(running.wait(), DEADLINE_S)
@@ -369,14 +373,7 @@ async def test_a_stop_with_grace_lets_a_pass_end() -> None:
 
 async def test_a_pass_that_runs_is_seen_from_outside() -> None:
     """The duration of the longest running pass can be read, for the probe."""
-    running, go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(_: int) -> End:
-        running.set()
-        await go_on.wait()
-        return result()
-
-    passes = Passes(answer)
+    running, go_on, passes = held()
     loops = loops_of(passes)
     assert loops.longest_pass_s() == 0.0
     loops.wake(KEY, create=True)
@@ -389,14 +386,7 @@ async def test_a_pass_that_runs_is_seen_from_outside() -> None:
 
 async def test_an_event_that_waits_is_seen_from_outside() -> None:
     """The age of the oldest event that no pass has seen can be read; a pass that begins has seen those before it."""
-    running, go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(_: int) -> End:
-        running.set()
-        await go_on.wait()
-        return result()
-
-    passes = Passes(answer)
+    running, go_on, passes = held()
     loops = loops_of(passes)
     assert loops.longest_wait_s() == 0.0
     loops.wake(KEY, create=True)
@@ -430,15 +420,7 @@ async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
 @pytest.mark.parametrize("anew", [False, True])
 async def test_another_operators_term_ends_what_was_remembered(*, anew: bool) -> None:
     """After another operator may have acted, the next pass begins with nothing; a pass under way keeps what it has."""
-    running, go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(number: int) -> End:
-        if number == 1:
-            running.set()
-            await go_on.wait()
-        return result()
-
-    passes = Passes(answer)
+    running, go_on, passes = held()
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await asyncio.wait_for(running.wait(), DEADLINE_S)
@@ -455,14 +437,7 @@ async def test_another_operators_term_ends_what_was_remembered(*, anew: bool) ->
 
 async def test_the_loop_of_a_lost_resource_can_be_dropped_between_passes() -> None:
     """A pass under way finds out itself that its resource is gone; between passes the loop ends and forgets it."""
-    running, go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(_: int) -> End:
-        running.set()
-        await go_on.wait()
-        return result()
-
-    passes = Passes(answer)
+    running, go_on, passes = held()
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await asyncio.wait_for(running.wait(), DEADLINE_S)

@@ -14,7 +14,6 @@ that: an operator that starts would ask all threads of all listeners at the same
 import asyncio
 import contextlib
 import operator
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +32,7 @@ from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
+from kit.conditions.last_look import share
 from kit.key import ObjectKey
 
 SAMPLE_EVERY_S: Final = 300.0
@@ -146,8 +146,7 @@ def _pause_s(key: ObjectKey, place: _Place, shown: Shown | None, *, lasts: bool,
         return SOON_S
     if shown.whole:
         return SAMPLE_EVERY_S if lasts else EVERY_S
-    share = zlib.crc32(f"{key}/{place}".encode()) / 2**32
-    return EVERY_S + share * (SAMPLE_EVERY_S - EVERY_S) if lasts else SOON_S
+    return EVERY_S + share(f"{key}/{place}") * (SAMPLE_EVERY_S - EVERY_S) if lasts else SOON_S
 
 
 def _enough(material: Material, pod: Pod, shown: Shown | None, *, lasts: bool) -> _Enough:

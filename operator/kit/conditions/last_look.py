@@ -40,7 +40,12 @@ def interval_s(resources: int, uid: str, *, at_rest: bool = True) -> float:
 
 def spread(interval_s: float, uid: str) -> float:
     """The interval of one of many, in seconds: up to a quarter longer, so that they do not all end at once."""
-    return interval_s * (1 + _SPREAD * zlib.crc32(uid.encode()) / 2**32)
+    return interval_s * (1 + _SPREAD * share(uid))
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1 for this text, always the same. It spreads what many would do at the same time."""
+    return zlib.crc32(text.encode()) / 2**32
 
 
 def stamped(now: datetime, after_s: float) -> dict[str, str]:

@@ -54,6 +54,11 @@ _THREE: Final = ((POOL, pool_spec(3)),)
 _FOUR: Final = ((POOL, pool_spec(4)),)
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
 _EVENTS: Final = Topic(name="events", replicas=((0, 1, 2),), min_isr=1)
+_LAST_COPY: Final = (
+    *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
+    turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+)
+_ACCEPTED: Final = turn("accepts the loss", may_accept, accepts_loss)
 _EVERYWHERE: Final = Topic(name="moved", replicas=((0, 1, 2),))
 _CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
 _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
@@ -313,28 +318,20 @@ LOSSES: Final = (
     PoolScenario(
         name="pool-lost-last-copy",
         pools=_THREE,
-        turns=(
-            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
-            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
-        ),
+        turns=_LAST_COPY,
         ends="LostDisk",
     ),
     PoolScenario(
         name="pool-lost-last-copy-accepted",
         pools=_THREE,
-        turns=(
-            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
-            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
-            turn("accepts the loss", may_accept, accepts_loss),
-        ),
+        turns=(*_LAST_COPY, _ACCEPTED),
     ),
     PoolScenario(
         name="pool-lost-last-copy-twice",
         pools=_THREE,
         turns=(
-            *with_topics(_ORDERS, Topic(name="alone", replicas=((1,),), min_isr=1)),
-            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
-            turn("accepts the loss", may_accept, accepts_loss),
+            *_LAST_COPY,
+            _ACCEPTED,
             turn("loses the next one", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
         ),
         ends="LostDisk",
@@ -345,7 +342,7 @@ LOSSES: Final = (
         turns=(
             *with_topics(Topic(name="alone", replicas=((0,),), min_isr=1)),
             turn("loses the disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 0)),
-            turn("accepts the loss", may_accept, accepts_loss),
+            _ACCEPTED,
         ),
         until_s=330,
         long=True,
