@@ -261,8 +261,7 @@ class Edge:
         if anew:
             self._metrics.acquired()
         for one in self._served.values():
-            # an application's memory holds settled groups only, which each look judges again
-            one.loops.wake_all(anew=anew and one.resource != APPLICATIONS)
+            one.loops.wake_all(anew=anew)
 
     def own(self, kind: ResourceType, metadata: Mapping[str, Any]) -> None:
         """Wake a resource of this kind that was created, changed or deleted.

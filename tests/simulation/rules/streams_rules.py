@@ -146,6 +146,14 @@ class StreamsRules:
         self._may_use.clear()
         self._began.clear()
 
+    def _lose_revision(self, name: str) -> None:
+        """The same for one revision: it goes with its application, and the record of the next one may still name it."""
+        for slot in (self.record() or {}).get("slots", ()):
+            if slot["revision"] == name:
+                at = (int(slot["index"]), int(slot["generation"]))
+                self._may_use.pop(at, None)
+                self._began.discard(at)
+
     # What a person asks for
 
     def _written(self, written: Written) -> None:
@@ -154,6 +162,8 @@ class StreamsRules:
             if written.after is None and not written.by_operator:
                 self._lose_record()  # with its application, some time after a person deleted that
             self._recorded()
+        if plural == REVISIONS.plural and written.after is None and not written.by_operator:
+            self._lose_revision(name)
         if (plural, namespace, name) != (_APPLICATIONS, self._namespace, self._name) or written.by_operator:
             return
         body, now_s = seen(written.after), self._world.clock.elapsed_s

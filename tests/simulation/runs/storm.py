@@ -34,7 +34,6 @@ from tests.simulation.runs.watches import concerns_quorum
 from tests.simulation.runs.weather import Hand, OwnClock, Round, Served, StormWire, Weather, Weathered
 
 from kafka_quorum.reconcile import PassResult
-from kafka_streams.reconcile import ApplicationReconciler
 from kit.errors import OperatorError
 from kit.key import ObjectKey
 from kit.kube.protocol import Json
@@ -249,7 +248,7 @@ class Storm:
         if await hand.tenure.go(now_s):
             succeeds = hand.tenure.lease.succeeds
             for own in hand.rounds:
-                own.anew = own.anew or (succeeds and not isinstance(own.operator, ApplicationReconciler))
+                own.anew = own.anew or succeeds
                 own.changed()
         if sum(other.holds for other in self._hands) > 1:
             self.checker.fail("lease", "two operators hold the lease at the same moment")

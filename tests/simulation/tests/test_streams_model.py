@@ -289,3 +289,16 @@ def test_state_of_a_record_that_is_gone_belongs_to_nobody() -> None:
     one.world.kube.create(CONFIG_MAPS, NAMESPACE, one.body({0: 2}))
     one.starts(0, 2)
     assert one.broken == []
+
+
+def test_state_of_a_revision_that_is_gone_belongs_to_nobody() -> None:
+    """Revisions go with their application, and the next one may take over the record. The operator must delete none."""
+    for by_operator, broken in ((False, list[str]()), (True, ["12, wipe"])):
+        one = Recorded(1)
+        one.says({0: 1})
+        one.world.kube.operator_writes = by_operator
+        one.world.kube.delete(REVISIONS, NAMESPACE, "r")
+        one.world.kube.operator_writes = False
+        one.says({0: 2})
+        one.starts(0, 2)
+        assert one.broken == broken
