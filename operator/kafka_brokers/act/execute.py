@@ -14,11 +14,13 @@ from kafka_brokers.model import actions, names
 from kafka_brokers.model.actions import Action
 from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
+from kafka_brokers.model.evidence import noted
 from kafka_brokers.model.plan import Outcome, Plan
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import holder_of
 from kafka_brokers.plan.throttles import RATES, REPLICAS
 from kafka_brokers.resources import objects, pods, stored
+from kafka_brokers.resources.notes import text_of
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.contract import Contract
@@ -105,6 +107,7 @@ class Executor:
                 actions.CreateFormatter()
                 | actions.CreatePod()
                 | actions.GiveLate()
+                | actions.NoteEmpty()
                 | actions.DeletePod()
                 | actions.EvictPod()
                 | actions.MarkPod()
@@ -211,6 +214,7 @@ class Executor:
             actions.CreateFormatter
             | actions.CreatePod
             | actions.GiveLate
+            | actions.NoteEmpty
             | actions.DeletePod
             | actions.EvictPod
             | actions.MarkPod
@@ -224,6 +228,10 @@ class Executor:
             case actions.GiveLate(pod=pod, properties=text):
                 body = objects.late_mark(text)
                 body["metadata"] |= {"uid": pod.uid}
+                await self._kube.patch(PODS, namespace, pod.name, body)
+            case actions.NoteEmpty(pod=pod):
+                body = objects.empty_mark(text_of(noted(pod, self._clock.now().timestamp())))
+                body["metadata"] |= {"uid": pod.uid, "resourceVersion": pod.resource_version}
                 await self._kube.patch(PODS, namespace, pod.name, body)
             case actions.DeletePod(pod=pod, force=force):
                 await self._kube.delete(

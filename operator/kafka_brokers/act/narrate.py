@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from kafka_brokers.model import actions
 from kafka_brokers.model.actions import Action
+from kafka_brokers.model.evidence import empty_in
+from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Outcome
 from kafka_brokers.plan.guards.availability import counted
 from kit.report import told
@@ -58,6 +60,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "PodCreated", f"broker {node_id} starts from revision {revision.name}"
         case actions.GiveLate(pod=pod):
             return "PlaceTold", f"pod {pod.name} is told its rack and its addresses"
+        case actions.NoteEmpty(pod=pod):
+            return "VolumeLooksEmpty", f"the newest run of the script in pod {pod.name} found {_empty(pod)} empty"
         case actions.DeletePod(reason=reason, message=message):
             return reason, message
         case actions.EvictPod(message=message):
@@ -80,3 +84,7 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "BrokerUnregistered", f"the registration of broker {node_id} is removed from the cluster"
         case actions.ElectPreferred(partitions=partitions):
             return "LeadersElected", f"{counted(partitions)} asked for their preferred leader"
+
+
+def _empty(pod: Pod) -> str:
+    return "no volume" if pod.report is None else ", ".join(f"volume {index}" for index in empty_in(pod.report))

@@ -197,11 +197,15 @@ class GiveLate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePod:
-    """Delete exactly this pod (uid and resource version): no Kafka runs in it, or it may not run.
+class NoteEmpty:
+    """Write on a pod what the newest run of its script found empty (`evidence.noted`)."""
 
-    `force` does not wait for the pod's Kubernetes node, which is lost.
-    """
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """Delete exactly this pod (uid, resource version): no Kafka may run in it. `force` waits for no lost node."""
 
     pod: Pod
     reason: str
@@ -243,8 +247,7 @@ class MarkPod:
 class TakeToken:
     """Take the disruption token of the quorum, which was free as `seen` shows it.
 
-    `pods` are those that will be created in place of running ones. The API server accepts them in a dry run first: a
-    broker is not stopped for a pod that would be refused.
+    `pods` come in place of running ones: the API server accepts them in a dry run before a broker is stopped.
     """
 
     seen: Token
@@ -355,6 +358,7 @@ Action: TypeAlias = (
     | CreateFormatter
     | CreatePod
     | GiveLate
+    | NoteEmpty
     | DeletePod
     | EvictPod
     | MarkPod

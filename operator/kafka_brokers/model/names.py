@@ -30,6 +30,8 @@ LATE: Final = f"{GROUP}/late-properties"
 CLAIM_UIDS: Final = f"{GROUP}/claim-uids"
 DIRECTORY_IDS: Final = f"{GROUP}/directory-ids"
 """On a pod: what it was made for, one entry for each volume by index, with commas between them."""
+FOUND_EMPTY: Final = f"{GROUP}/found-empty"
+"""On a pod: which runs of its script have found volumes empty."""
 UNFENCED_GATE: Final = f"{GROUP}/unfenced"
 
 BROKER_ROLE: Final = "broker"

@@ -6,6 +6,7 @@ If a look could not list its Kubernetes objects, there is no `Observed`: the pas
 from dataclasses import dataclass, field
 
 from kafka_brokers.model.disks import PoolRecord
+from kafka_brokers.model.found import FoundEmpty, Run
 from kafka_brokers.model.pool import BrokerRuntime
 from kafka_quorum.model.brokers import (
     ConfigEntry,
@@ -68,7 +69,8 @@ class DiskRow:
 class DisksReport:
     """What a script of a pod found on all volumes, and whether it `accepted` them.
 
-    `adopted`: it formatted none, so they have the data of earlier brokers.
+    `adopted`: it formatted none, so they have the data of earlier brokers. `run` is None if it is not known which run
+    of the script wrote it.
     """
 
     disks: tuple[DiskRow, ...]
@@ -76,6 +78,7 @@ class DisksReport:
     message: str
     finished_at_s: float
     adopted: bool = False
+    run: Run | None = None
 
     def disk(self, index: int) -> DiskRow | None:
         """The row of this volume."""
@@ -115,6 +118,8 @@ class Pod:
     """Its Ready condition."""
     replication_tls: bool = False
     """Its listener REPLICATION has mutual TLS."""
+    noted: FoundEmpty | None = None
+    """What was noted of runs of its script that found volumes empty."""
 
     @property
     def running(self) -> bool:
@@ -245,17 +250,14 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlankDisk:
-    """Two moments (monotonic seconds) at which scripts of one pod found a volume empty: the first and the last one."""
+    """Two moments (monotonic seconds) at which formatters of `claim_uids` found a volume empty: the first, the last."""
 
-    pod_uid: str
+    claim_uids: tuple[str, ...]
     index: int
     first_s: float
     last_s: float
     last_finished_at_s: float
     looked_s: float = 0.0
-    instance: str = ""
-    runs_since_s: float = 0.0
-    """The container that was seen running since then, and when: for a moment only the script runs in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

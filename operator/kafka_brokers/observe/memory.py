@@ -1,17 +1,15 @@
-"""What is remembered between looks: volumes that were found empty, and Kubernetes nodes that are down. Pure."""
+"""What is remembered between looks: volumes that formatters found empty, and Kubernetes nodes that are down. Pure."""
 
 from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.evidence import empty_in
 from kafka_brokers.model.observed import BlankDisk, Memory, Observed, Pod
-from kafka_brokers.plan.lost import FORMATTERS, evidence_of, found_blank, place_of
+from kafka_brokers.plan.lost import place_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.pods import Running
 
-STARTED_AFTER_S: Final = 5.0
-"""A container that runs for longer than this runs Kafka: the script before it takes a moment."""
 FORGOTTEN_AFTER_S: Final = 30.0
 """After a longer time without a look it is unknown what ran meanwhile: the evidence begins again."""
 LOOK_MAX_S: Final = 15.0
@@ -20,7 +18,7 @@ LOOK_MAX_S: Final = 15.0
 
 def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
     """The memory after this look."""
-    blank = tuple(row for pod in observed.pods for row in _blank(pod, before, now_s))
+    blank = tuple(row for pod in observed.pods if pod.formats for row in _blank(pod, before, now_s))
     blank += _between_formatters(observed, before, now_s)
     down = _down(observed, before, now_s)
     return replace(observed.memory, blank=blank, node_down_s=down, looked_s=now_s)
@@ -28,28 +26,26 @@ def remembered(observed: Observed, before: Memory, now_s: float) -> Memory:
 
 def _between_formatters(observed: Observed, before: Memory, now_s: float) -> tuple[BlankDisk, ...]:
     """What a formatter found that is gone, until the next one looks."""
-    present = {evidence_of(pod) for pod in observed.pods}
-    rows = (row for row in before.blank if row.pod_uid.startswith(FORMATTERS) and row.pod_uid not in present)
+    present = {pod.claim_uids for pod in observed.pods if pod.formats}
+    rows = (row for row in before.blank if row.claim_uids not in present)
     return tuple(row for row in rows if now_s - row.looked_s <= FORGOTTEN_AFTER_S)
 
 
 def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
-    """A row for each volume that this pod's scripts find empty, kept while none of them finds anything else.
+    """A row for each volume that formatters of these claims find empty, kept while none of them finds anything else.
 
-    While a script runs there is no report: that is no other finding. A container that runs for longer runs Kafka.
+    A formatter runs once, so another one has to look again. While it runs there is no report: that is no finding.
     """
-    key = evidence_of(pod)
-    old = [row for row in before.blank if row.pod_uid == key and now_s - row.looked_s <= FORGOTTEN_AFTER_S]
-    if isinstance(pod.container, Running):
-        return [row for one in old if (row := _ran(one, pod.container, now_s)) is not None]
-    if pod.report is None:
-        return [replace(row, instance="", looked_s=now_s) for row in old]
+    old = [row for row in before.blank if row.claim_uids == pod.claim_uids]
+    old = [row for row in old if now_s - row.looked_s <= FORGOTTEN_AFTER_S]
+    if pod.report is None or pod.running:
+        return [replace(row, looked_s=now_s) for row in old]
     rows = {row.index: row for row in old}
     finished_s = pod.report.finished_at_s
     found = []
-    for index in found_blank(pod):
+    for index in empty_in(pod.report):
         new = BlankDisk(
-            pod_uid=key,
+            claim_uids=pod.claim_uids,
             index=index,
             first_s=now_s,
             last_s=now_s,
@@ -60,14 +56,8 @@ def _blank(pod: Pod, before: Memory, now_s: float) -> list[BlankDisk]:
         if finished_s > earlier.last_finished_at_s:  # another run found the same
             found.append(replace(new, first_s=earlier.first_s))
         else:
-            found.append(replace(earlier, instance="", looked_s=now_s))
+            found.append(replace(earlier, looked_s=now_s))
     return found
-
-
-def _ran(row: BlankDisk, container: Running, now_s: float) -> BlankDisk | None:
-    if container.container != row.instance:
-        return replace(row, instance=container.container, runs_since_s=now_s, looked_s=now_s)
-    return None if now_s - row.runs_since_s > STARTED_AFTER_S else replace(row, looked_s=now_s)
 
 
 def _down(observed: Observed, before: Memory, now_s: float) -> tuple[tuple[NodeID, float], ...]:

@@ -1,12 +1,15 @@
 """Reduces Kubernetes objects, as the API server writes them, to the few facts that decisions need. Pure."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
+from kafka_brokers.model.found import Run
 from kafka_brokers.model.observed import Claim, DiskRow, DisksReport, KubeNode, Pod, Support
 from kafka_brokers.resources.meta import foreign_controller
+from kafka_brokers.resources.notes import note_of
 from kafka_brokers.resources.objects import facts_of
 from kafka_brokers.resources.scripts import SCRIPT
 from kafka_quorum.model import formats
@@ -79,6 +82,7 @@ def pod_from(item: Json) -> Pod | None:
         held=annotations.get(names.HOLD) == _HELD,
         ready=condition(status, "Ready").get("status") == "True",
         replication_tls=annotations.get(REPLICATION_TLS) == "true",
+        noted=note_of(annotations.get(names.FOUND_EMPTY)),
     )
 
 
@@ -171,11 +175,15 @@ def _report(row: Json | None) -> DisksReport | None:
     """The newest report of a script of ours; any other text there is a log line of Kafka's."""
     if row is None or runs(row):
         return None
-    for state in (row.get("state") or {}, row.get("lastState") or {}):
+    present, last = row.get("state") or {}, row.get("lastState") or {}
+    newest, count = "terminated" in present, row.get("restartCount")
+    for state, earlier in ((present, 0), (last, int(newest))):  # while the container waits, `last` is of the newest run
         ended = state.get("terminated") or {}
         report = _parsed(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
         if report is not None:
-            return report
+            if not isinstance(count, int) or count < earlier:
+                return report
+            return replace(report, run=Run(container=row["name"], number=count - earlier))
     return None
 
 

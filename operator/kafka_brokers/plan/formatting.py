@@ -8,7 +8,7 @@ from kafka_brokers.model.observed import Pod
 from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.plan.guards.rule2_disks import came_back, may_format, may_replace_pod
-from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of
+from kafka_brokers.plan.lost import BLANK_FOR_S
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Unknown
@@ -142,7 +142,7 @@ def _ended(situation: Situation, broker: BrokerIdentity, pod: Pod) -> list[Actio
 
 def _looks_again(situation: Situation, pod: Pod) -> bool:
     """Whether a formatter found a volume empty that has data by the record, long enough ago for a second look."""
-    rows = (row for row in situation.observed.memory.blank if row.pod_uid == evidence_of(pod))
+    rows = (row for row in situation.observed.memory.blank if row.claim_uids == pod.claim_uids)
     return any(row.looked_s - row.last_s >= BLANK_FOR_S for row in rows)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_brokers.model import names
-from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
+from kafka_brokers.model.actions import DeletePod, NoteEmpty, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, DiskIdentity, adopts, changed, with_disk, without_data
+from kafka_brokers.model.evidence import empty_for_s, empty_in, is_news
 from kafka_brokers.model.observed import Observed, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Cure
@@ -14,17 +15,16 @@ from kafka_brokers.plan.guards.rule2_disks import may_replace_pod
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.permit import Permit, Verdict
-from kafka_quorum.model.pods import DiskFound
 
-FORMATTERS: Final = "formatters of "
-"""How the evidence of formatters begins; a uid never does."""
 BLANK_FOR_S: Final = 15.0
 """How far apart two runs of a script must be that found a volume empty, if none between them found anything else."""
 
 
 def lost(situation: Situation) -> Part:
     """Give up what is lost, one broker at a time, as the policy says."""
-    return merged(_of(situation, broker) for broker in situation.record.brokers if not broker.leaving)
+    brokers = situation.record.brokers
+    looks = (_look(situation, broker) for broker in brokers)
+    return merged((*looks, *(_of(situation, broker) for broker in brokers if not broker.leaving)))
 
 
 def _of(situation: Situation, broker: BrokerIdentity) -> Part:
@@ -67,25 +67,42 @@ def _is_unreadable(situation: Situation, broker: BrokerIdentity, disk: DiskIdent
 def is_blank(situation: Situation, broker: BrokerIdentity, disk: DiskIdentity) -> bool:
     """Whether the scripts found a volume empty in two runs that are far enough apart, and nothing else between."""
     pod = situation.observed.broker_pod(broker.node_id)
-    looking = () if pod is not None and pod.running else situation.observed.formatter_pods(broker.node_id)
-    keys = {evidence_of(one) for one in (*looking, *((pod,) if pod is not None and not pod.running else ()))}
-    rows = (row for row in situation.observed.memory.blank if row.pod_uid in keys and row.index == disk.index)
+    if pod is not None and pod.running:
+        return False
+    if pod is not None and _was_made_for(pod, disk) and empty_for_s(pod, disk.index) >= BLANK_FOR_S:
+        return True
+    keys = {one.claim_uids for one in situation.observed.formatter_pods(broker.node_id)}
+    rows = (row for row in situation.observed.memory.blank if row.claim_uids in keys and row.index == disk.index)
     return any(row.last_s - row.first_s >= BLANK_FOR_S for row in rows)
 
 
-def evidence_of(pod: Pod) -> str:
-    """Which runs of scripts count together: those of one pod that runs Kafka, or of all formatters of the same claims.
+def _was_made_for(pod: Pod, disk: DiskIdentity) -> bool:
+    """Whether a pod mounts the present claim of a volume."""
+    return pod.claim_uids[disk.index : disk.index + 1] == (disk.claim_uid,)
 
-    A formatter runs once, so another one has to look again.
+
+def _look(situation: Situation, broker: BrokerIdentity) -> Part:
+    """Note what the newest run of a script found empty, so that the next run counts whatever becomes of this operator.
+
+    A volume that is not formatted yet is empty, and no pod runs Kafka on it.
     """
-    return f"{FORMATTERS}{','.join(pod.claim_uids)}" if pod.formats else pod.uid
-
-
-def found_blank(pod: Pod) -> tuple[int, ...]:
-    """The volumes that the newest report of this pod shows as empty."""
-    if pod.report is None or pod.running:
-        return ()
-    return tuple(row.index for row in pod.report.disks if row.found is DiskFound.EMPTY)
+    pod = situation.observed.broker_pod(broker.node_id)
+    if pod is None or pod.deleting or pod.running or pod.report is None:
+        return Part()
+    known = [disk for disk in broker.disks if disk.formatted and _was_made_for(pod, disk)]
+    empty = [disk for disk in known if disk.index in empty_in(pod.report)]
+    if not empty:
+        return Part()
+    what = f"volume {', '.join(str(disk.index) for disk in empty)} of broker {broker.node_id}"
+    text = (
+        f"It looks as if {what} were empty. It counts as lost if the next run of the script in pod {pod.name} finds the"
+        f" same, {BLANK_FOR_S:.0f} s later or more. Between two runs the kubelet pauses for up to five minutes"
+    )
+    wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=text, node_id=broker.node_id)
+    return Part(
+        actions=(NoteEmpty(pod=pod),) if is_news(pod) else (),
+        waits=() if any(is_blank(situation, broker, disk) for disk in empty) else (wait,),
+    )
 
 
 def _disks(situation: Situation, broker: BrokerIdentity, gone: tuple[tuple[DiskIdentity, bool, str], ...]) -> Part:

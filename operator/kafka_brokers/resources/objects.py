@@ -155,6 +155,11 @@ def late_mark(text: str) -> Json:
     return {"metadata": {"annotations": {names.LATE: text}}}
 
 
+def empty_mark(text: str) -> Json:
+    """The patch of a pod that notes what its script found empty (`resources.notes.text_of`)."""
+    return {"metadata": {"annotations": {names.FOUND_EMPTY: text}}}
+
+
 def facts_of(item: Json) -> str:
     """The fields that matter of a service, budget or config map, built or read, in one line that can be compared.
 

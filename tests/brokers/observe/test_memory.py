@@ -21,16 +21,14 @@ from tests.brokers.looks import (
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.disks import without_data
-from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Pod
-from kafka_brokers.observe.memory import FORGOTTEN_AFTER_S, LOOK_MAX_S, STARTED_AFTER_S, remembered
-from kafka_brokers.plan.lost import evidence_of
+from kafka_brokers.model.observed import DiskRow, DisksReport, KubeNode, Memory, Observed, Pod
+from kafka_brokers.observe.memory import FORGOTTEN_AFTER_S, LOOK_MAX_S, remembered
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.pods import DiskFound, Running, Waiting
 
 RAN = ran(record(), desired())
 ONE = NodeID(1)
-WAITS = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
 LOOK = replace(look(RAN), pods=())
 
 
@@ -43,9 +41,13 @@ def found(finished_at_s: float, *rows: DiskFound) -> DisksReport:
     return DisksReport(disks=disks, accepted=False, message="", finished_at_s=finished_at_s)
 
 
-def waiting(said: DisksReport | None, **changes: Any) -> Pod:  # noqa: ANN401 - any field
-    """Broker 1's pod, whose script has ended with this report."""
-    return replace(look(RAN).pods[1], container=WAITS, report=said, **changes)
+def ended(uid: str, said: DisksReport | None, **changes: Any) -> Pod:  # noqa: ANN401 - any field
+    """A formatter of broker 1 that has ended with this report."""
+    made = formatter(broker(RAN, 1), container=ENDED, finished=True)
+    return replace(made, uid=uid, report=said, **changes)
+
+
+FIRST, SECOND = ended("f1", found(10.0)), ended("f2", found(30.0))
 
 
 def after(*looks: tuple[float, Pod | None]) -> Memory:
@@ -61,75 +63,46 @@ def spans(memory: Memory) -> list[tuple[int, float]]:
     return [(row.index, row.last_s - row.first_s) for row in memory.blank]
 
 
-def test_two_runs_that_found_a_volume_empty_count_from_the_first() -> None:
-    """The same report seen twice is one run."""
-    first, second = waiting(found(10.0)), waiting(found(30.0))
-    assert spans(after((100.0, first))) == [(0, 0.0)]
-    assert spans(after((100.0, first), (110.0, first))) == [(0, 0.0)]
-    assert spans(after((100.0, first), (110.0, first), (120.0, second))) == [(0, 20.0)]
-    assert spans(after((100.0, second), (120.0, first))) == [(0, 0.0)]
+def test_two_formatters_that_found_a_volume_empty_count_from_the_first() -> None:
+    """Each runs once; the same report seen twice is one run."""
+    assert spans(after((100.0, FIRST))) == [(0, 0.0)]
+    assert spans(after((100.0, FIRST), (110.0, FIRST))) == [(0, 0.0)]
+    assert spans(after((100.0, FIRST), (110.0, FIRST), (120.0, SECOND))) == [(0, 20.0)]
+    assert spans(after((100.0, SECOND), (120.0, FIRST))) == [(0, 0.0)]
 
 
 def test_between_two_runs_there_is_no_report() -> None:
-    """While the script looks again, nothing else was found."""
-    first, second, silent = waiting(found(10.0)), waiting(found(30.0)), waiting(None)
-    assert spans(after((100.0, first), (110.0, silent), (120.0, second))) == [(0, 20.0)]
+    """While a formatter looks, or none is there, nothing else was found."""
+    looks_ = ended("f2", None, finished=False, container=Running(started_at="", container="2"))
+    assert spans(after((100.0, FIRST), (110.0, looks_), (120.0, SECOND))) == [(0, 20.0)]
+    assert spans(after((100.0, FIRST), (110.0, None), (120.0, SECOND))) == [(0, 20.0)]
 
 
 def test_any_other_finding_ends_the_evidence() -> None:
     """Also a volume that could not be read; each volume counts by itself."""
-    first, second = waiting(found(10.0)), waiting(found(30.0))
     for other in (DiskFound.FORMATTED, DiskFound.PARTIAL, DiskFound.UNREADABLE):
-        between = waiting(found(20.0, other))
-        assert spans(after((100.0, first), (110.0, between), (120.0, second))) == [(0, 0.0)]
-    both = waiting(found(10.0, DiskFound.EMPTY, DiskFound.EMPTY))
-    one = waiting(found(30.0, DiskFound.FORMATTED, DiskFound.EMPTY))
+        between = ended("f3", found(20.0, other))
+        assert spans(after((100.0, FIRST), (110.0, between), (120.0, SECOND))) == [(0, 0.0)]
+    both = ended("f1", found(10.0, DiskFound.EMPTY, DiskFound.EMPTY))
+    one = ended("f2", found(30.0, DiskFound.FORMATTED, DiskFound.EMPTY))
     assert spans(after((100.0, both), (120.0, one))) == [(1, 20.0)]
-
-
-def test_a_kafka_that_runs_ends_the_evidence() -> None:
-    """The script runs for a moment in the same container; whatever runs for longer is Kafka."""
-    first, second = waiting(found(10.0)), waiting(found(30.0))
-    runs = waiting(None)
-    script = replace(runs, container=Running(started_at="", container="2"))
-    other = replace(runs, container=Running(started_at="", container="3"))
-    at_s = 100.0 + STARTED_AFTER_S
-    assert spans(after((99.0, first), (100.0, script), (at_s, script), (at_s + 1, second))) == [(0, 7.0)]
-    assert spans(after((99.0, first), (100.0, script), (at_s + 0.1, script), (at_s + 1, second))) == [(0, 0.0)]
-    assert spans(after((99.0, first), (100.0, script), (at_s + 0.1, other), (at_s + 1, second))) == [(0, 7.0)]
-    twice = ((99.0, first), (100.0, script), (104.0, waiting(None)), (108.0, script), (112.0, script), (113.0, second))
-    assert spans(after(*twice)) == [(0, 14.0)]
 
 
 def test_after_a_long_time_without_a_look_the_evidence_begins_again() -> None:
     """Nobody knows what ran meanwhile."""
-    first, second = waiting(found(10.0)), waiting(found(30.0))
-    assert spans(after((100.0, first), (100.0 + FORGOTTEN_AFTER_S, second))) == [(0, FORGOTTEN_AFTER_S)]
-    assert spans(after((100.0, first), (100.1 + FORGOTTEN_AFTER_S, second))) == [(0, 0.0)]
+    assert spans(after((100.0, FIRST), (100.0 + FORGOTTEN_AFTER_S, SECOND))) == [(0, FORGOTTEN_AFTER_S)]
+    assert spans(after((100.0, FIRST), (100.1 + FORGOTTEN_AFTER_S, SECOND))) == [(0, 0.0)]
+    assert spans(after((100.0, FIRST), (101.0 + FORGOTTEN_AFTER_S, None))) == []
 
 
-def test_another_pod_begins_again() -> None:
-    """And a pod that is gone is forgotten."""
-    first, second = waiting(found(10.0)), waiting(found(30.0), uid="another")
-    assert spans(after((100.0, first), (120.0, second))) == [(0, 0.0)]
-    assert spans(after((100.0, first), (110.0, None))) == []
-
-
-def test_formatters_of_the_same_claims_count_together() -> None:
-    """Each runs once: what one found is kept until the next one looks, for as long as any evidence."""
-
-    def formats(uid: str, finished_at_s: float, **changes: Any) -> Pod:  # noqa: ANN401 - any field
-        made = formatter(broker(RAN, 1), container=ENDED, finished=True)
-        return replace(made, uid=uid, report=found(finished_at_s), **changes)
-
-    one, two = formats("f1", 10.0), formats("f2", 30.0)
-    assert spans(after((100.0, one), (110.0, None), (120.0, two))) == [(0, 20.0)]
-    assert spans(after((100.0, one), (101.0 + FORGOTTEN_AFTER_S, None))) == []
-    assert spans(after((100.0, one), (110.0, None), (120.0, formats("f3", 30.0, claim_uids=("x",))))) == [
-        (0, 0.0),
-        (0, 0.0),
-    ]
-    assert after((100.0, one)).blank[0].pod_uid == evidence_of(two)
+def test_a_formatter_of_other_claims_begins_again() -> None:
+    """And what Kafka's own pod finds is noted on it, and not remembered here."""
+    other = ended("f3", found(30.0), claim_uids=("x",))
+    assert spans(after((100.0, FIRST), (110.0, None), (120.0, other))) == [(0, 0.0), (0, 0.0)]
+    assert [row.claim_uids for row in after((100.0, FIRST), (120.0, other)).blank] == [("x",), FIRST.claim_uids]
+    waits = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+    own = replace(look(RAN).pods[1], container=waits, report=found(10.0))
+    assert after((100.0, own)).blank == ()
 
 
 # Kubernetes nodes that are down
@@ -213,10 +186,3 @@ def test_what_was_unknown_does_not_begin() -> None:
     """Without both there is nothing to remember; nor without a record."""
     assert down_s((100.0, place(Unknown(reason="timeout")))) == 0.0
     assert down_s((100.0, place(record=None))) == 0.0
-
-
-def test_a_row_of_before_is_no_evidence_of_another_volume() -> None:
-    """Only rows of this pod are kept."""
-    row = BlankDisk(pod_uid="another", index=0, first_s=1, last_s=90, last_finished_at_s=5, looked_s=99)
-    memory = Memory(blank=(row,))
-    assert remembered(replace(LOOK, pods=(waiting(None),), memory=memory), memory, 100.0).blank == ()

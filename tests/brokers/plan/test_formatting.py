@@ -32,7 +32,6 @@ from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, Memory
 from kafka_brokers.model.plan import Part, Severity
 from kafka_brokers.plan.formatting import formatting
 from kafka_brokers.plan.guards.rule2_disks import goes_with, may_format, may_replace_pod, may_run
-from kafka_brokers.plan.lost import evidence_of
 from kafka_quorum.model.brokers import Partition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -200,11 +199,11 @@ def test_a_formatter_that_found_data_gone_looks_again_after_a_while() -> None:
     """15 s after it found a volume empty that has data by the record, not before, and not for another's evidence."""
     pod = ended(young(), 1, report(row(1, found=DiskFound.EMPTY), accepted=False))
     for key, looked_s, deleted in (
-        (evidence_of(pod), 115.0, True),
-        (evidence_of(pod), 114.0, False),
-        ("x", 200, False),
+        (pod.claim_uids, 115.0, True),
+        (pod.claim_uids, 114.0, False),
+        (("x",), 200, False),
     ):
-        seen = BlankDisk(pod_uid=key, index=0, first_s=100, last_s=100, last_finished_at_s=1, looked_s=looked_s)
+        seen = BlankDisk(claim_uids=key, index=0, first_s=100, last_s=100, last_finished_at_s=1, looked_s=looked_s)
         of = replace(blank(), pods=(pod,), memory=Memory(blank=(seen,)))
         assert any(isinstance(one, DeletePod) for one in part_of(of).actions) is deleted
 

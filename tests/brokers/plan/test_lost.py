@@ -23,15 +23,16 @@ from tests.brokers.looks import (
 )
 from tests.brokers.values import CONTRACT, POOL, broker, desired, directory, record
 
-from kafka_brokers.model.actions import DeletePod, RecordChange, WriteRecord
+from kafka_brokers.model.actions import DeletePod, NoteEmpty, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity
+from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Unreadable
 from kafka_brokers.model.permit import RetireBrokerDisk
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
-from kafka_brokers.plan.lost import BLANK_FOR_S, evidence_of, found_blank, lost
+from kafka_brokers.plan.lost import lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.permit import Permit, Refusal
@@ -235,10 +236,29 @@ def test_a_broker_that_never_ran_has_nothing_to_lose() -> None:
 # Volumes that were found empty
 
 
-def empty(of: Observed, seconds: float = BLANK_FOR_S, **changes: Any) -> Observed:  # noqa: ANN401 - any field
-    """The look after scripts of broker 1's pod have found its volume empty, for so many seconds."""
-    known = BlankDisk(pod_uid="pod-1", index=0, first_s=100.0, last_s=100.0 + seconds, last_finished_at_s=1.0)
-    return replace(of, memory=Memory(blank=(replace(known, **changes),)))
+BEGIN_S = 1_000_000.0
+NEWEST = Run(container="kafka", number=5)
+
+
+def report_of(*rows: DiskFound, run: Run | None = NEWEST) -> DisksReport:
+    """What the newest run of the script found."""
+    found = tuple(
+        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
+        for index, one in enumerate(rows or (DiskFound.EMPTY,))
+    )
+    return DisksReport(disks=found, accepted=False, message="", finished_at_s=BEGIN_S + 15, run=run)
+
+
+def note(node_s: float = 15.0, operator_s: float = 15.0, *, run: Run = NEWEST, index: int = 0) -> FoundEmpty:
+    """A note of two runs that are so far apart, by the clocks of the Kubernetes node and of operators."""
+    since = SinceEmpty(index=index, finished_at_s=BEGIN_S, noted_at_s=BEGIN_S + 1)
+    end_s = BEGIN_S + 1 + operator_s
+    return FoundEmpty(run=run, finished_at_s=BEGIN_S + node_s, noted_at_s=end_s, volumes=(since,))
+
+
+def empty(of: Observed, noted: FoundEmpty | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - any field
+    """The look after scripts of broker 1's pod have found its volume empty."""
+    return changed_pod(of, 1, **{"report": report_of(), "noted": noted or note(), **changes})
 
 
 def test_an_emptied_volume_is_formatted_again_in_its_claim() -> None:
@@ -249,36 +269,70 @@ def test_an_emptied_volume_is_formatted_again_in_its_claim() -> None:
     assert waiting(part_of(empty(away(LAST)))) == [("LostDisk", 1)]
 
 
+NOT_YET: list[Observed] = [
+    empty(away(), note(14.0)),
+    empty(away(), note(operator_s=14.0)),
+    empty(away(), note(index=1)),
+]
+
+
+@pytest.mark.parametrize("of", NOT_YET, ids=["the node's clock", "operators' clocks", "another volume"])
+def test_an_empty_volume_is_waited_for(of: Observed) -> None:
+    """Both clocks must say that the runs are far enough apart; the status says what is waited for."""
+    (wait,) = part_of(of).waits
+    assert (wait.reason, wait.node_id, part_of(of).exclusive) == ("LostDisk", 1, None)
+    assert "looks as if volume 0 of broker 1 were empty" in wait.message
+    assert "payments-1-broker" in wait.message
+
+
 def test_what_is_no_evidence_of_an_emptied_volume() -> None:
-    """One run, another pod's or volume's, or a Kafka that runs by now."""
-    assert part_of(empty(away(), 14.0)) == Part()
-    assert part_of(empty(away(), pod_uid="pod-0")) == Part()
-    assert part_of(empty(away(), index=1)) == Part()
+    """A Kafka that runs by now, a volume that has no data yet, another claim's pod, a script that found something."""
     assert part_of(empty(with_view(look(RAN), SPARED))) == Part()
     young = edited(RAN, 1, disks=(replace(broker(RAN, 1).disks[0], directory_id=None),))
     assert part_of(replace(empty(away()), record=young)) == Part()
+    assert part_of(empty(away(), claim_uids=("earlier",))) == Part()
+    for found in set(DiskFound) - {DiskFound.EMPTY}:
+        assert part_of(empty(away(), report=report_of(found))) == Part()
+    assert part_of(empty(away(), report=None)) == Part()
+
+
+def test_what_a_run_found_empty_is_noted_once() -> None:
+    """Of each run, by its number; a run that is not known is not noted, and nothing is on a pod that is going."""
+    later = Run(container="kafka", number=6)
+    for of, noted in (
+        (empty(away(), report=report_of(run=later)), True),
+        (changed_pod(empty(away()), 1, noted=None), True),
+        (empty(away(), report=report_of(run=Run(container="verify", number=5))), True),
+        (empty(away(), note(14.0)), False),
+        (changed_pod(empty(away(), report=report_of(run=None)), 1, noted=None), False),
+        (empty(away(), report=report_of(run=later), deleting=True), False),
+        (empty(away(), report=report_of(DiskFound.FORMATTED, run=later)), False),
+    ):
+        actions = part_of(of).actions
+        assert [type(one) for one in actions] == ([NoteEmpty] if noted else [])
+
+
+def test_a_broker_that_leaves_has_its_note_as_well() -> None:
+    """Its volume is not replaced, and that it is empty must be known before it can leave."""
+    of = changed_pod(empty(away()), 1, noted=None)
+    part = part_of(replace(of, record=edited(RAN, 1, leaving=True)))
+    assert ([type(one) for one in part.actions], part.exclusive) == ([NoteEmpty], None)
 
 
 def test_formatters_of_the_same_claims_count_together_while_no_kafka_runs() -> None:
     """A formatter runs once; what one of earlier claims found does not count, nor any beside a Kafka that runs."""
     looks = formatter(broker(RAN, 1), container=CRASHES)
     of = without_pod(away(), 1)
-    of = empty(replace(of, pods=(*of.pods, looks)), pod_uid=evidence_of(looks))
-    assert retired(part_of(of)).change is RecordChange.DISK_LOST
-    assert part_of(empty(of, pod_uid=evidence_of(replace(looks, claim_uids=("earlier",))))) == Part()
+
+    def with_row(claim_uids: tuple[str, ...], last_s: float = 115.0) -> Observed:
+        row = BlankDisk(claim_uids=claim_uids, index=0, first_s=100.0, last_s=last_s, last_finished_at_s=1.0)
+        return replace(of, pods=(*of.pods, looks), memory=Memory(blank=(row,)))
+
+    assert retired(part_of(with_row(looks.claim_uids))).change is RecordChange.DISK_LOST
+    assert part_of(with_row(looks.claim_uids, 114.0)) == Part()
+    assert part_of(with_row(("earlier",))) == Part()
     running = with_view(look(RAN), SPARED)
-    assert part_of(replace(of, pods=(*running.pods, looks))) == Part()
-
-
-def test_only_empty_volumes_are_blank() -> None:
-    """A volume that cannot be read, or is partly there, is not; nor is anything while the pod runs."""
-    rows = tuple(DiskRow(index=index, found=found, cluster_id=None, node_id=None, directory_id=None)
-                 for index, found in enumerate(DiskFound))  # fmt: skip
-    pod = replace(look(RAN).pods[1], container=CRASHES)
-    said = replace(pod, report=DisksReport(disks=rows, accepted=False, message="", finished_at_s=1.0))
-    assert found_blank(said) == (list(DiskFound).index(DiskFound.EMPTY),)
-    assert found_blank(pod) == ()
-    assert found_blank(replace(said, container=look(RAN).pods[1].container)) == ()
+    assert part_of(replace(with_row(looks.claim_uids), pods=(*running.pods, looks))) == Part()
 
 
 # Kubernetes nodes

@@ -197,6 +197,18 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "one-empty-look-gives-a-volume-up",
         "2, data",
         tuple(f"pool-roll/step:{step}:disk-blank:{node}" for step in (43, 46, 60, 70) for node in (0, 1, 2)),
-        ("is_blank", "row.last_s - row.first_s >= BLANK_FOR_S", "True"),
+        ("is_blank", "empty_for_s(pod, disk.index) >= BLANK_FOR_S", "True"),
+    ),
+    pool_mutant(
+        "runs-that-found-data-between-two-empty-ones-count-for-nothing",
+        "2, data",
+        ("pool-disk-that-hides-twice",),
+        ("follows", "run.number == earlier.number + 1", "True"),
+    ),
+    pool_mutant(
+        "what-an-earlier-run-found-empty-counts-no-more",
+        "live",
+        ("pool-lost-disk-and-operators-that-end",),
+        ("follows", "run.number == earlier.number + 1", "False"),
     ),
 )

@@ -225,7 +225,7 @@ class Driver:
         self._life, self._served = self._begin()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
-        self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
+        self._passes, self._ready_steps, self._quiet_steps, self._born_s = 0, 0, 0, 0.0
         self._accident: Accident | None = fault if isinstance(fault, Accident) else None
         self._accident_hit = False
         self._moments: list[Moment] = []
@@ -327,6 +327,8 @@ class Driver:
             self._turns.pop(0).act(self.world, self.checker)
             self._quiet_steps = self._ready_steps = 0
         self.world.step()
+        if self._born_s + self._scenario.lives_s <= self.world.clock.elapsed_s < self._scenario.until_s:
+            self._begin_anew(self.world.clock.elapsed_s)
         for served in () if self.world.operator_away else list(self._served):
             now_s = self.world.clock.elapsed_s
             served.listen()
@@ -351,9 +353,7 @@ class Driver:
             rest: Rest = self._loop.run_until_complete(served.turns.take(lambda: served.woken))
         except CrashedError:
             self._drain()
-            self._life, self._served = self._begin()
-            for one in self._served:
-                one.due_s, one.woken = now_s + _RESTART_S, False
+            self._begin_anew(now_s)
             self._quiet_steps = self._ready_steps = 0
             return
         error, result = served.turns.error, served.turns.result
@@ -368,6 +368,13 @@ class Driver:
                 self._quiet_steps = 0
         now_s = self.world.clock.elapsed_s
         served.due_s, served.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+
+    def _begin_anew(self, now_s: float) -> None:
+        """The operator has ended, and another process takes its place."""
+        self._life, self._served = self._begin()
+        self._born_s = now_s
+        for one in self._served:
+            one.due_s, one.woken = now_s + _RESTART_S, False
 
     def _planned(self, _: Served, result: AnyResult) -> None:
         if isinstance(result, PassResult):

@@ -162,7 +162,7 @@ class PoolPods:
         if sandbox.mount is not None:
             self.mounts.follow(sandbox.namespace, brokers_secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.broker is not None and self._has_ended(sandbox):
-            self._refuse(pod, sandbox, "Kafka has ended")
+            self._ends(pod, sandbox, {"exitCode": 1, "reason": "Error", "message": "Kafka has ended"})
         if sandbox.broker is not None:
             return
         if self._clock.elapsed_s < sandbox.retry_s:
@@ -177,6 +177,9 @@ class PoolPods:
             sandbox.mount = self.mounts.made(sandbox.namespace, secret)
         first = [one["name"] for one in pod["spec"].get("initContainers") or []]
         sandbox.stage += 1
+        if sandbox.stage == 1:
+            name = [*first, pod["spec"]["containers"][0]["name"]][sandbox.passed]
+            sandbox.restarts[name] = sandbox.restarts.get(name, -1) + 1
         if sandbox.passed < len(first):
             self._init(pod, sandbox, first[sandbox.passed])
         elif wrong := self._wrong(pod, sandbox):
@@ -256,7 +259,11 @@ class PoolPods:
         return gone
 
     def _refuse(self, pod: Json, sandbox: Sandbox, said: str) -> None:
-        ended = self._ended(sandbox, accepted=False, said=said)
+        self._ends(pod, sandbox, self._ended(sandbox, accepted=False, said=said))
+
+    def _ends(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
+        """The present container ends, and starts again after a pause. Only its script writes a report."""
+        ended = {"finishedAt": self._clock.stamp(), **ended}
         sandbox.stage, sandbox.said = 0, ended
         sandbox.retry_s = self._clock.elapsed_s + self.pause(sandbox)
         self._write(pod, sandbox, {"terminated": ended})
@@ -285,11 +292,15 @@ class PoolPods:
             "phase": phase,
             "podIP": sandbox.address,
             "hostIP": self._host_ip(sandbox.node),
-            "containerStatuses": [{"name": spec["containers"][0]["name"], **main}],
+            "containerStatuses": [self._named(sandbox, spec["containers"][0]["name"], main)],
         }
         if first:
-            status["initContainerStatuses"] = [{"name": name, **row} for name, row in zip(first, states, strict=True)]
+            rows = zip(first, states, strict=True)
+            status["initContainerStatuses"] = [self._named(sandbox, name, row) for name, row in rows]
         write_status(self._kube, pod, status)
+
+    def _named(self, sandbox: Sandbox, name: str, row: Json) -> Json:
+        return {"name": name, "restartCount": sandbox.restarts.get(name, 0), **row}
 
     def _host_ip(self, node: str) -> str:
         found = self._kube.view(NODES, "", node) or {}

@@ -1,6 +1,6 @@
 """A pod on its node, for the modelled kubelet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.simulation.model.kafka.broker import Broker
 from tests.simulation.model.kafka.process import Process
@@ -48,6 +48,8 @@ class Sandbox:
     """The last termination of the container that runs or waits."""
     runs: int = 0
     """How many containers have ended."""
+    restarts: dict[str, int] = field(default_factory=dict)
+    """How often each container of a broker has started again; it has no row before its first start."""
     passed_report: Json | None = None
     """How the init container ended that compared the disk, and accepted it."""
     lingered: int = 0

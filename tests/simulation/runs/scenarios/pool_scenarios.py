@@ -310,6 +310,27 @@ LOSSES: Final = (
         exhaustive=True,
     ),
     PoolScenario(
+        name="pool-lost-disk-and-operators-that-end",
+        pools=_THREE,
+        backs_off=True,
+        lives_s=12.0,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
+        ),
+        until_s=200,
+    ),
+    PoolScenario(
+        name="pool-disk-that-hides-twice",
+        pools=_THREE,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("hides a disk", pools_rest, loses_broker(Loss.DISK_BLANK, 1)),
+            turn("looks empty", pool_says("LostDisk"), does_nothing),
+            turn("hides it again", pools_rest, loses_broker(Loss.DISK_BLANK, 1)),
+        ),
+    ),
+    PoolScenario(
         name="pool-lost-claim",
         pools=_THREE,
         turns=(*with_topics(_ORDERS), turn("loses a claim", pools_rest, loses_broker(Loss.CLAIM_DELETED, 1))),

@@ -5,6 +5,7 @@ condition.
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -64,6 +65,8 @@ class Scenario:
     """For how many steps a pod that is being deleted stays."""
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
+    lives_s: float = math.inf
+    """How long each operator lives, until `until_s`. The next one remembers nothing."""
     until_s: float = 0.0
     """A run does not end before."""
     until: Callable[[World], bool] = lambda _: True

@@ -1,0 +1,221 @@
+"""What runs of a pod's script found empty: which runs count together, and the note of them on the pod."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.brokers.edges import api_server, pod_name
+from tests.brokers.looks import look, ran
+from tests.brokers.observe.test_snapshot import taken
+from tests.brokers.test_reconcile import KEY, at_rest
+from tests.brokers.values import desired, record
+
+from kafka_brokers.model import names
+from kafka_brokers.model.evidence import empty_for_s, empty_in, is_news, noted
+from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
+from kafka_brokers.model.observed import DiskRow, DisksReport, Pod
+from kafka_brokers.resources.notes import note_of, text_of
+from kafka_quorum.model.pods import DiskFound, Waiting
+from kit.kube.protocol import Json
+
+EMPTY, DATA = DiskFound.EMPTY, DiskFound.FORMATTED
+WAITS = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+POD = replace(look(ran(record(), desired())).pods[1], container=WAITS)
+
+
+def report(number: int, *found: DiskFound, ended_s: float = 0.0, container: str = "kafka") -> DisksReport:
+    """What this run found; runs are 20 s apart unless it is said."""
+    rows = (
+        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
+        for index, one in enumerate(found or (EMPTY,))
+    )
+    run = Run(container=container, number=number)
+    at_s = ended_s or 1_000.0 + 20 * number
+    return DisksReport(disks=tuple(rows), accepted=False, message="", finished_at_s=at_s, run=run)
+
+
+def after(*reports: tuple[DisksReport, float]) -> Pod:
+    """The pod after these reports, each noted then (seconds since the epoch) if it is news."""
+    pod = POD
+    for one, now_s in reports:
+        pod = replace(pod, report=one)
+        if is_news(pod):
+            pod = replace(pod, noted=noted(pod, now_s))
+    return pod
+
+
+def test_runs_that_follow_each_other_count_from_the_first() -> None:
+    """The lesser of both clocks counts; the same run seen again is one run."""
+    first, second, third = ((report(number), 1_100.0 + 20 * number) for number in (1, 2, 3))
+    assert empty_for_s(after(first), 0) == 0.0
+    assert empty_for_s(after(first, first), 0) == 0.0
+    assert empty_for_s(after(first, second), 0) == 20.0
+    assert empty_for_s(after(first, second, third), 0) == 40.0
+    assert empty_for_s(after(first, (report(2, ended_s=1_021.0), 1_140.0)), 0) == 1.0
+    assert empty_for_s(after(first, (report(2), 1_121.0)), 0) == 1.0
+    assert empty_for_s(after(first, (report(2), 1_000.0)), 0) < 0
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 9])
+def test_a_run_that_nobody_saw_ends_the_evidence(number: int) -> None:
+    """It may have found the data; so does a count that begins again, and another container."""
+    first = (report(1), 1_100.0)
+    assert empty_for_s(after(first, (report(number, ended_s=2_000.0), 2_000.0)), 0) <= 0
+    other = (report(2, container="verify", ended_s=2_000.0), 2_000.0)
+    assert empty_for_s(after(first, other), 0) == 0.0
+
+
+def test_each_volume_counts_by_itself() -> None:
+    """One whose data a run found begins again."""
+    pod = after((report(1, EMPTY, EMPTY), 1_100.0), (report(2, DATA, EMPTY), 1_120.0))
+    assert (empty_for_s(pod, 0), empty_for_s(pod, 1), empty_for_s(pod, 2)) == (0.0, 20.0, 0.0)
+    pod = after(
+        (report(1, EMPTY, EMPTY), 1_100.0), (report(2, DATA, EMPTY), 1_120.0), (report(3, EMPTY, EMPTY), 1_140.0)
+    )
+    assert (empty_for_s(pod, 0), empty_for_s(pod, 1)) == (0.0, 40.0)
+
+
+def test_a_newest_run_without_a_note_is_no_evidence() -> None:
+    """Whatever an older note says: of another run, of none, or beside a report that cannot be told from others."""
+    pod = after((report(1), 1_100.0), (report(2), 1_120.0))
+    assert empty_for_s(replace(pod, report=report(3)), 0) == 0.0
+    assert empty_for_s(replace(pod, report=report(2, DATA)), 0) == 0.0
+    assert empty_for_s(replace(pod, report=None), 0) == 0.0
+    assert empty_for_s(replace(pod, noted=None), 0) == 0.0
+    assert empty_for_s(replace(pod, report=replace(report(2), run=None)), 0) == 0.0
+
+
+def test_what_is_news() -> None:
+    """A run that is known, ended at a known time, found something empty, and is not noted yet."""
+    for said, news in (
+        (report(1), True),
+        (report(1, DATA, EMPTY), True),
+        (report(1, DATA), False),
+        (report(1, DiskFound.UNREADABLE), False),
+        (replace(report(1), run=None), False),
+        (replace(report(1), finished_at_s=0.0), False),
+        (None, False),
+    ):
+        pod = replace(POD, report=said)
+        assert is_news(pod) is news
+        if not news:
+            with pytest.raises(ValueError, match="nothing that is to be noted"):
+                noted(pod, 1.0)
+    assert not is_news(after((report(1), 1_100.0)))
+    assert empty_in(report(1, DATA, EMPTY)) == (1,)
+
+
+NOTE = FoundEmpty(
+    run=Run(container="kafka", number=7),
+    finished_at_s=1_767_225_600.0,
+    noted_at_s=1_767_225_601.0,
+    volumes=(SinceEmpty(index=2, finished_at_s=1_767_225_500.0, noted_at_s=1_767_225_502.0),),
+)
+
+
+def test_a_note_is_read_back_as_it_was_written() -> None:
+    """As text in an annotation."""
+    assert note_of(text_of(NOTE)) == NOTE
+    assert json.loads(text_of(NOTE))["run"] == "kafka/7"
+
+
+def changed(**changes: Any) -> str:  # noqa: ANN401 - any JSON
+    """The note's text with other fields."""
+    return json.dumps({**json.loads(text_of(NOTE)), **changes})
+
+
+BAD: list[object] = [
+    None,
+    7,
+    "",
+    "[]",
+    "{}",
+    "{" * 5_000,
+    "x" * 20_000,
+    changed(schemaVersion=2),
+    changed(run="kafka"),
+    changed(run="kafka/-1"),
+    changed(run="kafka/" + "9" * 30),
+    changed(run=7),
+    changed(finishedAt=""),
+    changed(notedAt="yesterday"),
+    changed(notedAt=7),
+    changed(empty=[]),
+    changed(empty={"a": {"finishedAt": "2026-01-01T00:00:00Z", "notedAt": "2026-01-01T00:00:00Z"}}),
+    changed(empty={"0": {"finishedAt": "2026-01-01T00:00:00Z"}}),
+    changed(empty={"0": {"finishedAt": "1969-01-01T00:00:00Z", "notedAt": "2026-01-01T00:00:00Z"}}),
+    changed(empty={"0": None}),
+]
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_any_other_text_is_no_note(text: object) -> None:
+    """Anybody may write it, and a later version may have: the evidence begins again."""
+    assert note_of(text) is None
+
+
+def shown(state: Json, last: Json, count: object) -> Json:
+    """A pod whose Kafka container has this state, last state, and number of restarts."""
+    row: Json = {"name": "kafka", "state": state, "lastState": last}
+    return row if count is None else row | {"restartCount": count}
+
+
+def ends(message: str) -> Json:
+    """A container that has ended."""
+    return {"terminated": {"exitCode": 1, "message": message, "finishedAt": "2026-01-01T00:00:10Z"}}
+
+
+TEXT = json.dumps(
+    {
+        "script": 1,
+        "volumes": [{"index": 0, "found": "empty", "clusterID": "", "nodeID": "", "directoryID": ""}],
+        "accepted": False,
+        "message": "the volume is empty",
+    }
+)
+WAITING: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "number"),
+    [
+        (shown(ends(TEXT), {}, 0), 0),
+        (shown(ends(TEXT), ends("log"), 4), 4),
+        (shown(WAITING, ends(TEXT), 4), 4),
+        (shown(ends("log of Kafka"), ends(TEXT), 4), 3),
+        (shown(ends("log of Kafka"), ends(TEXT), 0), None),
+        (shown(ends(TEXT), {}, None), None),
+        (shown(ends(TEXT), {}, "4"), None),
+        (shown(ends(TEXT), {}, -1), None),
+    ],
+)
+async def test_which_run_wrote_a_report(row: Json, number: int | None) -> None:
+    """While a container waits, the last state is that of its newest run; once it has ended, that of the one before."""
+    kube = api_server()
+    kube.objects[pod_name(1)]["status"]["containerStatuses"] = [row]
+    said = (await taken(kube)).pods[1].report
+    assert said is not None
+    assert said.run == (None if number is None else Run(container="kafka", number=number))
+
+
+async def test_the_operator_writes_the_note_and_reads_it() -> None:
+    """On the pod whose script found it, and only once for each run."""
+    bench = await at_rest()
+    pod = bench.kube.objects[pod_name(1)]
+    pod["status"]["containerStatuses"] = [shown(WAITING, ends(TEXT), 4)]
+    pod["metadata"]["resourceVersion"] = "51"
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    (metadata,) = (call.body["metadata"] for call in bench.acts() if call.body and names.FOUND_EMPTY in str(call.body))
+    assert (metadata["uid"], metadata["resourceVersion"]) == (pod["metadata"]["uid"], "51")
+    text = metadata["annotations"][names.FOUND_EMPTY]
+    note = note_of(text)
+    assert note is not None
+    assert (note.run, [row.index for row in note.volumes]) == (Run(container="kafka", number=4), [0])
+    pod["metadata"]["annotations"][names.FOUND_EMPTY] = text
+    pod["metadata"]["resourceVersion"] = "52"
+    bench.reconciler.changed(KEY)
+    bench.kube.calls.clear()
+    await bench.run()
+    assert [call for call in bench.acts() if names.FOUND_EMPTY in str(call.body)] == []
