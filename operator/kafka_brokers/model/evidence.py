@@ -48,11 +48,13 @@ def noted(pod: Pod, now_s: float) -> FoundEmpty:
 def empty_for_s(pod: Pod, index: int) -> float:
     """How far apart the first and the newest run are that found a volume empty, without another finding between them.
 
-    In seconds: the lesser of what the clock of the Kubernetes node and those of the operators say. 0 if the newest run
-    is not noted yet, or found something else.
+    In seconds, as far as runs are noted: the lesser of what the clock of the Kubernetes node and those of the operators
+    say. 0 if the newest run found something else, or others are between it and the noted ones.
     """
     report, note = pod.report, pod.noted
-    if report is None or note is None or note.run != report.run or index not in empty_in(report):
+    if report is None or report.run is None or note is None or index not in empty_in(report):
+        return 0.0
+    if report.run != note.run and not follows(report.run, note.run):
         return 0.0
     since = next((row for row in note.volumes if row.index == index), None)
     if since is None:

@@ -76,11 +76,20 @@ def test_each_volume_counts_by_itself() -> None:
     assert (empty_for_s(pod, 0), empty_for_s(pod, 1)) == (0.0, 40.0)
 
 
-def test_a_newest_run_without_a_note_is_no_evidence() -> None:
-    """Whatever an older note says: of another run, of none, or beside a report that cannot be told from others."""
+def test_the_next_run_adds_to_what_is_noted() -> None:
+    """Until it is noted as well, the runs before it count for as long as they did."""
     pod = after((report(1), 1_100.0), (report(2), 1_120.0))
-    assert empty_for_s(replace(pod, report=report(3)), 0) == 0.0
+    assert empty_for_s(replace(pod, report=report(3)), 0) == 20.0
+
+
+def test_an_older_note_is_no_evidence() -> None:
+    """Of another run than the last one or the one before it, or beside a report that cannot be told from others."""
+    pod = after((report(1), 1_100.0), (report(2), 1_120.0))
+    for number in (0, 1, 4):
+        assert empty_for_s(replace(pod, report=report(number)), 0) == 0.0
+    assert empty_for_s(replace(pod, report=report(3, container="verify")), 0) == 0.0
     assert empty_for_s(replace(pod, report=report(2, DATA)), 0) == 0.0
+    assert empty_for_s(replace(pod, report=report(3, DATA)), 0) == 0.0
     assert empty_for_s(replace(pod, report=None), 0) == 0.0
     assert empty_for_s(replace(pod, noted=None), 0) == 0.0
     assert empty_for_s(replace(pod, report=replace(report(2), run=None)), 0) == 0.0

@@ -339,6 +339,7 @@ LOSSES: Final = (
     PoolScenario(
         name="pool-lost-last-copy",
         pools=_THREE,
+        backs_off=True,
         turns=_LAST_COPY,
         ends="LostDisk",
     ),
@@ -350,6 +351,7 @@ LOSSES: Final = (
     PoolScenario(
         name="pool-lost-last-copy-twice",
         pools=_THREE,
+        backs_off=True,
         turns=(
             *_LAST_COPY,
             _ACCEPTED,
@@ -360,6 +362,7 @@ LOSSES: Final = (
     PoolScenario(
         name="pool-lost-disk-of-the-only-broker",
         pools=((POOL, pool_spec(1)),),
+        backs_off=True,
         turns=(
             *with_topics(Topic(name="alone", replicas=((0,),), min_isr=1)),
             turn("loses the disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 0)),
@@ -377,6 +380,7 @@ LOSSES: Final = (
     PoolScenario(
         name="pool-lost-node-and-then-the-last-copy",
         pools=((POOL, pool_spec(3, retentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"})),),
+        backs_off=True,
         turns=(
             *with_topics(_ORDERS, Topic(name="pair", replicas=((1, 2),), min_isr=1)),
             turn("nobody writes", pools_rest, stops_producing),
