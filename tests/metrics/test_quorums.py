@@ -168,6 +168,20 @@ async def test_what_cannot_be_looked_at_is_unknown() -> None:
     assert world.value("last_look_timestamp_seconds") == looked_at
 
 
+async def test_what_could_never_be_looked_at_has_an_age() -> None:
+    """Since it was first reported that no look is possible: an alert must see it after a restart of the operator."""
+    world = World()
+    resource = {"metadata": {"name": KEY.name, "namespace": KEY.namespace, "uid": UID}}
+    status = blinded({}, "no rights", generation=1, now=NOW)
+    began = world.clock.now().timestamp()
+    for _ in range(2):
+        await world.metrics.take(PassReport(key=KEY, resource=resource, status=status, withdrawn=True))
+        assert world.value("last_look_timestamp_seconds") == began
+        world.clock.seconds += 30
+    await world.saw(led(3))
+    assert world.value("last_look_timestamp_seconds") == world.clock.now().timestamp()
+
+
 async def test_leader_changes_are_counted() -> None:
     """A later epoch is a change, an equal one is none, and a quorum made anew under the same name begins at zero."""
     world = World()

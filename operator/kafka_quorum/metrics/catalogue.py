@@ -265,7 +265,8 @@ HELD_BY: Final = _gauge(
 )
 LAST_LOOK: Final = _gauge(
     "last_look_timestamp_seconds",
-    "When it was last looked at, in Unix seconds; at rest its leader alone is asked in most looks.",
+    "When it was last looked at, in Unix seconds; at rest its leader alone is asked in most looks. If every look of"
+    " this process has failed: since when it reports that.",
     unit="seconds",
     absent="before the first look",
 )

@@ -29,7 +29,7 @@ class _Remembered:
 
     uid: str
     looked_at: Latest | None = None
-    """When it was last looked at, in Unix seconds."""
+    """When it was last looked at, in Unix seconds; if it never was, when it was first known that it cannot be."""
     epoch: int | None = None
     leader_changes: int = 0
     uncommitted_since_s: float | None = None
@@ -57,6 +57,8 @@ class QuorumMetrics:
             self.forget(report.key)
         elif report.withdrawn and report.status is not None:
             known = self._of(report.key, metadata)
+            if known.looked_at is None:  # so that an alert can say for how long no look has been possible
+                known.looked_at = Latest(self._clock.now().timestamp())
             rows = (*condition_rows(metrics.CONDITION, report.status), *_counted(known))
             self.series.put(report.key, rows, rows)
         elif isinstance(report.decided, Decided) and report.status is not None and self._may_act():
