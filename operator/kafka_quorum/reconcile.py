@@ -373,7 +373,7 @@ class Reconciler:
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await checked(self._controllers, self._clock, situation, looked)
-        held = await gather.token(self._kube, situation)
+        held, due_s = await gather.token(self._kube, situation)
         seen = await self._keepers.look(key, desired, seen, METRICS_PORT)
         if situation is not None:
             asked = replace(situation, observed=seen)
@@ -392,5 +392,6 @@ class Reconciler:
             announced=checks.announced,
             runs_since=runs_since(seen, taken.taken_at_s),
             holder=held.value.holder if isinstance(held, Known) else seen.memory.holder,
+            token_due_s=due_s,
         )
         return replace(seen, memory=self._memories[key])

@@ -187,6 +187,8 @@ class Memory:
     runs_since: tuple[RunsSince, ...] = ()
     holder: str | None = None
     """Who had the disruption token when it was read last, empty for nobody; None if it was not read."""
+    token_due_s: float = math.inf
+    """When the token is read once more (monotonic): until then a request to take it may still have its effect."""
     watermark: Watermark | None = None
     """The last high watermark that a leader reported."""
 

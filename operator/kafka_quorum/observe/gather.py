@@ -6,6 +6,7 @@ event. Before an act, the objects are always listed again. A failed list raises,
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -56,6 +57,9 @@ _BEFORE_WORDS: Final = "The update failed for all features since the following f
 _CHECK_TIMEOUT_MS: Final = 2_000
 _NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
+_NOT_READ: Final = Unknown(reason="it was not read")
+LATE_S: Final = 90.0
+"""When a write that got no answer has failed for good: an API server works on a request for at most a minute."""
 _SLOW_S: Final = 0.5
 """A pod on a dead node delays a look by seconds. The leader's answer is old by then, and is requested again."""
 _PATIENCE_S: Final = 1.0
@@ -285,15 +289,24 @@ async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, 
     return tuple({claim.uid: claim for claim in (*claims, *found)}.values())
 
 
-async def token(kube: KubeApi, situation: Situation | None) -> Knowable[Token]:
-    """The disruption token, if it may be needed or given back in this look: it costs a request."""
-    if situation is None or not _concerns_token(situation):
-        return Unknown(reason="it was not read")
-    desired = situation.desired
+async def token(kube: KubeApi, situation: Situation | None) -> tuple[Knowable[Token], float]:
+    """The disruption token, if it may be needed or given back in this look: it costs a request.
+
+    And when it is to be read once more (monotonic). A request to take it, of an operator that has ended or of this one,
+    may have its effect when nothing is to be stopped any more: then nobody would give the token back.
+    """
+    due_s = math.inf if situation is None else situation.observed.memory.token_due_s
+    if situation is None:
+        return _NOT_READ, due_s
+    desired, now_s = situation.desired, situation.observed.looked_at_s
+    concerns = _concerns_token(situation)
+    if not concerns and now_s < due_s:
+        return _NOT_READ, due_s
     try:
-        return Known(value=await read(kube, desired.namespace, token_name(desired.name)))
+        found = Known(value=await read(kube, desired.namespace, token_name(desired.name)))
     except KubeError as error:
-        return Unknown(reason=str(error))
+        return Unknown(reason=str(error)), due_s
+    return found, now_s + LATE_S if concerns else math.inf
 
 
 def _concerns_token(situation: Situation) -> bool:

@@ -62,6 +62,12 @@ EVIDENCE_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("formatted-beside-a-pod-that-lingers",),
         ("_why_not_newcomer", "not refused_for_good(situation, node, pod)", "True"),
     ),
+    mutant(
+        "a-token-that-is-taken-late-is-not-looked-for",
+        "live",
+        ("roll-taken-back-as-it-begins/call:350:late-effect", "roll-taken-back-as-it-begins/call:350:long-after"),
+        ("token", "not concerns and now_s < due_s", "not concerns"),
+    ),
     # Live: by the timeout that the leader runs with
     mutant(
         "live-by-the-default-timeout",

@@ -51,6 +51,16 @@ def _write(world: World, identity: str) -> None:
         world.kube.replace(LEASES, NAMESPACE, {**lease, "spec": {"holderIdentity": identity}})
 
 
+def is_asked_for(world: World) -> bool:
+    """Once the quorum has the token, or a write is still under way, which may be the one that takes it."""
+    return holder(world) == token_holder(NAME) or bool(world.pending)
+
+
+def nobody_has_it(world: World) -> str:
+    """At rest the token is free for others."""
+    return f"{holder(world)} has the token" if holder(world) else ""
+
+
 def keeps_follower(world: World, checker: Checker) -> None:
     """Request one controller: the one that does not lead."""
     applies({"controllers": {"replicas": 1, "nodeIDs": [one_of(world, "follower")]}})(world, checker)
@@ -92,6 +102,13 @@ TOKENS: Final = (
             _ROLL,
             turn("a person deletes the Lease", lambda world: holder(world) == token_holder(NAME), deletes_lease),
         ),
+    ),
+    Scenario(
+        name="roll-taken-back-as-it-begins",
+        spec=spec_of("InitialControllers", 3),
+        turns=(_ROLL, turn("takes it back", is_asked_for, applies({"controllers": {"jvm": None}}))),
+        holds=nobody_has_it,
+        until_s=300,
     ),
     Scenario(
         name="roll-beside-a-pool",
