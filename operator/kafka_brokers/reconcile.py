@@ -18,7 +18,7 @@ from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.observe.gather import observe, unasked
 from kafka_brokers.observe.snapshot import Snapshot, snapshot
 from kafka_brokers.plan.facts import requested_ids, target_name
-from kafka_brokers.plan.order import key_of
+from kafka_brokers.plan.order import is_tried, key_of
 from kafka_brokers.plan.planner import plan
 from kafka_brokers.report import PoolDraft, Reporter, narrate
 from kafka_brokers.resources.stored import accepted_text
@@ -214,7 +214,7 @@ class PoolReconciler:
         )
         outcomes = await self._executor.execute(planned, context)
         if outcomes:
-            self._failed[key] = frozenset(key_of(one.action) for one in outcomes if not one.done and not one.held)
+            self._failed[key] = frozenset(key_of(one.action) for one in outcomes if is_tried(one))
         done = self._done(taken, desired, observed, planned, outcomes, judged)
         return await self._ended(draft, taken, changes, done)
 

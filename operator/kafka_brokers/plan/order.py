@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kafka_brokers.model.actions import Action
-from kafka_brokers.model.plan import Part, merged
+from kafka_brokers.model.actions import Action, EvictPod
+from kafka_brokers.model.plan import Outcome, Part, merged
 from kafka_brokers.plan.facts import Situation
 from kafka_brokers.plan.formatting import formatting
 from kafka_brokers.plan.leaders import preferred_leaders
@@ -64,6 +64,8 @@ def ordered(situation: Situation, failed: frozenset[str] = frozenset()) -> Part:
     changes = _one_by_one(_parts(CHANGES, situation), failed)
     if busy:
         changes = Part(waits=changes.waits, verdicts=changes.verdicts)
+    elif changes.exclusive is not None or changes.actions:  # a stop that is held was judged without them
+        upkeep = replace(upkeep, actions=tuple(each for each in upkeep.actions if not isinstance(each, EvictPod)))
     return merged((upkeep, changes))
 
 
@@ -91,6 +93,14 @@ def _one_by_one(parts: list[Part], failed: frozenset[str]) -> Part:
 def _acts(part: Part, failed: frozenset[str]) -> bool:
     """Whether a part has an action that did not fail a moment ago."""
     return part.exclusive is not None or any(key_of(action) not in failed for action in part.actions)
+
+
+def is_tried(outcome: Outcome) -> bool:
+    """Whether an action was not done, and may not be for long: other concerns go on meanwhile.
+
+    A disruption budget may hold a stop until one of them is done, as when it counts a broker that leaves.
+    """
+    return not outcome.done and (not outcome.held or isinstance(outcome.action, EvictPod))
 
 
 def key_of(action: Action) -> str:

@@ -162,10 +162,14 @@ def _waits_in_vain(situation: Situation, broker: BrokerIdentity) -> bool:
 
 
 def rolls(situation: Situation) -> Part:
-    """Choose the brokers that restart next, and begin their stop.
+    """Choose the brokers that restart next, and begin their stop; none while a disruption budget holds one that began.
 
     With an invalid spec they restart for a renewed certificate, and for nothing else.
     """
+    begun = [one.node_id for one in situation.record.brokers if one.stopped and _still_runs(situation, one)]
+    if begun:
+        text = f"Brokers {_ids(begun)} stop next, to start again, as soon as every disruption budget allows it"
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Rolling", message=text),))
     running = [
         (one, pod)
         for one in situation.record.brokers

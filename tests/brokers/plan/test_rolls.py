@@ -24,6 +24,7 @@ from tests.brokers.secured import SECRET, TRUST, mutual
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import (
+    AlterConfig,
     ApplyBudget,
     CreateRevision,
     DeletePod,
@@ -39,6 +40,7 @@ from kafka_brokers.model.observed import ClusterView, Observed
 from kafka_brokers.model.plan import Plan, Severity
 from kafka_brokers.model.pool import BrokerRuntime, PoolDesired
 from kafka_brokers.plan.facts import certificate_end_s
+from kafka_brokers.plan.order import key_of
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kit.token import Token
@@ -103,6 +105,19 @@ def test_what_is_noted_is_evicted() -> None:
     (action,) = planned(begun(0), NEW).actions
     assert isinstance(action, EvictPod)
     assert action.pod.node_id == 0
+
+
+def test_a_stop_that_a_budget_holds_keeps_no_other_change_from_acting() -> None:
+    """They take turns: the budget may count a broker that leaves, and nothing else begins to stop meanwhile."""
+    (evict,) = planned(begun(0), NEW).actions
+    held = frozenset({key_of(evict)})
+    again = planned(begun(0), NEW, failed=held)
+    assert again.actions == (evict,)
+    assert any("Brokers 0 stop next" in one.message and one.reason == "Rolling" for one in again.waits)
+    both = desired({"config": {"auto.create.topics.enable": "false", "background.threads": "11"}})
+    of = begun(0)
+    assert {type(one) for one in planned(of, both).actions} == {EvictPod}
+    assert {type(one) for one in planned(of, both, failed=held).actions} == {AlterConfig}
 
 
 def test_a_noted_stop_without_the_token_takes_it_again() -> None:

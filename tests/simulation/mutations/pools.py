@@ -206,6 +206,18 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("follows", "run.number == earlier.number + 1", "True"),
     ),
     pool_mutant(
+        "a-stop-that-a-budget-holds-keeps-everything-else",
+        "live",
+        ("pool-roll-held-by-one-that-leaves-and-is-lost",),
+        ("is_tried", "not outcome.held or isinstance(outcome.action, EvictPod)", "not outcome.held"),
+    ),
+    pool_mutant(
+        "a-stop-that-a-budget-holds-begins-again",
+        "live",
+        ("pool-roll-held-by-one-that-leaves-and-is-lost",),
+        ("rolls", "one.stopped and _still_runs(situation, one)", "False"),
+    ),
+    pool_mutant(
         "what-an-earlier-run-found-empty-counts-no-more",
         "live",
         ("pool-lost-disk-and-operators-that-end",),

@@ -478,6 +478,15 @@ SCALES: Final = (
         holds=_has_moved,
     ),
     PoolScenario(
+        name="pool-roll-held-by-one-that-leaves-and-is-lost",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("loses the disk of the last one", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 3)),
+            turn("asks for three, of another configuration", after(0), several(_CONFIG, applies_pool(_scaled(3)))),
+        ),
+    ),
+    PoolScenario(
         name="pool-shrinks-and-loses-a-node",
         pools=_FOUR,
         turns=(
