@@ -211,4 +211,17 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("pool-lost-disk-and-operators-that-end",),
         ("follows", "run.number == earlier.number + 1", "False"),
     ),
+    pool_mutant(
+        "what-an-earlier-run-found-counts-after-kafka-has-run",
+        "2, data",
+        ("pool-disk-that-hid-before-a-boot",),
+        ("_report", "ended is None", 'not (ended or {}).get("message")'),
+        ("_report", 'not row.get("containerID") or ended.get("containerID") != row.get("containerID")', "False"),
+    ),
+    pool_mutant(
+        "data-that-the-init-container-found-counts-for-nothing",
+        "2, data",
+        ("pool-disk-that-hides-in-two-sandboxes",),
+        ("_was_found", "other is not None", "False"),
+    ),
 )

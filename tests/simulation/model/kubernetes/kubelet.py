@@ -48,7 +48,7 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
-from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
+from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.resources.tls import USERS_KEY
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 from kit.kube.secrets import SECRETS
@@ -117,10 +117,13 @@ class Kubelet:
         return next((one for one in self.sandboxes.values() if (one.namespace, one.name) == (namespace, name)), None)
 
     def restart_sandbox(self, sandbox: Sandbox) -> None:
-        """The sandbox is killed and replaced: it has another address, and init containers run again."""
+        """The sandbox is killed and replaced: it has another address, and init containers run again, counted anew."""
         self.kill(sandbox)
         sandbox.address, sandbox.addressed_s = self._address(), self._clock.elapsed_s
         sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said, sandbox.passed = 0, False, 0.0, None, 0
+        sandbox.before, first = None, [name for name in sandbox.restarts if name != KAFKA_CONTAINER]
+        for name in first:
+            del sandbox.restarts[name]
 
     def kill(self, sandbox: Sandbox) -> None:
         """The containers end; the disk keeps what was written."""
