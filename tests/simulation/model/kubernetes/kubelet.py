@@ -356,7 +356,7 @@ class Kubelet:
         if sandbox.mount is not None:
             self.mounts.follow(sandbox.namespace, secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.process is not None and sandbox.process.failed:
-            self._died(pod, sandbox, env_of(container))
+            self._died(pod, sandbox)
         if sandbox.process is not None or self._no_image(pod, sandbox, container["image"]):
             return
         if self._clock.elapsed_s < sandbox.retry_s:
@@ -374,7 +374,7 @@ class Kubelet:
             self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
         elif not sandbox.verified:
             sandbox.passed_report = self._ended(sandbox, env, accepted=True, said="as expected")
-            sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
+            sandbox.verified, sandbox.stage, sandbox.said, sandbox.before = True, 0, None, None
             self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
         else:
             self._run(pod, sandbox, disk, env)
@@ -420,14 +420,15 @@ class Kubelet:
         )
         self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
 
-    def _died(self, pod: Json, sandbox: Sandbox, env: dict[str, str]) -> None:
-        """Kafka has ended by itself, and the container is to start again."""
+    def _died(self, pod: Json, sandbox: Sandbox) -> None:
+        """Kafka has ended by itself, and the container is to start again. Its last words are a log, and no report."""
         said = sandbox.process.failed if sandbox.process else ""
-        sandbox.process = None
-        self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
+        sandbox.process, sandbox.runs = None, sandbox.runs + 1
+        ended = {"exitCode": 1, "reason": "Error", "message": said, "finishedAt": self._clock.stamp()}
+        self._refuse(pod, sandbox, {**ended, "containerID": f"containerd://{sandbox.uid}-{sandbox.runs}"})
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
-        sandbox.stage, sandbox.said = 0, ended
+        sandbox.stage, sandbox.before, sandbox.said = 0, sandbox.said, ended
         sandbox.retry_s = self._clock.elapsed_s + self._pause_s(sandbox)
         self._row(pod, sandbox, {"terminated": ended})
 
@@ -445,7 +446,8 @@ class Kubelet:
         """Write the state of the present container."""
         started = sandbox.process.incarnation if sandbox.process and sandbox.verified else ""
         passed = sandbox.passed_report
-        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started, passed=passed)
+        said = sandbox.before if "terminated" in state else sandbox.said
+        rows = rows_of(pod, state, verified=sandbox.verified, said=said, started=started, passed=passed)
         write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, **rows})
 
     # Both
