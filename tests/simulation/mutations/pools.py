@@ -224,4 +224,10 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("pool-disk-that-hides-in-two-sandboxes",),
         ("_was_found", "other is not None", "False"),
     ),
+    pool_mutant(
+        "a-broker-without-replicas-holds-a-roll-up",
+        "live",
+        ("pool-roll-beside-a-lost-disk-without-replicas",),
+        ("_allowance", "one.stopped or _is_idle(situation, one)", "one.stopped"),
+    ),
 )

@@ -27,6 +27,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     hides_disk,
     holds_broker,
     holds_token,
+    is_rolled,
     is_out_of_sync,
     is_stopping,
     is_unscheduled,
@@ -355,6 +356,20 @@ LOSSES: Final = (
             turn("hides it again", has_compared(1), hides_disk(1, 6)),
         ),
         until_s=150,
+    ),
+    PoolScenario(
+        name="pool-roll-beside-a-lost-disk-without-replicas",
+        pools=((POOL, pool_spec(4, replacement=_BY_HAND)),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("the broker without replicas loses its disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 3)),
+            turn("changes the configuration", pool_says("LostDisk"), _CONFIG),
+            turn(
+                "replaces lost disks",
+                is_rolled("queued.max.requests", 3),
+                applies_pool({"replacement": {"lostDisk": "Automatic"}}),
+            ),
+        ),
     ),
     PoolScenario(
         name="pool-lost-claim",

@@ -129,6 +129,11 @@ def cluster_of(world: World) -> Cluster:
     return next(iter(world.pools.clusters.values())) if world.pools.clusters else world.pools.cluster(CLUSTER)
 
 
+def is_rolled(setting: str, brokers: int) -> Callable[[World], bool]:
+    """Once so many brokers run with this setting in their properties."""
+    return lambda world: sum(setting in one.properties for one in world.pools.every() if not one.ended) == brokers
+
+
 def is_stopping(world: World) -> bool:
     """Once a broker is being stopped by the operator."""
     return any(broker.stage.value == "stopping" for broker in world.pools.every())
