@@ -21,8 +21,8 @@ def rows_of(
 ) -> Json:
     """The rows of the containers; the present container has this state.
 
-    `verified`: the init container has passed. `said` is how that container ended before this state; `started` is its id.
-    `passed` is how the init container ended.
+    `verified`: the init container has passed. `said` is how the present one ended before this state, `started` is its
+    id, and `passed` is how the init container ended.
     """
     last = {"lastState": {"terminated": said}} if said else {}
     if not pod["spec"].get("initContainers"):
