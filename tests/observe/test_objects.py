@@ -206,6 +206,11 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
         VERIFIED,
         "as expected",
     ),
+    "kafka ran after a refusal": (
+        container("kafka", terminated(137, "killed"), terminated(1, FOREIGN)),
+        VERIFIED,
+        "as expected",
+    ),
     "kafka's container refused before, in another sandbox": (
         container("kafka", waiting("PodInitializing"), terminated(1, FOREIGN)),
         container("verify", terminated(1, json.dumps(EMPTY), finished_at="2026-01-01T00:00:11Z")),

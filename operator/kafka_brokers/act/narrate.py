@@ -61,7 +61,7 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.GiveLate(pod=pod):
             return "PlaceTold", f"pod {pod.name} is told its rack and its addresses"
         case actions.NoteEmpty(pod=pod):
-            return "VolumeLooksEmpty", f"the newest run of the script in pod {pod.name} found {_empty(pod)} empty"
+            return "VolumeLooksEmpty", f"{_run(pod)} in pod {pod.name} found {_empty(pod)} empty"
         case actions.DeletePod(reason=reason, message=message):
             return reason, message
         case actions.EvictPod(message=message):
@@ -84,6 +84,12 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "BrokerUnregistered", f"the registration of broker {node_id} is removed from the cluster"
         case actions.ElectPreferred(partitions=partitions):
             return "LeadersElected", f"{counted(partitions)} asked for their preferred leader"
+
+
+def _run(pod: Pod) -> str:
+    """The run by its number: the next one is no repetition of the same action."""
+    run = None if pod.report is None else pod.report.run
+    return "a run of the script" if run is None else f"run {run.number} of the script of container {run.container}"
 
 
 def _empty(pod: Pod) -> str:

@@ -118,6 +118,8 @@ class Pod:
     """Its Ready condition."""
     replication_tls: bool = False
     """Its listener REPLICATION has mutual TLS."""
+    beside: DisksReport | None = None
+    """What the newest run of its other script found: `report` is the later one."""
     noted: FoundEmpty | None = None
     """What was noted of runs of its script that found volumes empty."""
 

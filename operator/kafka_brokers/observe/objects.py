@@ -57,6 +57,7 @@ def pod_from(item: Json) -> Pod | None:
     formats_ = role == names.FORMATTER_ROLE
     main = row_named(status.get("containerStatuses"), FORMAT_CONTAINER if formats_ else KAFKA_CONTAINER)
     init = row_named(status.get("initContainerStatuses"), VERIFY_CONTAINER)
+    reports = _reports(main, init)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -75,7 +76,8 @@ def pod_from(item: Json) -> Pod | None:
         node_name=spec.get("nodeName", ""),
         unschedulable=unschedulable(status),
         container=effective_state(main, init),
-        report=_newest(() if runs(init) else (_report(main), _report(init))),
+        report=next(iter(reports), None),
+        beside=next(iter(reports[1:]), None),
         gate=str(condition(status, names.UNFENCED_GATE).get("status", "")),
         late=annotations.get(names.LATE) or None,
         needs_late=names.LATE in annotations,
@@ -166,25 +168,29 @@ def owner_uid(item: Json) -> str | None:
     return next((owner["uid"] for owner in owners if owner.get("kind") == POOLS.kind), None)
 
 
-def _newest(reports: Iterable[DisksReport | None]) -> DisksReport | None:
-    """The report that was written last; of two in the same second, that of Kafka's own container."""
-    return max(filter(None, reports), key=lambda report: report.finished_at_s, default=None)
+def _reports(main: Json | None, init: Json | None) -> list[DisksReport]:
+    """What the newest run of each script found, the last one first; of two in one second, Kafka's own container."""
+    found = [] if runs(init) else [one for one in (_report(main), _report(init)) if one is not None]
+    return sorted(found, key=lambda report: -report.finished_at_s)
 
 
 def _report(row: Json | None) -> DisksReport | None:
-    """The newest report of a script of ours; any other text there is a log line of Kafka's."""
+    """What the newest run of a script of ours reported; None if it is not known, or Kafka ran, which leaves a log line.
+
+    While a container waits, its last state is that of its newest run, if it is the container that the row is about.
+    Otherwise another one was made since then, and has not started, or is lost: then the row has no container.
+    """
     if row is None or runs(row):
         return None
-    present, last = row.get("state") or {}, row.get("lastState") or {}
-    newest, count = "terminated" in present, row.get("restartCount")
-    for state, earlier in ((present, 0), (last, int(newest))):  # while the container waits, `last` is of the newest run
-        ended = state.get("terminated") or {}
-        report = _parsed(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
-        if report is not None:
-            if not isinstance(count, int) or count < earlier:
-                return report
-            return replace(report, run=Run(container=row["name"], number=count - earlier))
-    return None
+    ended = (row.get("state") or {}).get("terminated")
+    if ended is None:
+        ended = (row.get("lastState") or {}).get("terminated") or {}
+        if not row.get("containerID") or ended.get("containerID") != row.get("containerID"):
+            return None
+    report, count = _parsed(ended.get("message", ""), seconds_of(ended.get("finishedAt", ""))), row.get("restartCount")
+    if report is None or not isinstance(count, int) or count < 0:
+        return report
+    return replace(report, run=Run(container=row["name"], number=count))
 
 
 def _parsed(text: str, finished_at_s: float) -> DisksReport | None:

@@ -72,15 +72,26 @@ def _never_back(situation: Situation, broker: BrokerIdentity) -> bool:
 
 
 def _allowance(situation: Situation, brokers: Sequence[BrokerIdentity]) -> int:
-    """How many of these brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
+    """How many of these brokers may be away: those that we stop; or one, if each could be stopped by itself now.
+
+    No stop of ours waits for one that is away without a replica, so the budget must not refuse it for that one.
+    """
     if any(one.stopped for one in situation.record.brokers) and owns_token(situation.desired, situation.observed):
-        return sum(one.stopped for one in brokers)
+        return sum(one.stopped or _is_idle(situation, one) for one in brokers)
     token = situation.observed.token
     if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:
         return 0
     ids = [one.node_id for one in situation.record.brokers if one.ran and not one.empty]
     return int(
         all(may_stop(situation.desired, situation.observed, (node_id,), situation.now_s).allowed for node_id in ids)
+    )
+
+
+def _is_idle(situation: Situation, broker: BrokerIdentity) -> bool:
+    """Whether a broker is certainly away, and has no replica."""
+    view = situation.view
+    return (
+        view is not None and situation.observed.fenced(broker.node_id) is True and broker.node_id not in view.by_broker
     )
 
 

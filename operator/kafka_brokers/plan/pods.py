@@ -80,8 +80,9 @@ def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIden
 def _created(situation: Situation, broker: BrokerIdentity) -> Part:
     if not broker.formatted or broker.empty:
         return Part()
-    contract = situation.observed.contract
-    if isinstance(contract, Known) and contract.value.young:
+    contract, leader = situation.observed.contract, situation.observed.leader
+    led = isinstance(leader, Known) and leader.value.settled  # a quorum that is paused has an old contract
+    if isinstance(contract, Known) and contract.value.young and not led:
         # one that follows a first leader that is replaced at once cannot register for a minute (measured on 4.4.0)
         text = f"Broker {broker.node_id} starts when the quorum has its first leader"
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=broker.node_id),))

@@ -77,8 +77,8 @@ def lacking_users(desired: PoolDesired, contract: Contract, *, replication_tls: 
 
 def _without_pools(observed: Observed, contract: Contract) -> Knowable[bool]:
     """Of the first pool: brokers of others have no TLS at a listener of this name, as far as the operator can see."""
-    if contract.young:
-        return Known(value=True)
     if isinstance(observed.leader, Unknown):
+        if contract.young:
+            return Known(value=True)
         return Unknown(reason=f"whether other brokers run is not known: {observed.leader.reason}")
     return Known(value=not observed.leader.value.observers - {*contract.controller_ids, *dict(observed.taken_ids)})

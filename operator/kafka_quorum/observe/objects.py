@@ -232,15 +232,15 @@ def _report(row: Json | None) -> DiskReport | None:
 
 
 def _last_report(row: Json | None) -> DiskReport | None:
-    """The newest report of a script of ours in a container's state; any other text there is a log line of Kafka's."""
+    """What the newest run that ended reported; None if it was Kafka's, which leaves a log line.
+
+    The last state is of an earlier run, unless the container waits: Kafka has run on the disk since then.
+    """
     if row is None:
         return None
-    for state in (row.get("state") or {}, row.get("lastState") or {}):
-        ended = state.get("terminated") or {}
-        report = _parse_report(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
-        if report is not None:
-            return replace(report, run=str(ended.get("containerID") or ""))
-    return None
+    ended = (row.get("state") or {}).get("terminated") or (row.get("lastState") or {}).get("terminated") or {}
+    report = _parse_report(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
+    return None if report is None else replace(report, run=str(ended.get("containerID") or ""))
 
 
 def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:

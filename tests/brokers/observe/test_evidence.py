@@ -12,7 +12,7 @@ from tests.brokers.test_reconcile import KEY, at_rest
 from tests.brokers.values import desired, record
 
 from kafka_brokers.model import names
-from kafka_brokers.model.evidence import empty_for_s, empty_in, is_news, noted
+from kafka_brokers.model.evidence import FOLLOWS_WITHIN_S, empty_for_s, empty_in, is_news, noted
 from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
 from kafka_brokers.model.observed import DiskRow, DisksReport, Pod
 from kafka_brokers.resources.notes import note_of, text_of
@@ -66,6 +66,41 @@ def test_a_run_that_nobody_saw_ends_the_evidence(number: int) -> None:
     assert empty_for_s(after(first, other), 0) == 0.0
 
 
+def test_a_count_that_begins_again_adds_nothing() -> None:
+    """The same number with another end is another run, and a number that seems to be the next one came much later."""
+    first, second = (report(0), 1_100.0), (report(1), 1_120.0)
+    late = (report(1, ended_s=1_000.0 + FOLLOWS_WITHIN_S + 1), 9_000.0)
+    assert empty_for_s(after(first, late), 0) == 0.0
+    again = (report(1, ended_s=1_021.0), 1_121.0)
+    assert empty_for_s(after(first, second), 0) == 20.0
+    assert empty_for_s(after(first, second, again), 0) == 0.0
+    assert empty_for_s(after(first, (report(1, ended_s=999.0), 1_120.0)), 0) == 0.0
+    pod = after(first, second)
+    assert not is_news(replace(pod, report=report(1, ended_s=1_020.7)))
+    assert is_news(replace(pod, report=again[0]))
+    assert empty_for_s(replace(pod, report=again[0]), 0) == 0.0
+    assert empty_for_s(replace(pod, report=report(2, ended_s=1_020.0 + FOLLOWS_WITHIN_S)), 0) == 20.0
+    assert empty_for_s(replace(pod, report=report(2, ended_s=1_021.0 + FOLLOWS_WITHIN_S)), 0) == 0.0
+
+
+def test_data_that_the_other_script_found_ends_the_evidence() -> None:
+    """A new sandbox runs the init container between two runs of Kafka's own one; the evidence begins after that."""
+    first, second, third = ((report(number), 1_100.0 + 20 * number) for number in (1, 2, 3))
+    data = report(7, DATA, container="verify", ended_s=1_030.0)
+    pod = replace(after(first), beside=data, report=second[0])
+    assert empty_for_s(replace(pod, noted=noted(replace(pod, beside=None), 1_140.0)), 0) == 0.0
+    pod = replace(pod, noted=noted(pod, 1_140.0))
+    assert empty_for_s(pod, 0) == 0.0
+    pod = replace(pod, report=third[0])
+    assert empty_for_s(replace(pod, noted=noted(pod, 1_160.0)), 0) == 20.0
+    for harmless in (
+        replace(data, finished_at_s=1_019.0),
+        report(7, EMPTY, container="verify", ended_s=1_030.0),
+    ):
+        assert empty_for_s(replace(after(first, second), beside=harmless), 0) == 20.0
+    assert empty_for_s(replace(after(first, second), beside=replace(data, finished_at_s=1_020.0)), 0) == 0.0
+
+
 def test_each_volume_counts_by_itself() -> None:
     """One whose data a run found begins again."""
     pod = after((report(1, EMPTY, EMPTY), 1_100.0), (report(2, DATA, EMPTY), 1_120.0))
@@ -86,7 +121,7 @@ def test_an_older_note_is_no_evidence() -> None:
     """Of another run than the last one or the one before it, or beside a report that cannot be told from others."""
     pod = after((report(1), 1_100.0), (report(2), 1_120.0))
     for number in (0, 1, 4):
-        assert empty_for_s(replace(pod, report=report(number)), 0) == 0.0
+        assert empty_for_s(replace(pod, report=report(number, ended_s=1_050.0)), 0) == 0.0
     assert empty_for_s(replace(pod, report=report(3, container="verify")), 0) == 0.0
     assert empty_for_s(replace(pod, report=report(2, DATA)), 0) == 0.0
     assert empty_for_s(replace(pod, report=report(3, DATA)), 0) == 0.0
@@ -158,54 +193,102 @@ BAD: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
-def test_any_other_text_is_no_note(text: object) -> None:
+@pytest.mark.parametrize("said", BAD, ids=range(len(BAD)))
+def test_any_other_text_is_no_note(said: object) -> None:
     """Anybody may write it, and a later version may have: the evidence begins again."""
-    assert note_of(text) is None
+    assert note_of(said) is None
 
 
-def shown(state: Json, last: Json, count: object) -> Json:
-    """A pod whose Kafka container has this state, last state, and number of restarts."""
-    row: Json = {"name": "kafka", "state": state, "lastState": last}
+def shown(state: Json, last: Json, count: object, identity: str = "c4") -> Json:
+    """A pod whose Kafka container has this state, last state, number of restarts, and identity."""
+    row: Json = {"name": "kafka", "state": state, "lastState": last, "containerID": identity}
     return row if count is None else row | {"restartCount": count}
 
 
-def ends(message: str) -> Json:
+def ends(message: str, at: str = "2026-01-01T00:00:10Z", identity: str = "c4") -> Json:
     """A container that has ended."""
-    return {"terminated": {"exitCode": 1, "message": message, "finishedAt": "2026-01-01T00:00:10Z"}}
+    return {"terminated": {"exitCode": 1, "message": message, "finishedAt": at, "containerID": identity}}
 
 
-TEXT = json.dumps(
-    {
-        "script": 1,
-        "volumes": [{"index": 0, "found": "empty", "clusterID": "", "nodeID": "", "directoryID": ""}],
-        "accepted": False,
-        "message": "the volume is empty",
-    }
-)
+def text(found: str) -> str:
+    """The report of a script on one volume."""
+    row = {"index": 0, "found": found, "clusterID": "", "nodeID": "", "directoryID": ""}
+    return json.dumps({"script": 1, "volumes": [row], "accepted": False, "message": f"the volume is {found}"})
+
+
+TEXT = text("empty")
 WAITING: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
+INITIALIZING: Json = {"waiting": {"reason": "PodInitializing"}}
 
 
 @pytest.mark.parametrize(
     ("row", "number"),
     [
         (shown(ends(TEXT), {}, 0), 0),
-        (shown(ends(TEXT), ends("log"), 4), 4),
+        (shown(ends(TEXT), ends("log", identity="c3"), 4), 4),
         (shown(WAITING, ends(TEXT), 4), 4),
-        (shown(ends("log of Kafka"), ends(TEXT), 4), 3),
-        (shown(ends("log of Kafka"), ends(TEXT), 0), None),
         (shown(ends(TEXT), {}, None), None),
         (shown(ends(TEXT), {}, "4"), None),
         (shown(ends(TEXT), {}, -1), None),
     ],
 )
 async def test_which_run_wrote_a_report(row: Json, number: int | None) -> None:
-    """While a container waits, the last state is that of its newest run; once it has ended, that of the one before."""
+    """The newest one. While a container waits, its last state is that."""
     kube = api_server()
     kube.objects[pod_name(1)]["status"]["containerStatuses"] = [row]
     said = (await taken(kube)).pods[1].report
     assert said is not None
     assert said.run == (None if number is None else Run(container="kafka", number=number))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        shown(ends("log of Kafka", identity="c5"), ends(TEXT), 5, "c5"),
+        shown(ends("", identity="c5"), ends(TEXT), 5, "c5"),
+        shown(WAITING, ends(TEXT), 5, "c5"),
+        shown(INITIALIZING, ends(TEXT), 5, ""),
+        shown(INITIALIZING, {"terminated": {"message": TEXT}}, 5, ""),
+    ],
+    ids=["Kafka ended", "the machine ended", "created since", "lost by the runtime", "no identity"],
+)
+async def test_what_an_earlier_run_found_is_no_report(row: Json) -> None:
+    """Kafka has run on the data since then, or may have."""
+    kube = api_server()
+    kube.objects[pod_name(1)]["status"]["containerStatuses"] = [row]
+    assert (await taken(kube)).pods[1].report is None
+
+
+def both(main: Json, init: Json) -> Json:
+    """A pod's status with these states of Kafka's container and of the init container."""
+    return {
+        "containerStatuses": [shown(main, ends(TEXT), 4)],
+        "initContainerStatuses": [shown(init, {}, 1, "i1") | {"name": "verify"}],
+    }
+
+
+def seen(at: str) -> Json:
+    """The init container has found the data."""
+    return ends(text("formatted"), at, "i1")
+
+
+@pytest.mark.parametrize(
+    ("status", "report_of", "beside"),
+    [
+        (both(ends(TEXT), seen("2026-01-01T00:00:10Z")), "kafka", "verify"),
+        (both(ends(TEXT), seen("2026-01-01T00:00:11Z")), "verify", "kafka"),
+        (both({"running": {}}, seen("2026-01-01T00:00:11Z")), "verify", None),
+        (both(ends(TEXT), {"running": {}}), None, None),
+    ],
+    ids=["in the same second", "later", "Kafka runs", "it runs again"],
+)
+async def test_what_the_other_script_found(status: Json, report_of: str | None, beside: str | None) -> None:
+    """The init container runs again in a new sandbox. The later report counts as that of the pod."""
+    kube = api_server()
+    kube.objects[pod_name(1)]["status"] |= status
+    pod = (await taken(kube)).pods[1]
+    ran = [one and one.run and one.run.container for one in (pod.report, pod.beside)]
+    assert ran == [report_of, beside]
 
 
 async def test_the_operator_writes_the_note_and_reads_it() -> None:
@@ -218,11 +301,11 @@ async def test_the_operator_writes_the_note_and_reads_it() -> None:
     await bench.run()
     (metadata,) = (call.body["metadata"] for call in bench.acts() if call.body and names.FOUND_EMPTY in str(call.body))
     assert (metadata["uid"], metadata["resourceVersion"]) == (pod["metadata"]["uid"], "51")
-    text = metadata["annotations"][names.FOUND_EMPTY]
-    note = note_of(text)
+    written = metadata["annotations"][names.FOUND_EMPTY]
+    note = note_of(written)
     assert note is not None
     assert (note.run, [row.index for row in note.volumes]) == (Run(container="kafka", number=4), [0])
-    pod["metadata"]["annotations"][names.FOUND_EMPTY] = text
+    pod["metadata"]["annotations"][names.FOUND_EMPTY] = written
     pod["metadata"]["resourceVersion"] = "52"
     bench.reconciler.changed(KEY)
     bench.kube.calls.clear()

@@ -341,11 +341,16 @@ async def test_what_a_pod_says() -> None:
     kube = api_server()
     row = {"index": 0, "found": "empty", "clusterID": "", "nodeID": "", "directoryID": ""}
     text = json.dumps({"script": 1, "volumes": [row], "accepted": False, "message": "the volume is empty"})
-    ended = {"terminated": {"exitCode": 1, "message": text, "finishedAt": "2026-01-01T00:00:10Z"}}
+    ended = {"terminated": {"exitCode": 1, "message": text, "finishedAt": "2026-01-01T00:00:10Z", "containerID": "c1"}}
     item = kube.objects[pod_name(1)]
     item["metadata"]["annotations"] |= {names.HOLD: "true", names.LATE: "broker.rack=a\n"}
     item["status"]["initContainerStatuses"] = [
-        {"name": "verify", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended}
+        {
+            "name": "verify",
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": ended,
+            "containerID": "c1",
+        }
     ]
     item["status"]["containerStatuses"] = [{"name": "kafka", "state": {"waiting": {"reason": "PodInitializing"}}}]
     other = kube.objects[pod_name(2)]

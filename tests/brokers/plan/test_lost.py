@@ -258,7 +258,9 @@ def note(node_s: float = 15.0, operator_s: float = 15.0, *, run: Run = NEWEST, i
 
 def empty(of: Observed, noted: FoundEmpty | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - any field
     """The look after scripts of broker 1's pod have found its volume empty."""
-    return changed_pod(of, 1, **{"report": report_of(), "noted": noted or note(), **changes})
+    newest = noted or note()
+    said = replace(report_of(), finished_at_s=newest.finished_at_s)
+    return changed_pod(of, 1, **{"report": said, "noted": newest, **changes})
 
 
 def test_an_emptied_volume_is_formatted_again_in_its_claim() -> None:

@@ -118,6 +118,17 @@ def test_a_lost_broker_that_leaves_and_has_no_pod_is_not_waited_for() -> None:
     assert budget(look(leaves, least=2, token=ours)) is None
 
 
+def test_one_that_is_away_without_a_replica_holds_no_stop_of_ours_up() -> None:
+    """The stop does not wait for it, and the budget would refuse it for ever. One that has a replica counts on."""
+    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
+    ours, away = token("pool/payments"), [registered(0), registered(1), registered(2, fenced=True)]
+    idle, has_one = [partition("t-0", [0, 1])], [partition("t-0", [0, 1, 2], [0, 1])]
+    assert budget(look(stopped, least=2, token=ours, seen=view(idle, away))) == (1, True)
+    assert budget(look(stopped, least=2, token=ours, seen=view(has_one, away))) is None
+    assert budget(look(stopped, least=2, token=ours, seen=view(idle))) is None
+    assert budget(look(stopped, least=2, token=token("pool/other"), seen=view(idle, away))) == (3, False)
+
+
 def test_a_lost_broker_is_not_counted_twice() -> None:
     """One that we stopped, that leaves, and that never comes back lets no drain stop another one."""
     both = replace(edited(RAN, 2, stopped=True, leaving=True), resource_version="7")

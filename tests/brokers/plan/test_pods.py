@@ -13,6 +13,7 @@ from tests.brokers.looks import (
     changed_pod,
     edited,
     formatter,
+    leader,
     look,
     new_spec,
     partition,
@@ -107,9 +108,12 @@ def test_no_broker_starts_before_the_quorum_had_its_first_leader() -> None:
     """It would follow leaders that are replaced at once, and such a one may not be able to register for a minute."""
     of = without_pod(look(RAN), 1)
     assert isinstance(of.contract, Known)
-    part = part_of(replace(of, contract=Known(value=replace(of.contract.value, young=True))))
-    assert created(part) == []
-    assert [(one.reason, one.node_id) for one in part.waits] == [("Starting", 1)]
+    young = replace(of, contract=Known(value=replace(of.contract.value, young=True)))
+    for unsettled in (Known(value=replace(leader(), settled=False)), Unknown(reason="timeout")):
+        part = part_of(replace(young, leader=unsettled))
+        assert created(part) == []
+        assert [(one.reason, one.node_id) for one in part.waits] == [("Starting", 1)]
+    assert created(part_of(young)) == [(1, OLD.name)]  # the quorum has a leader, and has not written that yet
     assert created(part_of(replace(of, leader=Unknown(reason="timeout")))) == [(1, OLD.name)]
 
 

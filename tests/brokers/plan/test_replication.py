@@ -41,6 +41,7 @@ def chosen(of: Observed, contract: Contract = mutual(), *, rebuilt: bool = False
         (ALONE, with_users(), False),
         (ALONE, replace(mutual(), zookeeper=ZooKeeperAccess(connect="z:2181")), False),
         (replace(NEW, leader=UNKNOWN), replace(mutual(), young=True), True),
+        (replace(ALONE, leader=Known(value=replace(leader(), observers=OTHERS))), replace(mutual(), young=True), False),
         (replace(ALONE, leader=Known(value=replace(leader(), observers=OTHERS))), mutual(), False),
         (replace(ALONE, others_tls=Known(value=frozenset({True}))), mutual(), True),
         (replace(ALONE, others_tls=Known(value=frozenset({False}))), mutual(), False),

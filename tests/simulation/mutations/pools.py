@@ -223,4 +223,23 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("pool-lost-disk-and-operators-that-end",),
         ("follows", "run.number == earlier.number + 1", "False"),
     ),
+    pool_mutant(
+        "what-an-earlier-run-found-counts-after-kafka-has-run",
+        "2, data",
+        ("pool-disk-that-hid-before-a-boot",),
+        ("_report", "ended is None", 'not (ended or {}).get("message")'),
+        ("_report", 'not row.get("containerID") or ended.get("containerID") != row.get("containerID")', "False"),
+    ),
+    pool_mutant(
+        "data-that-the-init-container-found-counts-for-nothing",
+        "2, data",
+        ("pool-disk-that-hides-in-two-sandboxes",),
+        ("_was_found", "other is not None", "False"),
+    ),
+    pool_mutant(
+        "a-broker-without-replicas-holds-a-roll-up",
+        "live",
+        ("pool-roll-beside-a-lost-disk-without-replicas",),
+        ("_allowance", "one.stopped or _is_idle(situation, one)", "one.stopped"),
+    ),
 )

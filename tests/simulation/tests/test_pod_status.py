@@ -34,11 +34,12 @@ def pod(*, init: bool) -> Json:
             {"name": "verify", "state": WAITING, **LAST},
             INITIALIZES,
         ),
-        ({"terminated": ENDED}, False, ENDED, "", {"name": "verify", "state": {"terminated": ENDED}}, INITIALIZES),
+        ({"terminated": ENDED}, False, None, "", {"name": "verify", "state": {"terminated": ENDED}}, INITIALIZES),
+        ({"terminated": ENDED}, True, ENDED, "", PASSED, {"name": "kafka", "state": {"terminated": ENDED}, **LAST}),
         (RUNNING, True, None, "c-1", PASSED, {"name": "kafka", "state": RUNNING, "containerID": "c-1"}),
         (WAITING, True, ENDED, "", PASSED, {"name": "kafka", "state": WAITING, **LAST}),
     ],
-    ids=["verifies", "is to verify again", "has refused", "runs", "is to run again"],
+    ids=["verifies", "is to verify again", "has refused", "has refused again", "runs", "is to run again"],
 )
 def test_rows_of_a_pod_of_kafka(
     *, state: Json, verified: bool, said: Json | None, started: str, init: Json, main: Json

@@ -48,7 +48,7 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
-from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
+from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.resources.tls import USERS_KEY
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 from kit.kube.secrets import SECRETS
@@ -117,10 +117,13 @@ class Kubelet:
         return next((one for one in self.sandboxes.values() if (one.namespace, one.name) == (namespace, name)), None)
 
     def restart_sandbox(self, sandbox: Sandbox) -> None:
-        """The sandbox is killed and replaced: it has another address, and init containers run again."""
+        """The sandbox is killed and replaced: it has another address, and init containers run again, counted anew."""
         self.kill(sandbox)
         sandbox.address, sandbox.addressed_s = self._address(), self._clock.elapsed_s
         sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said, sandbox.passed = 0, False, 0.0, None, 0
+        sandbox.before, first = None, [name for name in sandbox.restarts if name != KAFKA_CONTAINER]
+        for name in first:
+            del sandbox.restarts[name]
 
     def kill(self, sandbox: Sandbox) -> None:
         """The containers end; the disk keeps what was written."""
@@ -353,7 +356,7 @@ class Kubelet:
         if sandbox.mount is not None:
             self.mounts.follow(sandbox.namespace, secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.process is not None and sandbox.process.failed:
-            self._died(pod, sandbox, env_of(container))
+            self._died(pod, sandbox)
         if sandbox.process is not None or self._no_image(pod, sandbox, container["image"]):
             return
         if self._clock.elapsed_s < sandbox.retry_s:
@@ -371,7 +374,7 @@ class Kubelet:
             self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
         elif not sandbox.verified:
             sandbox.passed_report = self._ended(sandbox, env, accepted=True, said="as expected")
-            sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
+            sandbox.verified, sandbox.stage, sandbox.said, sandbox.before = True, 0, None, None
             self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
         else:
             self._run(pod, sandbox, disk, env)
@@ -417,14 +420,15 @@ class Kubelet:
         )
         self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
 
-    def _died(self, pod: Json, sandbox: Sandbox, env: dict[str, str]) -> None:
-        """Kafka has ended by itself, and the container is to start again."""
+    def _died(self, pod: Json, sandbox: Sandbox) -> None:
+        """Kafka has ended by itself, and the container is to start again. Its last words are a log, and no report."""
         said = sandbox.process.failed if sandbox.process else ""
-        sandbox.process = None
-        self._refuse(pod, sandbox, self._ended(sandbox, env, accepted=False, said=said))
+        sandbox.process, sandbox.runs = None, sandbox.runs + 1
+        ended = {"exitCode": 1, "reason": "Error", "message": said, "finishedAt": self._clock.stamp()}
+        self._refuse(pod, sandbox, {**ended, "containerID": f"containerd://{sandbox.uid}-{sandbox.runs}"})
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
-        sandbox.stage, sandbox.said = 0, ended
+        sandbox.stage, sandbox.before, sandbox.said = 0, sandbox.said, ended
         sandbox.retry_s = self._clock.elapsed_s + self._pause_s(sandbox)
         self._row(pod, sandbox, {"terminated": ended})
 
@@ -442,7 +446,8 @@ class Kubelet:
         """Write the state of the present container."""
         started = sandbox.process.incarnation if sandbox.process and sandbox.verified else ""
         passed = sandbox.passed_report
-        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started, passed=passed)
+        said = sandbox.before if "terminated" in state else sandbox.said
+        rows = rows_of(pod, state, verified=sandbox.verified, said=said, started=started, passed=passed)
         write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, **rows})
 
     # Both

@@ -21,10 +21,10 @@ def rows_of(
 ) -> Json:
     """The rows of the containers; the present container has this state.
 
-    `verified`: the init container has passed. `said` is how that container ended before; `started` is its id.
-    `passed` is how the init container ended.
+    `verified`: the init container has passed. `said` is how the present one ended before this state, `started` is its
+    id, and `passed` is how the init container ended.
     """
-    last = {"lastState": {"terminated": said}} if said and "terminated" not in state else {}
+    last = {"lastState": {"terminated": said}} if said else {}
     if not pod["spec"].get("initContainers"):
         return {"containerStatuses": [{"name": pod["spec"]["containers"][0]["name"], "state": state}]}
     if not verified:

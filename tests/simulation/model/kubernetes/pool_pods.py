@@ -42,6 +42,8 @@ LATE: Final = "kafkaquorum.io/late-properties"
 FORMATTER: Final = "broker-formatter"
 RACK: Final = "broker.rack"
 DEFAULT_GRACE_S: Final = 30.0
+MOUNT_S: Final = 4.0
+"""How long a machine that has started again takes until it has mounted volumes."""
 _SCRIPT: Final = 1
 _FILES: Final = f"{SECRET_PATH}/"
 
@@ -163,7 +165,7 @@ class PoolPods:
             self.mounts.follow(sandbox.namespace, brokers_secret_of(pod), sandbox.mount, sandbox.uid)
         if sandbox.broker is not None and self._has_ended(sandbox):
             self._ends(pod, sandbox, {"exitCode": 1, "reason": "Error", "message": "Kafka has ended"})
-        if sandbox.broker is not None:
+        if sandbox.broker is not None or self._boots(pod, sandbox) or self._clock.elapsed_s < sandbox.mounted_s:
             return
         if self._clock.elapsed_s < sandbox.retry_s:
             self._write(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
@@ -178,7 +180,7 @@ class PoolPods:
         first = [one["name"] for one in pod["spec"].get("initContainers") or []]
         sandbox.stage += 1
         if sandbox.stage == 1:
-            name = [*first, pod["spec"]["containers"][0]["name"]][sandbox.passed]
+            name = _containers(pod)[sandbox.passed]["name"]
             sandbox.restarts[name] = sandbox.restarts.get(name, -1) + 1
         if sandbox.passed < len(first):
             self._init(pod, sandbox, first[sandbox.passed])
@@ -186,6 +188,24 @@ class PoolPods:
             self._refuse(pod, sandbox, wrong)
         else:
             self._run(pod, sandbox)
+
+    def _boots(self, pod: Json, sandbox: Sandbox) -> bool:
+        """The first step on a machine that has started again: if Kafka ran there, its kubelet writes that it ended.
+
+        The count of its container continues. Those of init containers go with their sandbox.
+        """
+        row: Json = next(iter((pod.get("status") or {}).get("containerStatuses") or ()), {})
+        if sandbox.restarts or not row.get("containerID"):
+            return False
+        sandbox.restarts[row["name"]] = row["restartCount"]
+        if "running" not in row["state"]:
+            return False
+        sandbox.passed = len(pod["spec"].get("initContainers") or ())
+        sandbox.said = (row.get("lastState") or {}).get("terminated")
+        self._ends(pod, sandbox, {"exitCode": 255, "reason": "Unknown", "message": ""})
+        sandbox.passed, sandbox.said, sandbox.before = 0, None, None
+        sandbox.retry_s, sandbox.mounted_s = 0.0, self._clock.elapsed_s + MOUNT_S
+        return True
 
     def _init(self, pod: Json, sandbox: Sandbox, name: str) -> None:
         """One step of an init container: it runs, and then it passes or is refused."""
@@ -196,7 +216,9 @@ class PoolPods:
         elif name != "late" and (wrong := self._wrong(pod, sandbox)):
             self._refuse(pod, sandbox, wrong)
         else:
-            sandbox.passed, sandbox.stage, sandbox.said = sandbox.passed + 1, 0, None
+            if name != "late":
+                sandbox.passed_report = self._ended(sandbox, accepted=True, said="as expected")
+            sandbox.passed, sandbox.stage, sandbox.said, sandbox.before = sandbox.passed + 1, 0, None, None
             self._write(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
 
     def _wrong(self, pod: Json, sandbox: Sandbox) -> str:
@@ -263,8 +285,9 @@ class PoolPods:
 
     def _ends(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
         """The present container ends, and starts again after a pause. Only its script writes a report."""
-        ended = {"finishedAt": self._clock.stamp(), **ended}
-        sandbox.stage, sandbox.said = 0, ended
+        present = _containers(pod)[sandbox.passed]["name"]
+        ended = {"finishedAt": self._clock.stamp(), "containerID": _identity(sandbox, present), **ended}
+        sandbox.stage, sandbox.before, sandbox.said = 0, sandbox.said, ended
         sandbox.retry_s = self._clock.elapsed_s + self.pause(sandbox)
         self._write(pod, sandbox, {"terminated": ended})
 
@@ -277,14 +300,14 @@ class PoolPods:
         """Write the state of the present container; those before it have passed, and those after it wait."""
         spec = pod["spec"]
         first = [one["name"] for one in spec.get("initContainers") or []]
-        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
+        before = sandbox.before if "terminated" in state else sandbox.said
+        last = {"lastState": {"terminated": before}} if before else {}
         present = {"state": state, **last}
         waits: Json = {"state": {"waiting": {"reason": "PodInitializing"}}}
-        passed: Json = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
-        states = [
-            passed if index < sandbox.passed else present if index == sandbox.passed else waits
-            for index in range(len(first))
-        ]
+        completed: Json = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+        compared = completed if sandbox.passed_report is None else {"state": {"terminated": sandbox.passed_report}}
+        done = [completed if name == "late" else compared for name in first[: sandbox.passed]]
+        states = [*done, *([present] if sandbox.passed < len(first) else []), *[waits] * len(first)][: len(first)]
         main = present if sandbox.passed >= len(first) else waits
         if sandbox.broker is not None:
             main = {**main, "containerID": sandbox.broker.process.incarnation, "ready": sandbox.broker.serves}
@@ -300,12 +323,23 @@ class PoolPods:
         write_status(self._kube, pod, status)
 
     def _named(self, sandbox: Sandbox, name: str, row: Json) -> Json:
-        return {"name": name, "restartCount": sandbox.restarts.get(name, 0), **row}
+        started = {"containerID": _identity(sandbox, name)} if name in sandbox.restarts else {}
+        return {"name": name, "restartCount": sandbox.restarts.get(name, 0), **started, **row}
 
     def _host_ip(self, node: str) -> str:
         found = self._kube.view(NODES, "", node) or {}
         rows = (found.get("status") or {}).get("addresses") or []
         return next((str(row["address"]) for row in rows if row["type"] == "InternalIP"), "")
+
+
+def _containers(pod: Json) -> list[Json]:
+    """The containers in the order in which they start."""
+    return [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
+
+
+def _identity(sandbox: Sandbox, name: str) -> str:
+    """What names the newest run of a container."""
+    return f"containerd://{sandbox.uid}-{name}-{sandbox.restarts.get(name, 0)}"
 
 
 def _has_files(sandbox: Sandbox, properties: dict[str, str]) -> bool:

@@ -40,12 +40,16 @@ class Sandbox:
     streams: StreamsProcess | None = None
     """The instance of a Streams application that runs in it."""
     retry_s: float = 0.0
+    mounted_s: float = 0.0
+    """When its volumes are mounted, on a machine that has started again."""
     failures: int = 0
     """How often a container has ended since Kafka last ran for long."""
     began_s: float = 0.0
     """When Kafka started."""
     said: Json | None = None
     """The last termination of the container that runs or waits."""
+    before: Json | None = None
+    """The termination before that, which is shown while the container has ended and does not wait yet."""
     runs: int = 0
     """How many containers have ended."""
     restarts: dict[str, int] = field(default_factory=dict)

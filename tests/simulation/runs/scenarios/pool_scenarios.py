@@ -21,11 +21,14 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     deletes_claim,
     fetches_slowly,
     frees_broker,
+    has_compared,
     has_formatter,
     has_retired_claim,
+    hides_disk,
     holds_broker,
     holds_token,
     is_out_of_sync,
+    is_rolled,
     is_stopping,
     is_unscheduled,
     kubelets_report,
@@ -42,6 +45,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     publishes,
     quorum_starts,
     quorum_stops,
+    replaces_sandbox,
     several,
     stops_producing,
     with_topics,
@@ -59,6 +63,7 @@ _LAST_COPY: Final = (
     turn("loses a disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 1)),
 )
 _ACCEPTED: Final = turn("accepts the loss", may_accept, accepts_loss)
+_BY_HAND: Final = {"lostNodeAfterSeconds": 600, "lostDisk": "Manual"}
 _EVERYWHERE: Final = Topic(name="moved", replicas=((0, 1, 2),))
 _CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
 _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
@@ -328,6 +333,42 @@ LOSSES: Final = (
             turn("hides a disk", pools_rest, loses_broker(Loss.DISK_BLANK, 1)),
             turn("looks empty", pool_says("LostDisk"), does_nothing),
             turn("hides it again", pools_rest, loses_broker(Loss.DISK_BLANK, 1)),
+        ),
+    ),
+    PoolScenario(
+        name="pool-disk-that-hid-before-a-boot",
+        pools=((POOL, pool_spec(3, replacement=_BY_HAND)),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("hides a disk for several runs", pools_rest, hides_disk(1, 60)),
+            turn("looks empty", pool_says("LostDisk"), does_nothing),
+            turn("replaces lost disks", pools_rest, applies_pool({"replacement": {"lostDisk": "Automatic"}})),
+            turn("a machine starts again", pools_rest, without_power(1, 14)),
+        ),
+    ),
+    PoolScenario(
+        name="pool-disk-that-hides-in-two-sandboxes",
+        pools=_THREE,
+        backs_off=True,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("hides a disk", pools_rest, several(hides_disk(1, 26), replaces_sandbox(1, 34))),
+            turn("hides it again", has_compared(1), hides_disk(1, 6)),
+        ),
+        until_s=150,
+    ),
+    PoolScenario(
+        name="pool-roll-beside-a-lost-disk-without-replicas",
+        pools=((POOL, pool_spec(4, replacement=_BY_HAND)),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("the broker without replicas loses its disk", pools_rest, loses_broker(Loss.EMPTIED_AND_KILLED, 3)),
+            turn("changes the configuration", pool_says("LostDisk"), _CONFIG),
+            turn(
+                "replaces lost disks",
+                is_rolled("queued.max.requests", 3),
+                applies_pool({"replacement": {"lostDisk": "Automatic"}}),
+            ),
         ),
     ),
     PoolScenario(

@@ -19,11 +19,12 @@ from tests.simulation.model.kafka.releases import defaults, with_level
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.accidents import happen
+from tests.simulation.runs.accidents import happen, hide
 from tests.simulation.runs.faults import Accident, Loss
 from tests.simulation.runs.scenarios.scenes import Scenario, Turn, turn
 
 from kafka_brokers.kind import POOLS
+from kafka_brokers.model.names import pod_name
 from kafka_quorum.model import formats
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.contract import Contract, Match, Setting
@@ -126,6 +127,11 @@ def pool_says(reason: str, name: str = POOL) -> Callable[[World], bool]:
 def cluster_of(world: World) -> Cluster:
     """The only cluster of the run."""
     return next(iter(world.pools.clusters.values())) if world.pools.clusters else world.pools.cluster(CLUSTER)
+
+
+def is_rolled(setting: str, brokers: int) -> Callable[[World], bool]:
+    """Once so many brokers run with this setting in their properties."""
+    return lambda world: sum(setting in one.properties for one in world.pools.every() if not one.ended) == brokers
 
 
 def is_stopping(world: World) -> bool:
@@ -289,6 +295,36 @@ def holds_token(holder: str) -> Callable[[World, Checker], None]:
 def loses_broker(loss: Loss, node_id: int) -> Callable[[World, Checker], None]:
     """A broker suffers a loss."""
     return lambda world, _: _done(happen(world, Accident(step=0, loss=loss, node_id=node_id)))
+
+
+def hides_disk(node_id: int, steps: int) -> Callable[[World, Checker], None]:
+    """For this number of steps an empty directory is mounted in place of a broker's volumes."""
+
+    def act(world: World, _: Checker) -> None:
+        for claim in list(world.claims(NAMESPACE, POOL, node_id)):
+            hide(world, Loss.DISK_BLANK, str(claim["metadata"]["uid"]), steps)
+
+    return act
+
+
+def replaces_sandbox(node_id: int, steps: int) -> Callable[[World, Checker], None]:
+    """So many steps later the sandbox of a broker is replaced: its init containers run again."""
+
+    def act(world: World, _: Checker) -> None:
+        accident = Accident(step=0, loss=Loss.SANDBOX, node_id=node_id)
+        world.later(steps, lambda: _done(happen(world, accident)))
+
+    return act
+
+
+def has_compared(node_id: int) -> Callable[[World], bool]:
+    """Once an init container of a broker has found its volumes as expected, and Kafka has not started yet."""
+
+    def when(world: World) -> bool:
+        sandbox = world.kubelet.of_pod(NAMESPACE, pod_name(POOL, NodeID(node_id)))
+        return sandbox is not None and sandbox.passed > 0 and (sandbox.broker, sandbox.said) == (None, None)
+
+    return when
 
 
 def without_power(node_id: int, steps: int) -> Callable[[World, Checker], None]:
