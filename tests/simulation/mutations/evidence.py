@@ -53,7 +53,7 @@ EVIDENCE_MUTANTS: Final[tuple[Mutant, ...]] = (
     mutant(
         "a-formatter-beside-a-pod-that-is-not-deleted",
         "one user of a claim",
-        ("emptied-disk-of-follower/call:386:error", "emptied-disk-of-follower/call:386:late-effect"),
+        ("emptied-disk-of-follower/call:393:error", "emptied-disk-of-follower/call:393:late-effect"),
         ("refused_for_good", "pod.deleting", "True"),
     ),
     mutant(

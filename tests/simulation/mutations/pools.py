@@ -208,13 +208,13 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
     pool_mutant(
         "a-stop-that-a-budget-holds-keeps-everything-else",
         "live",
-        ("pool-roll-held-by-one-that-leaves-and-is-lost",),
+        ("pool-shrinks-while-a-budget-holds-its-roll",),
         ("is_tried", "not outcome.held or isinstance(outcome.action, EvictPod)", "not outcome.held"),
     ),
     pool_mutant(
         "a-stop-that-a-budget-holds-begins-again",
         "live",
-        ("pool-roll-held-by-one-that-leaves-and-is-lost",),
+        ("pool-shrinks-while-a-budget-holds-its-roll",),
         ("rolls", "one.stopped and _still_runs(situation, one)", "False"),
     ),
     pool_mutant(

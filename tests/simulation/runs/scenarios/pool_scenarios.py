@@ -14,6 +14,8 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     Topic,
     accepts_loss,
     applies_pool,
+    budgets,
+    budgets_no_more,
     cluster_of,
     creates,
     cut_machine,
@@ -54,6 +56,8 @@ from tests.simulation.runs.scenarios.pool_scenes import (
 from tests.simulation.runs.scenarios.pool_trust_scenarios import TRUST_OF_POOLS
 from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
 
+from kit.kube.protocol import PODS
+
 _THREE: Final = ((POOL, pool_spec(3)),)
 _FOUR: Final = ((POOL, pool_spec(4)),)
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
@@ -71,6 +75,11 @@ _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
 
 def _scaled(replicas: int, drain: str = "Automatic") -> dict[str, object]:
     return {"replicas": replicas, "drain": drain}
+
+
+def _has_left(world: World) -> bool:
+    """Once the pod of the last broker is gone."""
+    return all(pod["metadata"]["name"] != f"{POOL}-3-broker" for pod in world.kube.all(PODS))
 
 
 def _has_moved(world: World) -> str:
@@ -507,6 +516,17 @@ SCALES: Final = (
         ),
         holds=_has_moved,
         exhaustive=True,
+    ),
+    PoolScenario(
+        name="pool-shrinks-while-a-budget-holds-its-roll",
+        pools=_FOUR,
+        turns=(
+            *with_topics(_ORDERS),
+            turn("a person's budget lets no broker stop", pools_rest, budgets(4)),
+            turn("asks for another configuration", pools_rest, _CONFIG),
+            turn("asks for three", pool_says("Rolling"), applies_pool(_scaled(3))),
+            turn("the person takes the budget back", _has_left, budgets_no_more),
+        ),
     ),
     PoolScenario(
         name="pool-shrinks-and-loses-a-disk",

@@ -24,13 +24,13 @@ from tests.simulation.runs.faults import Accident, Loss
 from tests.simulation.runs.scenarios.scenes import Scenario, Turn, turn
 
 from kafka_brokers.kind import POOLS
-from kafka_brokers.model.names import pod_name
+from kafka_brokers.model.names import LABEL_POOL, pod_name
 from kafka_quorum.model import formats
 from kafka_quorum.model.brokers import TopicPartition
 from kafka_quorum.model.contract import Contract, Match, Setting
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import PHASE, RETIRED
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, LEASES, PODS, Json
 from kit.kube.secrets import SECRETS
 
 POOL: Final = "brokers"
@@ -447,6 +447,17 @@ def frees_broker(node_id: int) -> Callable[[World, Checker], None]:
     """A person takes that back."""
     marks = {"metadata": {"annotations": {"kafkaquorum.io/hold": None}}}
     return lambda world, _: _done(world.kube.patch(PODS, NAMESPACE, f"{POOL}-{node_id}-broker", marks))
+
+
+def budgets(least: int) -> Callable[[World, Checker], None]:
+    """A person's own budget: so many pods of the pool must stay."""
+    spec = {"minAvailable": least, "selector": {"matchLabels": {LABEL_POOL: POOL}}}
+    return lambda world, _: _done(world.kube.create(BUDGETS, NAMESPACE, {"metadata": {"name": "theirs"}, "spec": spec}))
+
+
+def budgets_no_more(world: World, _: Checker) -> None:
+    """The person takes the budget back."""
+    world.kube.delete(BUDGETS, NAMESPACE, "theirs")
 
 
 def moves(topic: str, *target: int) -> Callable[[World, Checker], None]:
