@@ -53,8 +53,9 @@ EVIDENCE_MUTANTS: Final[tuple[Mutant, ...]] = (
     mutant(
         "a-formatter-beside-a-pod-that-is-not-deleted",
         "one user of a claim",
-        ("emptied-disk-of-follower/call:393:error", "emptied-disk-of-follower/call:393:late-effect"),
+        tuple(f"emptied-disk-of-follower/call:{call}:error" for call in range(390, 398)),  # one deletes the pod
         ("refused_for_good", "pod.deleting", "True"),
+        ("_pod_ends", "pod.deleting", "True"),
     ),
     mutant(
         "a-formatter-waits-for-a-pod-that-refused",
