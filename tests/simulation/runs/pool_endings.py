@@ -35,6 +35,8 @@ def judge_pools(world: World, scenario: PoolScenario, *, settled: bool) -> Endin
         held = _A_PERSON_DECIDES & set(_reasons(world, names))
         why = "" if held else f"every complete copy of {', '.join(lost)} is lost, and nobody says so: "
         return Ending(says=min(held, default=said), honest=bool(held), why=why and why + _story(world, names))
+    if _is_of_nobody(world) and "FormatRefused" in _reasons(world, names):
+        return Ending(says="FormatRefused", honest=True, why="")
     why = next((text for name in names for text in _not_ready(world, name)), "") or scenario.holds(world)
     if not why and not all(pool_is_ready(world, name) for name in names):
         why = f"not Ready: {_story(world, names)}"
@@ -52,6 +54,12 @@ def _lost(world: World) -> list[str]:
     if any(_ACCEPTED in (body["metadata"].get("annotations") or {}) for body in world.kube.all(POOLS)):
         return []
     return [str(at) for at, acked in cluster.acked.items() if acked and not data.is_kept(cluster, at)]
+
+
+def _is_of_nobody(world: World) -> bool:
+    """Whether a volume was emptied while it was formatted: nothing on it says who wrote the rest, so a person looks."""
+    disks = (volume.disk for volume in world.volumes.by_claim.values())
+    return any(disk.files and not disk.intent and not disk.reported for disk in disks)
 
 
 def _said(world: World, names: list[str]) -> str:
