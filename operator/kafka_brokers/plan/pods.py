@@ -197,6 +197,7 @@ def _waits(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Iterator[W
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, node_id=node_id)
         case Waiting(reason=reason, last_exit=last) if reason == _CRASHES or last is not None:
             said = last.message.strip() if last is not None else ""
+            said = pod.report.message if pod.report is not None and not pod.report.accepted else said
             text = f"Broker {node_id} does not start{': ' + said if said else f' ({reason})'}"
             yield Wait(severity=Severity.DEGRADED, reason="BrokerCrashes", message=text, node_id=node_id)
         case Waiting() if pod.unschedulable:
