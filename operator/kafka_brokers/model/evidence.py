@@ -60,13 +60,12 @@ def noted(pod: Pod, now_s: float) -> FoundEmpty:
         raise ValueError(f"pod {pod.name} has found nothing that is to be noted")
     rows = before.volumes if before is not None and follows(report, before) else ()
     known = {row.index: row for row in rows if not _was_found(pod, row)}
-    new = (SinceEmpty(index=at, finished_at_s=report.finished_at_s, noted_at_s=now_s) for at in empty_in(report))
-    return FoundEmpty(
-        run=report.run,
-        finished_at_s=report.finished_at_s,
-        noted_at_s=now_s,
-        volumes=tuple(known.get(row.index, row) for row in new),
+    ended_s = report.finished_at_s
+    volumes = (
+        known.get(index) or SinceEmpty(index=index, finished_at_s=ended_s, noted_at_s=now_s)
+        for index in empty_in(report)
     )
+    return FoundEmpty(run=report.run, finished_at_s=ended_s, noted_at_s=now_s, volumes=tuple(volumes))
 
 
 def empty_for_s(pod: Pod, index: int) -> float:

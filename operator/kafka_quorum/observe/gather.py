@@ -295,10 +295,9 @@ async def token(kube: KubeApi, situation: Situation | None) -> tuple[Knowable[To
     And when it is to be read once more (monotonic). A request to take it, of an operator that has ended or of this one,
     may have its effect when nothing is to be stopped any more: then nobody would give the token back.
     """
-    due_s = math.inf if situation is None else situation.observed.memory.token_due_s
     if situation is None:
-        return _NOT_READ, due_s
-    desired, now_s = situation.desired, situation.observed.looked_at_s
+        return _NOT_READ, math.inf
+    desired, now_s, due_s = situation.desired, situation.observed.looked_at_s, situation.observed.memory.token_due_s
     concerns = _concerns_token(situation)
     if not concerns and now_s < due_s:
         return _NOT_READ, due_s

@@ -246,9 +246,8 @@ class Storm:
         """The operator's lease task: it is a separate task, and waits for no pass."""
         assert hand.tenure is not None
         if await hand.tenure.go(now_s):
-            succeeds = hand.tenure.lease.succeeds
             for own in hand.rounds:
-                own.anew = own.anew or succeeds
+                own.anew = own.anew or hand.tenure.lease.succeeds
                 own.changed()
         if sum(other.holds for other in self._hands) > 1:
             self.checker.fail("lease", "two operators hold the lease at the same moment")
