@@ -10,7 +10,18 @@ from tests.brokers.values import CONTRACT, IDS, POOL, UID
 from kafka_brokers.model import names
 from kafka_brokers.model.contracted import first_contact
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
-from kafka_brokers.model.observed import Claim, ClusterView, Leader, Observed, Pod, Revision, Support
+from kafka_brokers.model.found import Run
+from kafka_brokers.model.observed import (
+    Claim,
+    ClusterView,
+    DiskRow,
+    DisksReport,
+    Leader,
+    Observed,
+    Pod,
+    Revision,
+    Support,
+)
 from kafka_brokers.model.plan import Plan
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.facts import Situation
@@ -19,7 +30,7 @@ from kafka_brokers.resources import objects
 from kafka_quorum.model.brokers import ConfigEntry, Partition, Reassignment, RegisteredBroker, TopicPartition
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known
-from kafka_quorum.model.pods import Running, Terminated, Waiting
+from kafka_quorum.model.pods import DiskFound, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import Endpoint
 from kit.token import ABSENT
 
@@ -191,6 +202,15 @@ def formatter(broker: BrokerIdentity, revision: Revision | None = None, **change
     generations = tuple(disk.generation for disk in broker.disks)
     known = pod(broker, revision, formats=True, uid=f"format-{broker.node_id}", gate="", ready=False)
     return replace(known, name=names.formatter_name(POOL, broker.node_id, generations), **changes)
+
+
+def refused(finished_at_s: float, *found: DiskFound, run: Run | None = None) -> DisksReport:
+    """The report of a script that found its volumes so, by index, and refused them; one empty volume by default."""
+    disks = tuple(
+        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
+        for index, one in enumerate(found or (DiskFound.EMPTY,))
+    )
+    return DisksReport(disks=disks, accepted=False, message="", finished_at_s=finished_at_s, run=run)
 
 
 def pods(of: PoolRecord, revision: Revision | None = None) -> tuple[Pod, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.brokers.edges import api_server, pod_name
-from tests.brokers.looks import look, ran
+from tests.brokers.looks import CRASHES, look, ran, refused
 from tests.brokers.observe.test_snapshot import taken
 from tests.brokers.test_reconcile import KEY, at_rest
 from tests.brokers.values import desired, record
@@ -14,25 +14,18 @@ from tests.brokers.values import desired, record
 from kafka_brokers.model import names
 from kafka_brokers.model.evidence import FOLLOWS_WITHIN_S, empty_for_s, empty_in, is_news, noted
 from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
-from kafka_brokers.model.observed import DiskRow, DisksReport, Pod
+from kafka_brokers.model.observed import DisksReport, Pod
 from kafka_brokers.resources.notes import note_of, text_of
-from kafka_quorum.model.pods import DiskFound, Waiting
+from kafka_quorum.model.pods import DiskFound
 from kit.kube.protocol import Json
 
 EMPTY, DATA = DiskFound.EMPTY, DiskFound.FORMATTED
-WAITS = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
-POD = replace(look(ran(record(), desired())).pods[1], container=WAITS)
+POD = replace(look(ran(record(), desired())).pods[1], container=CRASHES)
 
 
 def report(number: int, *found: DiskFound, ended_s: float = 0.0, container: str = "kafka") -> DisksReport:
     """What this run found; runs are 20 s apart unless it is said."""
-    rows = (
-        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
-        for index, one in enumerate(found or (EMPTY,))
-    )
-    run = Run(container=container, number=number)
-    at_s = ended_s or 1_000.0 + 20 * number
-    return DisksReport(disks=tuple(rows), accepted=False, message="", finished_at_s=at_s, run=run)
+    return refused(ended_s or 1_000.0 + 20 * number, *found, run=Run(container=container, number=number))
 
 
 def after(*reports: tuple[DisksReport, float]) -> Pod:

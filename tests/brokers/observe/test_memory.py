@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.brokers.looks import (
+    CRASHES,
     ENDED,
     changed_claim,
     changed_pod,
@@ -13,6 +14,7 @@ from tests.brokers.looks import (
     formatter,
     look,
     ran,
+    refused,
     registered,
     view,
     with_view,
@@ -21,24 +23,15 @@ from tests.brokers.looks import (
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.disks import without_data
-from kafka_brokers.model.observed import DiskRow, DisksReport, KubeNode, Memory, Observed, Pod
+from kafka_brokers.model.observed import DisksReport, KubeNode, Memory, Observed, Pod
 from kafka_brokers.observe.memory import FORGOTTEN_AFTER_S, LOOK_MAX_S, remembered
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.pods import DiskFound, Running, Waiting
+from kafka_quorum.model.pods import DiskFound, Running
 
 RAN = ran(record(), desired())
 ONE = NodeID(1)
 LOOK = replace(look(RAN), pods=())
-
-
-def found(finished_at_s: float, *rows: DiskFound) -> DisksReport:
-    """A report of volumes that were found so."""
-    disks = tuple(
-        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
-        for index, one in enumerate(rows or (DiskFound.EMPTY,))
-    )
-    return DisksReport(disks=disks, accepted=False, message="", finished_at_s=finished_at_s)
 
 
 def ended(uid: str, said: DisksReport | None, **changes: Any) -> Pod:  # noqa: ANN401 - any field
@@ -47,7 +40,7 @@ def ended(uid: str, said: DisksReport | None, **changes: Any) -> Pod:  # noqa: A
     return replace(made, uid=uid, report=said, **changes)
 
 
-FIRST, SECOND = ended("f1", found(10.0)), ended("f2", found(30.0))
+FIRST, SECOND = ended("f1", refused(10.0)), ended("f2", refused(30.0))
 
 
 def after(*looks: tuple[float, Pod | None]) -> Memory:
@@ -81,10 +74,10 @@ def test_between_two_runs_there_is_no_report() -> None:
 def test_any_other_finding_ends_the_evidence() -> None:
     """Also a volume that could not be read; each volume counts by itself."""
     for other in (DiskFound.FORMATTED, DiskFound.PARTIAL, DiskFound.UNREADABLE):
-        between = ended("f3", found(20.0, other))
+        between = ended("f3", refused(20.0, other))
         assert spans(after((100.0, FIRST), (110.0, between), (120.0, SECOND))) == [(0, 0.0)]
-    both = ended("f1", found(10.0, DiskFound.EMPTY, DiskFound.EMPTY))
-    one = ended("f2", found(30.0, DiskFound.FORMATTED, DiskFound.EMPTY))
+    both = ended("f1", refused(10.0, DiskFound.EMPTY, DiskFound.EMPTY))
+    one = ended("f2", refused(30.0, DiskFound.FORMATTED, DiskFound.EMPTY))
     assert spans(after((100.0, both), (120.0, one))) == [(1, 20.0)]
 
 
@@ -97,11 +90,10 @@ def test_after_a_long_time_without_a_look_the_evidence_begins_again() -> None:
 
 def test_a_formatter_of_other_claims_begins_again() -> None:
     """And what Kafka's own pod finds is noted on it, and not remembered here."""
-    other = ended("f3", found(30.0), claim_uids=("x",))
+    other = ended("f3", refused(30.0), claim_uids=("x",))
     assert spans(after((100.0, FIRST), (110.0, None), (120.0, other))) == [(0, 0.0), (0, 0.0)]
     assert [row.claim_uids for row in after((100.0, FIRST), (120.0, other)).blank] == [("x",), FIRST.claim_uids]
-    waits = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
-    own = replace(look(RAN).pods[1], container=waits, report=found(10.0))
+    own = replace(look(RAN).pods[1], container=CRASHES, report=refused(10.0))
     assert after((100.0, own)).blank == ()
 
 

@@ -15,6 +15,7 @@ from tests.brokers.looks import (
     partition,
     planned,
     ran,
+    refused,
     registered,
     situation,
     view,
@@ -27,7 +28,7 @@ from kafka_brokers.model.actions import DeletePod, NoteEmpty, RecordChange, Writ
 from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
 from kafka_brokers.model.names import ACCEPT_LOSS
-from kafka_brokers.model.observed import BlankDisk, DiskRow, DisksReport, KubeNode, Memory, Observed, Unreadable
+from kafka_brokers.model.observed import BlankDisk, DisksReport, KubeNode, Memory, Observed, Unreadable
 from kafka_brokers.model.permit import RetireBrokerDisk
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
@@ -242,11 +243,7 @@ NEWEST = Run(container="kafka", number=5)
 
 def report_of(*rows: DiskFound, run: Run | None = NEWEST) -> DisksReport:
     """What the newest run of the script found."""
-    found = tuple(
-        DiskRow(index=index, found=one, cluster_id=None, node_id=None, directory_id=None)
-        for index, one in enumerate(rows or (DiskFound.EMPTY,))
-    )
-    return DisksReport(disks=found, accepted=False, message="", finished_at_s=BEGIN_S + 15, run=run)
+    return refused(BEGIN_S + 15, *rows, run=run)
 
 
 def note(node_s: float = 15.0, operator_s: float = 15.0, *, run: Run = NEWEST, index: int = 0) -> FoundEmpty:

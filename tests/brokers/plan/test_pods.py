@@ -19,6 +19,7 @@ from tests.brokers.looks import (
     partition,
     planned,
     ran,
+    refused,
     registered,
     revision_of,
     situation,
@@ -30,13 +31,13 @@ from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import CreatePod, DeletePod, MarkPod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import PoolRecord
-from kafka_brokers.model.observed import DiskRow, DisksReport, KubeNode, Observed
+from kafka_brokers.model.observed import KubeNode, Observed
 from kafka_brokers.model.plan import Part, Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.pods import gate_of, pods
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.pods import ContainerState, DiskFound, Terminated, Waiting
+from kafka_quorum.model.pods import ContainerState, Terminated, Waiting
 
 SPEC, NEW = desired(), new_spec()
 OLD = revision_of(SPEC)
@@ -310,8 +311,7 @@ def test_why_a_broker_does_not_start(
 
 def test_a_report_is_told_in_its_own_words() -> None:
     """A script's report is JSON; the words of one that accepted the volumes say nothing of Kafka's end."""
-    row = DiskRow(index=0, found=DiskFound.EMPTY, cluster_id=None, node_id=None, directory_id=None)
-    report = DisksReport(disks=(row,), accepted=False, message="volume 0 is empty", finished_at_s=1.0)
+    report = replace(refused(1.0), message="volume 0 is empty")
     for said, words in ((report, "volume 0 is empty"), (replace(report, accepted=True), "the volume is empty")):
         of = changed_pod(look(RAN), 1, container=Waiting(reason="", message="", last_exit=LAST), report=said)
         assert [one.message for one in part_of(of).waits] == [f"Broker 1 does not start: {words}"]
