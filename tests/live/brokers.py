@@ -12,8 +12,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from tests.live import topics
 from tests.live.jars import Kafka
 from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
@@ -309,14 +309,13 @@ class LiveBrokers:
         """Creates a topic with these replicas of each partition; `config` has `_` for `.`."""
 
         def create() -> None:
-            admin = AdminClient({"bootstrap.servers": self.bootstrap(), "log_level": 0})
             new = NewTopic(
                 name,
                 num_partitions=len(replicas),
                 replica_assignment=[list(each) for each in replicas],
                 config={key.replace("_", "."): value for key, value in config.items()},
             )
-            admin.create_topics([new])[name].result(_CLIENT_S)
+            topics.create({"bootstrap.servers": self.bootstrap(), "log_level": 0}, new)
 
         await asyncio.to_thread(create)
         await self._known(name, len(replicas))
@@ -325,9 +324,8 @@ class LiveBrokers:
         """Creates a topic whose replicas Kafka places (KafkaException)."""
 
         def create() -> None:
-            admin = AdminClient({"bootstrap.servers": self.bootstrap(), "log_level": 0})
             new = NewTopic(name, num_partitions=partitions, replication_factor=replicas)
-            admin.create_topics([new])[name].result(_CLIENT_S)
+            topics.create({"bootstrap.servers": self.bootstrap(), "log_level": 0}, new)
 
         await asyncio.to_thread(create)
         await self._known(name, partitions)

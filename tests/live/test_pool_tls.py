@@ -16,6 +16,7 @@ import confluent_kafka.admin
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from tests.brokers.values import NAMESPACE, POOL, QUORUM, resource
+from tests.live import topics
 from tests.live.broker_worlds import note, release, releases
 from tests.live.brokers import CONTROLLER, LiveBroker, LiveBrokers
 from tests.live.jars import OLDER_VERSIONS, Kafka
@@ -212,12 +213,12 @@ async def test_a_pool_with_tls(kafka: Kafka, tmp_path: Path, monkeypatch: pytest
 
 def make_topic_and_user(config: dict[str, Any]) -> None:
     """A topic on both brokers, and a user of SCRAM in the metadata of the cluster."""
-    admin = _ADMIN.AdminClient(config)
     both = {"min.insync.replicas": "2"}
     topic = _ADMIN.NewTopic("orders", num_partitions=1, replica_assignment=[list(_IDS)], config=both)
-    admin.create_topics([topic])["orders"].result(_CLIENT_S)
+    topics.create(config, topic)
     info = _ADMIN.ScramCredentialInfo(_ADMIN.ScramMechanism.SCRAM_SHA_512, 4096)
     wanted = _ADMIN.UserScramCredentialUpsertion(_USER, info, _PASSWORD.encode())
+    admin = _ADMIN.AdminClient(config)
     for future in admin.alter_user_scram_credentials([wanted]).values():
         future.result(_CLIENT_S)
 

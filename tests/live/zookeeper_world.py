@@ -23,6 +23,7 @@ from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.protocol.states import ZnodeStat
+from tests.live import topics
 from tests.live.jars import Kafka
 from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
@@ -560,9 +561,8 @@ class ZooKeeperWorld:
     def topic(self, name: str = TOPIC, *, partitions: int = 2, replicas: int = 2, **config: str) -> None:
         """Creates a topic (KafkaException); `config` has `_` for `.`."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        with self.admin() as admin:
-            new = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=settings)
-            admin.create_topics([new], request_timeout=_CLIENT_S)[name].result(_CLIENT_S)
+        new = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=settings)
+        topics.create({"bootstrap.servers": self.bootstrap(), "log_level": 0}, new)
 
     def produce(self, name: str = TOPIC, text: str = "x") -> None:
         """Writes one record with acks=all (KafkaException, AssertionError)."""
