@@ -199,7 +199,7 @@ class PoolBlows:
             return False
         at = self._draw.choice(rows)
         brokers = sorted(image.brokers)
-        count = len(image.partitions[at].replicas)
+        count = len(image.partitions[at].target)  # while it is moved, it has more replicas than it will have
         if at.index or len(brokers) < count:
             return False
         with contextlib.suppress(NotAcceptedError):
