@@ -283,6 +283,27 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
         assert first.connections == 2
 
 
+@pytest.mark.parametrize(("many", "kept"), [(1, 1), (2, 2)])
+async def test_followers_of_a_large_fleet_are_not_kept_connected(
+    many: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While there are more than `MANY` connections, one that no glance needs is closed early; else it is kept."""
+    monkeypatch.setattr(sending, "MANY", many)
+    leader, follower = replay("describe_quorum_v2"), replay("describe_quorum_v2")
+    async with asking(leader) as controllers, running(follower):
+        for server in (leader, follower):
+            server.endpoint = replace(server.endpoint, node_id=LEADER)
+        assert isinstance(controllers, KafkaControllers)
+        await controllers.describe_quorum(leader.endpoint)
+        await controllers.describe_quorum(follower.endpoint)
+        controllers._connections[follower.endpoint].last_used_s -= sending.MANY_IDLE_S + 1
+        controllers._connections.move_to_end(follower.endpoint, last=False)
+        await controllers.describe_quorum(leader.endpoint)
+        assert len(controllers._connections) == kept
+        await controllers.describe_quorum(follower.endpoint)
+        assert follower.connections == 3 - kept
+
+
 async def test_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that was not used for longest makes room, and one that is used stays."""
     monkeypatch.setattr(sending, "OWN_MAX_KEPT", 2)

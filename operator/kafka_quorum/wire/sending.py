@@ -20,11 +20,15 @@ from kafka_quorum.wire.security import without_secrets
 from kit.errors import Fault
 
 IDLE_CONNECTION_S = 120.0
-"""Longer than the time between two looks at one of up to 400 quorums, between which only its leader is asked.
+"""How long an unused connection is kept: longer than the time between two looks at a quorum of a small fleet, between
+which only its leader is asked."""
+MANY_IDLE_S = 25.0
+"""The same while there are `MANY`: longer than two glances at a leader are apart, and no more.
 
-With more of them, followers are connected to anew in each look: a thousand connections take more memory than new ones
-cost time.
+Then followers are connected to anew in each look, which costs less than the memory of their connections: with TLS, some
+75 KiB each.
 """
+MANY = 400
 MAX_KEPT = 1_000
 """How many connections to servers are kept at most that other servers name: one could name thousands.
 
@@ -136,7 +140,8 @@ class Sending:
         """Close those that were not used for long, from the oldest on. One that waits for an answer is in use."""
         for _ in range(len(self._connections)):
             other, connection = next(iter(self._connections.items()))
-            if other == wanted or now_s - connection.last_used_s <= IDLE_CONNECTION_S:
+            most_s = MANY_IDLE_S if len(self._connections) > MANY else IDLE_CONNECTION_S
+            if other == wanted or now_s - connection.last_used_s <= most_s:
                 return
             if connection.busy:
                 self._connections.move_to_end(other)
