@@ -19,9 +19,12 @@ def microsecond(at: datetime) -> str:
 
 
 def seconds_of(stamp: str) -> float:
-    """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC."""
+    """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC.
+
+    A zone may put it before the first year or after the last one: then it could not be written again.
+    """
     try:
         at = datetime.fromisoformat(stamp)
-    except ValueError:
+        return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return 0.0
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

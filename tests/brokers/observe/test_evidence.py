@@ -183,6 +183,7 @@ BAD: list[object] = [
     changed(empty={"0": {"finishedAt": "2026-01-01T00:00:00Z"}}),
     changed(empty={"0": {"finishedAt": "1969-01-01T00:00:00Z", "notedAt": "2026-01-01T00:00:00Z"}}),
     changed(empty={"0": None}),
+    changed(empty={"0": {"finishedAt": "9999-12-31T23:59:59-23:59", "notedAt": "2026-01-01T00:00:00Z"}}),
 ]
 
 
