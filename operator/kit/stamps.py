@@ -18,11 +18,14 @@ def microsecond(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def seconds_of(stamp: str) -> float:
+def seconds_of(stamp: object) -> float:
     """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC.
 
-    A zone may put it before the first year or after the last one: then it could not be written again.
+    Kubernetes writes a time that it does not have as null, such as the end of a container that its kubelet lost. A zone
+    may put a time before the first year or after the last one: then it could not be written again.
     """
+    if not isinstance(stamp, str):
+        return 0.0
     try:
         at = datetime.fromisoformat(stamp)
         return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
