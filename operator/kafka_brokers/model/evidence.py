@@ -3,6 +3,7 @@
 The kubelet counts the runs of each container of a pod. Two runs whose numbers follow each other have no run of this
 container between them that could have found something else, whether an operator looked or not. The other container with
 a script may have run between them: when a sandbox is replaced, the init container runs again before Kafka's own one.
+Or Kafka has run between two runs of the init container, each in another sandbox.
 
 The count of a container begins again if the kubelet has lost what it counts by: of init containers with their sandbox,
 of all with a machine that is installed anew. So a run is known by its end, too, and soon follows the one before it.
@@ -32,7 +33,7 @@ def is_noted(report: DisksReport, note: FoundEmpty) -> bool:
 
 
 def _was_found(pod: Pod, since: SinceEmpty) -> bool:
-    """Whether the pod's other script found anything else on a volume, in the second of this run or later."""
+    """Whether the pod's other script, or Kafka, found anything else on a volume, in the second of this run or later."""
     other = pod.beside
     return other is not None and other.finished_at_s >= since.finished_at_s and since.index not in empty_in(other)
 

@@ -77,7 +77,7 @@ def pod_from(item: Json) -> Pod | None:
         unschedulable=unschedulable(status),
         container=effective_state(main, init),
         report=next(iter(reports), None),
-        beside=next(iter(reports[1:]), None),
+        beside=next(iter(reports[1:]), _of_kafka(main)),
         gate=str(condition(status, names.UNFENCED_GATE).get("status", "")),
         late=annotations.get(names.LATE) or None,
         needs_late=names.LATE in annotations,
@@ -172,6 +172,16 @@ def _reports(main: Json | None, init: Json | None) -> list[DisksReport]:
     """What the newest run of each script found, the last one first; of two in one second, Kafka's own container."""
     found = [] if runs(init) else [one for one in (_report(main), _report(init)) if one is not None]
     return sorted(found, key=lambda report: -report.finished_at_s)
+
+
+def _of_kafka(main: Json | None) -> DisksReport | None:
+    """What Kafka's end shows beside a report of the init container: no volume was empty. None if a script ended."""
+    row = main or {}
+    ended = (row.get("state") or {}).get("terminated") or (row.get("lastState") or {}).get("terminated") or {}
+    ended_s = seconds_of(ended.get("finishedAt"))
+    if not ended_s or _parsed(ended.get("message", ""), ended_s) is not None:
+        return None
+    return DisksReport(disks=(), accepted=True, message="", finished_at_s=ended_s)
 
 
 def _report(row: Json | None) -> DisksReport | None:

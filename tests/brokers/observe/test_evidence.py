@@ -18,6 +18,7 @@ from kafka_brokers.model.observed import DisksReport, Pod
 from kafka_brokers.resources.notes import note_of, text_of
 from kafka_quorum.model.pods import DiskFound
 from kit.kube.protocol import Json
+from kit.stamps import seconds_of
 
 EMPTY, DATA = DiskFound.EMPTY, DiskFound.FORMATTED
 POD = replace(look(ran(record(), desired())).pods[1], container=CRASHES)
@@ -283,6 +284,36 @@ async def test_what_the_other_script_found(status: Json, report_of: str | None, 
     pod = (await taken(kube)).pods[1]
     ran = [one and one.run and one.run.container for one in (pod.report, pod.beside)]
     assert ran == [report_of, beside]
+
+
+FIRST_S, SECOND_S = seconds_of("2026-01-01T00:00:10Z"), seconds_of("2026-01-01T00:05:11Z")
+
+
+@pytest.mark.parametrize(
+    ("main", "for_s"),
+    [
+        (ends("log of Kafka", "2026-01-01T00:05:00Z"), 0.0),
+        (ends("", "2026-01-01T00:00:10Z"), 0.0),
+        (ends("log of Kafka", "2026-01-01T00:00:09Z"), 301.0),
+        (ends(TEXT, "2026-01-01T00:05:00Z"), 301.0),
+        (ends("", ""), 301.0),
+        (INITIALIZING, 301.0),
+    ],
+    ids=["Kafka ran", "in that second", "before", "its script found the same", "at no known time", "it never ran"],
+)
+async def test_kafka_that_ran_between_two_sandboxes_ends_the_evidence(main: Json, for_s: float) -> None:
+    """The init container counts from 0 again in each: its second run may seem to follow the noted one."""
+    since = SinceEmpty(index=0, finished_at_s=FIRST_S, noted_at_s=FIRST_S)
+    run = Run(container="verify", number=0)
+    kube = api_server()
+    item = kube.objects[pod_name(1)]
+    item["metadata"]["annotations"][names.FOUND_EMPTY] = text_of(
+        FoundEmpty(run=run, finished_at_s=FIRST_S, noted_at_s=FIRST_S, volumes=(since,))
+    )
+    init = shown(WAITING, ends(TEXT, "2026-01-01T00:05:11Z", "i1"), 1, "i1") | {"name": "verify"}
+    item["status"] |= {"containerStatuses": [shown(main, {}, 1)], "initContainerStatuses": [init]}
+    pod = (await taken(kube)).pods[1]
+    assert empty_for_s(replace(pod, noted=noted(pod, SECOND_S)), 0) == for_s
 
 
 async def test_the_operator_writes_the_note_and_reads_it() -> None:
