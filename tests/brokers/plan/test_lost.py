@@ -29,7 +29,7 @@ from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import BlankDisk, DisksReport, KubeNode, Memory, Observed, Unreadable
-from kafka_brokers.model.permit import RetireBrokerDisk
+from kafka_brokers.model.permit import RetireBrokerDisk, RetireBrokerNode
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
@@ -183,7 +183,12 @@ def gives_up_disk(observed: Observed, identity: BrokerIdentity, evidence: str) -
     return may_retire_disk(observed, identity, identity.disks, evidence)
 
 
-GUARDS = (gives_up_disk, may_retire_node)
+def gives_up_node(observed: Observed, identity: BrokerIdentity, evidence: str) -> Permit[RetireBrokerNode] | Refusal:
+    """The same for those of a lost Kubernetes node."""
+    return may_retire_node(observed, identity, identity.disks, evidence)
+
+
+GUARDS = (gives_up_disk, gives_up_node)
 AGAINST: list[tuple[Observed, bool]] = [
     (with_view(look(RAN), SPARED), True),
     (replace(with_view(look(RAN), SPARED), leader=Unknown(reason="timeout")), False),
@@ -224,7 +229,7 @@ def test_a_person_accepts_what_no_broker_is_left_to_say() -> None:
         assert not verdict.allowed
         assert verdict.reason.endswith(reason)
     assert gives_up_disk(accepted, broker(RAN, 1), "it is lost").allowed
-    assert not may_retire_node(accepted, broker(RAN, 1), "it is lost").allowed
+    assert not gives_up_node(accepted, broker(RAN, 1), "it is lost").allowed
 
 
 def test_a_broker_that_never_ran_has_nothing_to_lose() -> None:
@@ -421,6 +426,10 @@ def test_volumes_that_other_nodes_can_reach_are_kept() -> None:
     gone = replace(down(of, pod=False), claims=bound)
     first, second = broker(retired(part_of(gone)).record, 1).disks
     assert (first.generation, second) == (2, broker(two, 1).disks[1])
+    last = replace(gone, cluster=Known(value=LAST))
+    (verdict,) = part_of(last).verdicts
+    assert verdict.reason.endswith(f"{ACCEPT_LOSS}={directory(1, 0)}")  # the other id stays in use
+    assert retired(part_of(replace(last, accept_loss=frozenset({directory(1, 0)})))).change is RecordChange.NODE_LOST
     free = changed_claim(down(), 1, bound_to="")
     assert [type(one) for one in part_of(free).actions] == [DeletePod]
     assert part_of(changed_claim(down(pod=False), 1, bound_to="")) == Part()

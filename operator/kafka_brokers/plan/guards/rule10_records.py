@@ -41,9 +41,11 @@ def may_retire_disk(
 
 
 @guard(RetireBrokerNode)
-def may_retire_node(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
-    """The volumes of a broker are given up with its lost Kubernetes node."""
-    return _retire(observed, broker, data_of(observed, broker, broker.disks), evidence)
+def may_retire_node(
+    observed: Observed, broker: BrokerIdentity, disks: tuple[DiskIdentity, ...], evidence: str
+) -> Answer:
+    """These volumes of a broker are given up with its lost Kubernetes node."""
+    return _retire(observed, broker, data_of(observed, broker, disks), evidence)
 
 
 def _retire(observed: Observed, broker: BrokerIdentity, data: tuple[str, ...], evidence: str) -> Answer:
