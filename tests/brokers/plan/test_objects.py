@@ -19,6 +19,7 @@ from tests.brokers.looks import (
     situation,
     view,
     with_view,
+    without_pod,
 )
 from tests.brokers.values import CONTRACT, desired, record
 
@@ -32,7 +33,7 @@ from kafka_brokers.model.actions import (
     DeleteService,
     is_guarded,
 )
-from kafka_brokers.model.observed import Observed, Support, Unreadable
+from kafka_brokers.model.observed import ClusterView, Observed, Support, Unreadable
 from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.objects import objects
@@ -123,10 +124,16 @@ def test_one_that_is_away_without_a_replica_holds_no_stop_of_ours_up() -> None:
     stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
     ours, away = token("pool/payments"), [registered(0), registered(1), registered(2, fenced=True)]
     idle, has_one = [partition("t-0", [0, 1])], [partition("t-0", [0, 1, 2], [0, 1])]
-    assert budget(look(stopped, least=2, token=ours, seen=view(idle, away))) == (1, True)
-    assert budget(look(stopped, least=2, token=ours, seen=view(has_one, away))) is None
-    assert budget(look(stopped, least=2, token=ours, seen=view(idle))) is None
-    assert budget(look(stopped, least=2, token=token("pool/other"), seen=view(idle, away))) == (3, False)
+
+    def beside(seen: ClusterView, held: Knowable[Token] = ours, *, ready: bool = False) -> tuple[int, bool] | None:
+        return budget(changed_pod(look(stopped, least=2, token=held, seen=seen), 2, ready=ready))
+
+    assert beside(view(idle, away)) == (1, True)
+    assert beside(view(idle, away), ready=True) is None  # Kubernetes still counts it
+    assert budget(without_pod(look(stopped, least=2, token=ours, seen=view(idle, away)), 2)) == (1, True)
+    assert beside(view(has_one, away)) is None
+    assert beside(view(idle)) is None
+    assert beside(view(idle, away), token("pool/other")) == (3, False)
 
 
 def test_a_lost_broker_is_not_counted_twice() -> None:
