@@ -225,7 +225,7 @@ def _parsed(text: str, finished_at_s: float) -> DisksReport | None:
 def _row(row: Json) -> DiskRow:
     node_id = _number(str(row["nodeID"]))
     return DiskRow(
-        index=int(row["index"]),
+        index=number(str(row["index"])),
         found=DiskFound(row["found"]),
         cluster_id=_id(row["clusterID"] or None),
         node_id=node_id if node_id >= 0 else None,

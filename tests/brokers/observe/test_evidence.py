@@ -254,6 +254,16 @@ async def test_what_an_earlier_run_found_is_no_report(row: Json) -> None:
     assert (await taken(kube)).pods[1].report is None
 
 
+@pytest.mark.parametrize("index", [-1, 2**40, True, "0.0"])
+async def test_a_report_of_an_impossible_volume_is_none(index: object) -> None:
+    """Anything in the container may have written it. It could be noted, and not read back."""
+    body = json.loads(TEXT)
+    body["volumes"].append({**body["volumes"][0], "index": index})
+    kube = api_server()
+    kube.objects[pod_name(1)]["status"]["containerStatuses"] = [shown(WAITING, ends(json.dumps(body)), 4)]
+    assert (await taken(kube)).pods[1].report is None
+
+
 def both(main: Json, init: Json) -> Json:
     """A pod's status with these states of Kafka's container and of the init container."""
     return {
