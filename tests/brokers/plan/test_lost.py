@@ -132,6 +132,21 @@ def test_all_of_the_data_that_is_lost_must_be_accepted() -> None:
     assert retired(part_of(replace(of, accept_loss=frozenset(both)))).change is RecordChange.DISK_LOST
 
 
+def test_data_that_was_given_up_is_not_given_up_again() -> None:
+    """A claim that is lost before its format had no data: nobody has to accept its loss, too."""
+    (disk,) = broker(RAN, 1).disks
+    successor = replace(disk, generation=2, directory_id=None, retired=(directory(1),))
+    of = replace(away(LAST, generation=9), record=edited(RAN, 1, disks=(successor,)))
+    for seen in (of, replace(of, cluster=Unknown(reason="no broker runs yet"))):
+        (last,) = broker(retired(part_of(seen)).record, 1).disks
+        assert (last.generation, last.retired) == (3, (directory(1),))
+    on_a_lost_node = replace(down(of, pod=False), record=of.record, claims=look(of.record).claims)
+    on_a_lost_node = changed_claim(on_a_lost_node, 1, bound_to="worker-1")
+    assert retired(part_of(on_a_lost_node)).change is RecordChange.NODE_LOST
+    rebuilt = edited(RAN, 1, disks=(replace(successor, unproven=True),))
+    assert waiting(part_of(replace(of, record=rebuilt))) == [("LostDisk", 1)]
+
+
 def test_a_person_decides_if_the_policy_says_so() -> None:
     """With Manual nothing is replaced, except of a broker that has never run."""
     assert waiting(part_of(away(volume_gone=True), MANUAL)) == [("LostDisk", 1)]
