@@ -54,13 +54,14 @@ def is_news(pod: Pod) -> bool:
 def noted(pod: Pod, now_s: float) -> FoundEmpty:
     """The note of a pod's newest report, at `now_s` (since the epoch). Raises `ValueError` if it is no news.
 
-    A volume that the run before found empty too keeps its begin, if nothing else found its data since then.
+    A volume that the run before found empty too keeps its begin, if nothing else found its data since then. One that
+    was noted in the future, by an operator with another clock, begins again: it would count as nothing until then.
     """
     report, before = pod.report, pod.noted
     if not is_news(pod) or report is None or report.run is None:
         raise ValueError(f"pod {pod.name} has found nothing that is to be noted")
     rows = before.volumes if before is not None and follows(report, before) else ()
-    known = {row.index: row for row in rows if not _was_found(pod, row)}
+    known = {row.index: row for row in rows if row.noted_at_s <= now_s and not _was_found(pod, row)}
     ended_s = report.finished_at_s
     volumes = (
         known.get(index) or SinceEmpty(index=index, finished_at_s=ended_s, noted_at_s=now_s)

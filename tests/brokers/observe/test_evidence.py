@@ -48,7 +48,13 @@ def test_runs_that_follow_each_other_count_from_the_first() -> None:
     assert empty_for_s(after(first, second, third), 0) == 40.0
     assert empty_for_s(after(first, (report(2, ended_s=1_021.0), 1_140.0)), 0) == 1.0
     assert empty_for_s(after(first, (report(2), 1_121.0)), 0) == 1.0
-    assert empty_for_s(after(first, (report(2), 1_000.0)), 0) < 0
+
+
+def test_a_note_from_the_future_begins_again() -> None:
+    """The operator that wrote it had another clock: it would count as nothing for as long as that clock is ahead."""
+    first = (report(1), 9_999.0)
+    assert empty_for_s(after(first, (report(2), 1_140.0)), 0) == 0.0
+    assert empty_for_s(after(first, (report(2), 1_140.0), (report(3), 1_160.0)), 0) == 20.0
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, 9])
