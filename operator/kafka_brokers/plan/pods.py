@@ -108,12 +108,14 @@ def _has_no_leader(situation: Situation) -> str:
     A broker that follows a first leader that is replaced at once cannot register for a minute (measured on 4.4.0). A
     quorum that is paused has an old contract, and may have brokers: then one of them shows the partitions.
     """
-    contract, leader = situation.observed.contract, situation.leader
+    contract = situation.observed.contract
     if not isinstance(contract, Known) or not contract.value.young or situation.view is not None:
         return ""
-    if leader is None:
-        return "the quorum has its first leader"
-    caught_up = f"{leader.voters_caught_up} of {leader.voters} have"
+    match situation.observed.leader:
+        case Unknown(reason=reason):
+            return f"the quorum has its first leader ({reason})"
+        case Known(value=leader):
+            caught_up = f"{leader.voters_caught_up} of {leader.voters} have"
     return "" if leader.settled else f"every voter of the quorum has caught up with its first leader: {caught_up}"
 
 

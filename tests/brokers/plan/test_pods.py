@@ -112,7 +112,7 @@ def test_no_broker_starts_before_the_quorum_had_its_first_leader() -> None:
     contract = replace(of.contract.value, young=True)
     young = replace(of, contract=Known(value=contract), cluster=Unknown(reason="no broker runs yet"))
     unsettled = Known(value=replace(leader(), settled=False, voters_caught_up=2))
-    for led, why in ((unsettled, "2 of 3 have"), (Unknown(reason="timeout"), "the quorum has its first leader")):
+    for led, why in ((unsettled, "2 of 3 have"), (Unknown(reason="timeout"), "its first leader (timeout)")):
         part = part_of(replace(young, leader=led))
         assert created(part) == []
         assert [(one.reason, one.node_id) for one in part.waits] == [("Starting", 1)]
