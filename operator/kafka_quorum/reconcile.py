@@ -373,7 +373,7 @@ class Reconciler:
         stopped_next = () if situation is None else nodes_of_next(situation)
         answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
         checks = await checked(self._controllers, self._clock, situation, looked)
-        held, due_s = await gather.token(self._kube, situation)
+        held, due_s = await gather.token(self._kube, situation, memory.token_due_s)
         seen = await self._keepers.look(key, desired, seen, METRICS_PORT)
         if situation is not None:
             asked = replace(situation, observed=seen)

@@ -59,7 +59,10 @@ class Lease:
         return self._clock.monotonic() < self._held_until_s
 
     async def keep(self, acquired: Callable[[], None]) -> None:
-        """Acquire and renew for ever; `acquired` is called when the lease was not held and is held now."""
+        """Acquire and renew for ever; `acquired` is called when a term begins.
+
+        It begins when the lease was not held and is held now, or another operator held it between two renewals.
+        """
         while True:
             pause_s = await self.round(acquired)
             await asyncio.sleep(pause_s)
@@ -68,7 +71,7 @@ class Lease:
         """One attempt, and in how many seconds the next one follows."""
         before = self.held()
         await self.step()
-        if self.held() and not before:
+        if self.held() and (self._others or not before):
             self.succeeds, self._others = self._others, False
             acquired()
         return RENEW_EVERY_S if self.held() else RETRY_S

@@ -18,10 +18,16 @@ def microsecond(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def seconds_of(stamp: str) -> float:
-    """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC."""
+def seconds_of(stamp: object) -> float:
+    """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC.
+
+    Kubernetes writes a time that it does not have as null, such as the end of a container that its kubelet lost. A zone
+    may put a time before the first year or after the last one: then it could not be written again.
+    """
+    if not isinstance(stamp, str):
+        return 0.0
     try:
         at = datetime.fromisoformat(stamp)
-    except ValueError:
+        return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return 0.0
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

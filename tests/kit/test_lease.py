@@ -312,6 +312,22 @@ async def test_a_lease_that_lapsed_and_was_nobody_elses_continues_the_term() -> 
     assert terms == [True, False, True, True]
 
 
+async def test_another_one_that_held_it_between_two_renewals_begins_a_term() -> None:
+    """A person freed the lease, and another operator held and released it: what is remembered may be out of date."""
+    store, clock, other = LeaseStore(), SharedClock(), SharedClock(77)
+    first, second = lease_of(store, clock, "a"), lease_of(store, other, "b")
+    terms: list[bool] = []
+    for freed in (False, False, True, False):
+        if freed:
+            store.store({**store.item, "spec": {**store.item["spec"], "holderIdentity": ""}})
+            await second.step()
+            assert second.held()
+            await second.release()
+        await first.round(lambda: terms.append(first.succeeds))
+        assert first.held()
+    assert terms == [True, True]
+
+
 async def test_an_attempt_that_hangs_shows_in_its_age() -> None:
     """The age of the last attempt grows while no attempt ends, and the probe reads it."""
     store, clock = LeaseStore(), SharedClock()

@@ -22,7 +22,25 @@ def test_a_stamp_is_read_back() -> None:
         assert stamps.seconds_of(stamp) == int(AT.timestamp())
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01T00:00:00Z", "9999-99-99"])
-def test_what_is_no_stamp(text: str) -> None:
-    """A text that is no stamp is read as the epoch, older than every other time."""
+NONE: list[object] = [
+    None,
+    7,
+    "",
+    "yesterday",
+    "2026-13-01T00:00:00Z",
+    "9999-99-99",
+    "9999-12-31T23:59:59-23:59",
+    "0001-01-01T00:00:00+00:01",
+]
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_stamp(text: object) -> None:
+    """Null, and a text that is no stamp, is read as the epoch, older than every other time."""
     assert stamps.seconds_of(text) == 0.0
+
+
+def test_whatever_is_read_can_be_written() -> None:
+    """The last second that has a stamp."""
+    last = "9999-12-31T23:59:59Z"
+    assert stamps.second_of(stamps.seconds_of(last)) == last

@@ -228,6 +228,22 @@ def test_report(case: str) -> None:
     assert (report.message if report else None) == said
 
 
+LOST: Json = {
+    "terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "last"), [(LOST, None), (waiting("ContainerCreating"), LOST), (LOST, LOST)], ids=["now", "before", "both"]
+)
+@pytest.mark.parametrize(("role", "name"), [("controller", "kafka"), ("formatter", "format")])
+def test_a_container_that_its_kubelet_lost(role: str, name: str, state: Json, last: Json | None) -> None:
+    """An evicted pod has such containers: Kubernetes writes times that it does not have as null."""
+    found = read(pod(role, main=container(name, state, last)))
+    assert (found.running, found.finished_at_s) == (False, 0.0)
+    assert not isinstance(found.container, Terminated) or found.container.finished_at == ""
+
+
 def test_report_of_a_formatter() -> None:
     """A formatter's report comes from its only container."""
     report = read(pod("formatter", main=container("format", terminated(0, json.dumps(GOOD))))).report

@@ -24,7 +24,7 @@ async def test_the_token_is_read(at: At, *, read: bool) -> None:
     record = look.record
     assert record is not None
     look = replace(look, memory=replace(look.memory, holder=""), token=Unknown(reason="it was not read"))
-    found, _ = await token(RecordingKube(), Situation(desired=wanted(), observed=look, record=record))
+    found, _ = await token(RecordingKube(), Situation(desired=wanted(), observed=look, record=record), math.inf)
     assert isinstance(found, Known) == read
 
 
@@ -33,17 +33,16 @@ async def test_the_token_is_read_for_a_disk_that_is_given_up(target: ReplicaKey 
     """While a person gives up the present disk of a controller, it must be known who has the token."""
     look = at_rest(memory=replace(at_rest().memory, holder=""))
     assert look.record is not None
-    found, _ = await token(
-        RecordingKube(), Situation(desired=desired(give_up=target), observed=look, record=look.record)
-    )
+    at = Situation(desired=desired(give_up=target), observed=look, record=look.record)
+    found, _ = await token(RecordingKube(), at, math.inf)
     assert isinstance(found, Known) == read
 
 
 async def asked(holder: str | None, due_s: float, kube: RecordingKube | None = None) -> tuple[Knowable[Token], float]:
     """The token, and when it is due, of a quorum at rest that remembers this."""
-    look = at_rest(memory=replace(at_rest().memory, holder=holder, token_due_s=due_s))
+    look = at_rest(memory=replace(at_rest().memory, holder=holder))
     assert look.record is not None
-    return await token(kube or RecordingKube(), Situation(desired=desired(), observed=look, record=look.record))
+    return await token(kube or RecordingKube(), Situation(desired=desired(), observed=look, record=look.record), due_s)
 
 
 NOW_S = at_rest().looked_at_s
@@ -64,3 +63,8 @@ async def test_a_token_that_cannot_be_read_stays_due() -> None:
     kube = RecordingKube(errors={("get", LEASES.plural): KubeUnavailable("no answer")})
     found, due_s = await asked("", NOW_S, kube)
     assert (isinstance(found, Unknown), due_s) == (True, NOW_S)
+
+
+async def test_a_look_without_a_record_leaves_the_token_due() -> None:
+    """A person has deleted it, and it is rebuilt."""
+    assert await token(RecordingKube(), None, 7.0) == (Unknown(reason="it was not read"), 7.0)

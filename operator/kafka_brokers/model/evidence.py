@@ -3,6 +3,7 @@
 The kubelet counts the runs of each container of a pod. Two runs whose numbers follow each other have no run of this
 container between them that could have found something else, whether an operator looked or not. The other container with
 a script may have run between them: when a sandbox is replaced, the init container runs again before Kafka's own one.
+Or Kafka has run between two runs of the init container, each in another sandbox.
 
 The count of a container begins again if the kubelet has lost what it counts by: of init containers with their sandbox,
 of all with a machine that is installed anew. So a run is known by its end, too, and soon follows the one before it.
@@ -32,7 +33,7 @@ def is_noted(report: DisksReport, note: FoundEmpty) -> bool:
 
 
 def _was_found(pod: Pod, since: SinceEmpty) -> bool:
-    """Whether the pod's other script found anything else on a volume, in the second of this run or later."""
+    """Whether the pod's other script, or Kafka, found anything else on a volume, in the second of this run or later."""
     other = pod.beside
     return other is not None and other.finished_at_s >= since.finished_at_s and since.index not in empty_in(other)
 
@@ -53,13 +54,14 @@ def is_news(pod: Pod) -> bool:
 def noted(pod: Pod, now_s: float) -> FoundEmpty:
     """The note of a pod's newest report, at `now_s` (since the epoch). Raises `ValueError` if it is no news.
 
-    A volume that the run before found empty too keeps its begin, if nothing else found its data since then.
+    A volume that the run before found empty too keeps its begin, if nothing else found its data since then. One that
+    was noted in the future, by an operator with another clock, begins again: it would count as nothing until then.
     """
     report, before = pod.report, pod.noted
     if not is_news(pod) or report is None or report.run is None:
         raise ValueError(f"pod {pod.name} has found nothing that is to be noted")
     rows = before.volumes if before is not None and follows(report, before) else ()
-    known = {row.index: row for row in rows if not _was_found(pod, row)}
+    known = {row.index: row for row in rows if row.noted_at_s <= now_s and not _was_found(pod, row)}
     ended_s = report.finished_at_s
     volumes = (
         known.get(index) or SinceEmpty(index=index, finished_at_s=ended_s, noted_at_s=now_s)

@@ -119,7 +119,7 @@ class Pod:
     replication_tls: bool = False
     """Its listener REPLICATION has mutual TLS."""
     beside: DisksReport | None = None
-    """What the newest run of its other script found: `report` is the later one."""
+    """What the newest run of its other script found: `report` is the later one. The end of Kafka found none empty."""
     noted: FoundEmpty | None = None
     """What was noted of runs of its script that found volumes empty."""
 

@@ -77,7 +77,7 @@ def pod_from(item: Json) -> Pod | None:
         unschedulable=unschedulable(status),
         container=effective_state(main, init),
         report=next(iter(reports), None),
-        beside=next(iter(reports[1:]), None),
+        beside=next(iter(reports[1:]), _of_kafka(main)),
         gate=str(condition(status, names.UNFENCED_GATE).get("status", "")),
         late=annotations.get(names.LATE) or None,
         needs_late=names.LATE in annotations,
@@ -174,6 +174,16 @@ def _reports(main: Json | None, init: Json | None) -> list[DisksReport]:
     return sorted(found, key=lambda report: -report.finished_at_s)
 
 
+def _of_kafka(main: Json | None) -> DisksReport | None:
+    """What Kafka's end shows beside a report of the init container: no volume was empty. None if a script ended."""
+    row = main or {}
+    ended = (row.get("state") or {}).get("terminated") or (row.get("lastState") or {}).get("terminated") or {}
+    ended_s = seconds_of(ended.get("finishedAt"))
+    if not ended_s or _parsed(ended.get("message", ""), ended_s) is not None:
+        return None
+    return DisksReport(disks=(), accepted=True, message="", finished_at_s=ended_s)
+
+
 def _report(row: Json | None) -> DisksReport | None:
     """What the newest run of a script of ours reported; None if it is not known, or Kafka ran, which leaves a log line.
 
@@ -215,7 +225,7 @@ def _parsed(text: str, finished_at_s: float) -> DisksReport | None:
 def _row(row: Json) -> DiskRow:
     node_id = _number(str(row["nodeID"]))
     return DiskRow(
-        index=int(row["index"]),
+        index=number(str(row["index"])),
         found=DiskFound(row["found"]),
         cluster_id=_id(row["clusterID"] or None),
         node_id=node_id if node_id >= 0 else None,

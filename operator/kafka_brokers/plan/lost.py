@@ -145,13 +145,13 @@ def _node(situation: Situation, broker: BrokerIdentity) -> Part:
         text = f"Broker {broker.node_id} is on Kubernetes node {name}, which is down: {how}"
         return _waiting(broker, "NodeDown", text)
     evidence = f"Kubernetes node {name} of broker {broker.node_id} is down, and the quorum has fenced the broker"
-    verdict = may_retire_node(situation.observed, broker, evidence)
+    bound = tuple(disk for disk in broker.disks if _bound_to(situation.observed, broker, disk) == name)
+    verdict = may_retire_node(situation.observed, broker, bound or broker.disks, evidence)
     if not isinstance(verdict, Permit):
         return _waiting(broker, "NodeDown", f"Did not replace broker {broker.node_id}: {verdict.reason}", verdict)
     formatters = [one for one in situation.observed.formatter_pods(broker.node_id) if one.node_name in ("", name)]
     if pod is not None or formatters:
         return merged(_forced(situation, broker, one) for one in (*((pod,) if pod is not None else ()), *formatters))
-    bound = [disk for disk in broker.disks if _bound_to(situation.observed, broker, disk) == name]
     if not bound:
         return Part()
     after = broker

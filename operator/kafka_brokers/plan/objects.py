@@ -11,6 +11,7 @@ from kafka_brokers.model.plan import Part, Severity, Wait
 from kafka_brokers.plan.facts import Situation, holder_of, owns_token
 from kafka_brokers.plan.guards.rule11_stops import may_stop
 from kafka_brokers.plan.leaving import is_lost
+from kafka_brokers.plan.rolls import still_runs
 from kafka_brokers.resources import objects as builders
 from kafka_quorum.model.known import Known
 from kit.kube.protocol import Json
@@ -72,12 +73,9 @@ def _never_back(situation: Situation, broker: BrokerIdentity) -> bool:
 
 
 def _allowance(situation: Situation, brokers: Sequence[BrokerIdentity]) -> int:
-    """How many of these brokers may be away: those that we stop; or one, if each could be stopped by itself now.
-
-    No stop of ours waits for one that is away without a replica, so the budget must not refuse it for that one.
-    """
+    """How many of these brokers may be away: those that we stop; or one, if each could be stopped by itself now."""
     if any(one.stopped for one in situation.record.brokers) and owns_token(situation.desired, situation.observed):
-        return sum(one.stopped or _is_idle(situation, one) for one in brokers)
+        return sum(_may_be_away(situation, one) for one in brokers)
     token = situation.observed.token
     if not isinstance(token, Known) or token.value.holder not in {"", holder_of(situation.desired)}:
         return 0
@@ -87,12 +85,23 @@ def _allowance(situation: Situation, brokers: Sequence[BrokerIdentity]) -> int:
     )
 
 
-def _is_idle(situation: Situation, broker: BrokerIdentity) -> bool:
-    """Whether a broker is certainly away, and has no replica."""
-    view = situation.view
-    return (
-        view is not None and situation.observed.fenced(broker.node_id) is True and broker.node_id not in view.by_broker
-    )
+def _may_be_away(situation: Situation, broker: BrokerIdentity) -> bool:
+    """Whether a broker is to be stopped by us, or is away because we stopped it, or has no replica and is away.
+
+    No stop of ours waits for one that is away without a replica, so the budget must not refuse it for that one.
+
+    It is away as long as Kubernetes does not count its pod as ready. One that is ready again, and not in sync yet, or
+    that is on a machine that has just failed, would let a drain stop another broker in its place.
+    """
+    pod, view = situation.observed.broker_pod(broker.node_id), situation.view
+    if broker.stopped and still_runs(situation, broker):
+        return True
+    if pod is not None and pod.ready and not pod.deleting:
+        return False
+    if broker.stopped:
+        return True
+    idle = view is not None and broker.node_id not in view.by_broker
+    return idle and situation.observed.fenced(broker.node_id) is True
 
 
 def _least(present: Support | None) -> int | None:

@@ -80,11 +80,8 @@ def _keeps_revision(situation: Situation, record: PoolRecord, broker: BrokerIden
 def _created(situation: Situation, broker: BrokerIdentity) -> Part:
     if not broker.formatted or broker.empty:
         return Part()
-    contract, leader = situation.observed.contract, situation.observed.leader
-    led = isinstance(leader, Known) and leader.value.settled  # a quorum that is paused has an old contract
-    if isinstance(contract, Known) and contract.value.young and not led:
-        # one that follows a first leader that is replaced at once cannot register for a minute (measured on 4.4.0)
-        text = f"Broker {broker.node_id} starts when the quorum has its first leader"
+    if why := _has_no_leader(situation):
+        text = f"Broker {broker.node_id} starts when {why}"
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=broker.node_id),))
     verdict = may_run(situation.observed, broker)
     revision = situation.observed.revision(broker.revision)
@@ -103,6 +100,23 @@ def _created(situation: Situation, broker: BrokerIdentity) -> Part:
         return Part(waits=(wait,), verdicts=(verdict,))
     new = CreatePod(node_id=broker.node_id, revision=revision, config_name=config, permit=verdict)
     return Part(actions=(new,), waits=(wait,), verdicts=(verdict,))
+
+
+def _has_no_leader(situation: Situation) -> str:
+    """What a new quorum lacks before its brokers start, as a clause; empty if nothing.
+
+    A broker that follows a first leader that is replaced at once cannot register for a minute (measured on 4.4.0). A
+    quorum that is paused has an old contract, and may have brokers: then one of them shows the partitions.
+    """
+    contract = situation.observed.contract
+    if not isinstance(contract, Known) or not contract.value.young or situation.view is not None:
+        return ""
+    match situation.observed.leader:
+        case Unknown(reason=reason):
+            return f"the quorum has its first leader ({reason})"
+        case Known(value=leader):
+            caught_up = f"{leader.voters_caught_up} of {leader.voters} have"
+    return "" if leader.settled else f"every voter of the quorum has caught up with its first leader: {caught_up}"
 
 
 def _kept(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part:

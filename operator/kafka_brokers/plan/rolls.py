@@ -47,7 +47,7 @@ def returning(situation: Situation) -> Part:
     stopped = [one for one in situation.record.brokers if one.stopped and not one.empty]
     if not stopped:
         return Part()
-    waiting = [one for one in stopped if _still_runs(situation, one)]
+    waiting = [one for one in stopped if still_runs(situation, one)]
     if waiting:
         return _evictions(situation, tuple(waiting))
     judged = [(one, *is_back(situation.observed, one)) for one in stopped]
@@ -62,7 +62,7 @@ def returning(situation: Situation) -> Part:
     return Part(exclusive=WriteRecord(record=record, change=RecordChange.BACK, message=message), waits=waits)
 
 
-def _still_runs(situation: Situation, broker: BrokerIdentity) -> bool:
+def still_runs(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether the pod that was to be stopped runs on: it is made from another revision, or it is outdated."""
     pod = situation.observed.broker_pod(broker.node_id)
     if pod is None or pod.deleting or not pod.running:
@@ -156,7 +156,7 @@ def _keeps_token(away: list[BrokerIdentity], turn: Turn) -> Wait:
 
 def _waits_in_vain(situation: Situation, broker: BrokerIdentity) -> bool:
     """Whether a broker was restarted, and only the restart of brokers whose certificates have ended brings it back."""
-    if broker.empty or _still_runs(situation, broker):
+    if broker.empty or still_runs(situation, broker):
         return False
     return waits_for_ended(situation.desired, situation.observed, broker, situation.now_s)
 
@@ -166,7 +166,7 @@ def rolls(situation: Situation) -> Part:
 
     With an invalid spec they restart for a renewed certificate, and for nothing else.
     """
-    begun = [one.node_id for one in situation.record.brokers if one.stopped and _still_runs(situation, one)]
+    begun = [one.node_id for one in situation.record.brokers if one.stopped and still_runs(situation, one)]
     if begun:
         text = f"Brokers {_ids(begun)} stop next, to start again, as soon as every disruption budget allows it"
         return Part(waits=(Wait(severity=Severity.PROGRESS, reason="Rolling", message=text),))

@@ -289,16 +289,16 @@ async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, 
     return tuple({claim.uid: claim for claim in (*claims, *found)}.values())
 
 
-async def token(kube: KubeApi, situation: Situation | None) -> tuple[Knowable[Token], float]:
+async def token(kube: KubeApi, situation: Situation | None, due_s: float) -> tuple[Knowable[Token], float]:
     """The disruption token, if it may be needed or given back in this look: it costs a request.
 
-    And when it is to be read once more (monotonic). A request to take it, of an operator that has ended or of this one,
-    may have its effect when nothing is to be stopped any more: then nobody would give the token back.
+    And when it is to be read once more (monotonic), which was `due_s` until now. A request to take it, of an operator
+    that has ended or of this one, may have its effect when nothing is to be stopped any more: then nobody would give
+    the token back.
     """
     if situation is None:
-        return _NOT_READ, math.inf
-    desired, now_s, due_s = situation.desired, situation.observed.looked_at_s, situation.observed.memory.token_due_s
-    concerns = _concerns_token(situation)
+        return _NOT_READ, due_s
+    desired, now_s, concerns = situation.desired, situation.observed.looked_at_s, _concerns_token(situation)
     if not concerns and now_s < due_s:
         return _NOT_READ, due_s
     try:

@@ -72,7 +72,7 @@ def state_of(row: Json | None) -> ContainerState:
     if "running" in state:
         container = f"{(row or {}).get('restartCount', 0)} {(row or {}).get('containerID', '')}"
         restarted = bool(((row or {}).get("lastState") or {}).get("terminated"))
-        return Running(started_at=state["running"].get("startedAt", ""), container=container, restarted=restarted)
+        return Running(started_at=state["running"].get("startedAt") or "", container=container, restarted=restarted)
     if "terminated" in state:
         return _terminated(state["terminated"])
     waiting = state.get("waiting", {})
@@ -89,12 +89,12 @@ def _terminated(row: Json) -> Terminated:
         exit_code=row.get("exitCode", -1),
         reason=row.get("reason", ""),
         message=row.get("message", ""),
-        finished_at=row.get("finishedAt", ""),
+        finished_at=row.get("finishedAt") or "",
         ran_s=_span_s(row.get("startedAt"), row.get("finishedAt")),
     )
 
 
-def _span_s(began: str | None, ended: str | None) -> float:
+def _span_s(began: object, ended: object) -> float:
     """The seconds between two stamps of one clock; 0 if one of them is missing."""
-    first_s, last_s = seconds_of(began or ""), seconds_of(ended or "")
+    first_s, last_s = seconds_of(began), seconds_of(ended)
     return max(last_s - first_s, 0.0) if first_s and last_s else 0.0

@@ -18,6 +18,7 @@ from kafka_brokers.model.observed import DisksReport, Pod
 from kafka_brokers.resources.notes import note_of, text_of
 from kafka_quorum.model.pods import DiskFound
 from kit.kube.protocol import Json
+from kit.stamps import seconds_of
 
 EMPTY, DATA = DiskFound.EMPTY, DiskFound.FORMATTED
 POD = replace(look(ran(record(), desired())).pods[1], container=CRASHES)
@@ -47,7 +48,13 @@ def test_runs_that_follow_each_other_count_from_the_first() -> None:
     assert empty_for_s(after(first, second, third), 0) == 40.0
     assert empty_for_s(after(first, (report(2, ended_s=1_021.0), 1_140.0)), 0) == 1.0
     assert empty_for_s(after(first, (report(2), 1_121.0)), 0) == 1.0
-    assert empty_for_s(after(first, (report(2), 1_000.0)), 0) < 0
+
+
+def test_a_note_from_the_future_begins_again() -> None:
+    """The operator that wrote it had another clock: it would count as nothing for as long as that clock is ahead."""
+    first = (report(1), 9_999.0)
+    assert empty_for_s(after(first, (report(2), 1_140.0)), 0) == 0.0
+    assert empty_for_s(after(first, (report(2), 1_140.0), (report(3), 1_160.0)), 0) == 20.0
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, 9])
@@ -183,6 +190,7 @@ BAD: list[object] = [
     changed(empty={"0": {"finishedAt": "2026-01-01T00:00:00Z"}}),
     changed(empty={"0": {"finishedAt": "1969-01-01T00:00:00Z", "notedAt": "2026-01-01T00:00:00Z"}}),
     changed(empty={"0": None}),
+    changed(empty={"0": {"finishedAt": "9999-12-31T23:59:59-23:59", "notedAt": "2026-01-01T00:00:00Z"}}),
 ]
 
 
@@ -252,6 +260,16 @@ async def test_what_an_earlier_run_found_is_no_report(row: Json) -> None:
     assert (await taken(kube)).pods[1].report is None
 
 
+@pytest.mark.parametrize("index", [-1, 2**40, True, "0.0"])
+async def test_a_report_of_an_impossible_volume_is_none(index: object) -> None:
+    """Anything in the container may have written it. It could be noted, and not read back."""
+    body = json.loads(TEXT)
+    body["volumes"].append({**body["volumes"][0], "index": index})
+    kube = api_server()
+    kube.objects[pod_name(1)]["status"]["containerStatuses"] = [shown(WAITING, ends(json.dumps(body)), 4)]
+    assert (await taken(kube)).pods[1].report is None
+
+
 def both(main: Json, init: Json) -> Json:
     """A pod's status with these states of Kafka's container and of the init container."""
     return {
@@ -282,6 +300,36 @@ async def test_what_the_other_script_found(status: Json, report_of: str | None, 
     pod = (await taken(kube)).pods[1]
     ran = [one and one.run and one.run.container for one in (pod.report, pod.beside)]
     assert ran == [report_of, beside]
+
+
+FIRST_S, SECOND_S = seconds_of("2026-01-01T00:00:10Z"), seconds_of("2026-01-01T00:05:11Z")
+
+
+@pytest.mark.parametrize(
+    ("main", "for_s"),
+    [
+        (ends("log of Kafka", "2026-01-01T00:05:00Z"), 0.0),
+        (ends("", "2026-01-01T00:00:10Z"), 0.0),
+        (ends("log of Kafka", "2026-01-01T00:00:09Z"), 301.0),
+        (ends(TEXT, "2026-01-01T00:05:00Z"), 301.0),
+        (ends("", ""), 301.0),
+        (INITIALIZING, 301.0),
+    ],
+    ids=["Kafka ran", "in that second", "before", "its script found the same", "at no known time", "it never ran"],
+)
+async def test_kafka_that_ran_between_two_sandboxes_ends_the_evidence(main: Json, for_s: float) -> None:
+    """The init container counts from 0 again in each: its second run may seem to follow the noted one."""
+    since = SinceEmpty(index=0, finished_at_s=FIRST_S, noted_at_s=FIRST_S)
+    run = Run(container="verify", number=0)
+    kube = api_server()
+    item = kube.objects[pod_name(1)]
+    item["metadata"]["annotations"][names.FOUND_EMPTY] = text_of(
+        FoundEmpty(run=run, finished_at_s=FIRST_S, noted_at_s=FIRST_S, volumes=(since,))
+    )
+    init = shown(WAITING, ends(TEXT, "2026-01-01T00:05:11Z", "i1"), 1, "i1") | {"name": "verify"}
+    item["status"] |= {"containerStatuses": [shown(main, {}, 1)], "initContainerStatuses": [init]}
+    pod = (await taken(kube)).pods[1]
+    assert empty_for_s(replace(pod, noted=noted(pod, SECOND_S)), 0) == for_s
 
 
 async def test_the_operator_writes_the_note_and_reads_it() -> None:

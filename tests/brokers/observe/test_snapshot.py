@@ -368,6 +368,18 @@ async def test_what_a_pod_says() -> None:
     assert two.ip == ""
 
 
+async def test_a_pod_whose_container_the_kubelet_lost() -> None:
+    """An evicted pod has ended: Kubernetes writes times that it does not have as null, and the pod can be read."""
+    lost = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+    kube = api_server()
+    status = kube.objects[pod_name(1)]["status"]
+    row = {"name": "kafka", "state": {"terminated": lost}, "lastState": {"terminated": lost}, "restartCount": 1}
+    status |= {"phase": "Failed", "containerStatuses": [row]}
+    found = await taken(kube)
+    assert found.unreadable == ()
+    assert (found.pods[1].finished, found.pods[1].running, found.pods[1].report) == (True, False, None)
+
+
 # Revisions
 
 

@@ -51,7 +51,7 @@ def seen(of: Observed, *rows: Partition, fenced: int = -1) -> Observed:
     return with_view(of, view(rows, brokers, min_isr=1))
 
 
-def waiting(token: Known[Token] = OURS, least: int = 2) -> Observed:
+def waiting(token: Known[Token] = OURS, least: int = 3) -> Observed:
     """Broker 0 was stopped and serves again; it waits for a partition of broker 10, whose certificate has ended."""
     of = look(edited(ran(record(), SECOND), 0, stopped=True), SECOND, old=(EARLIER,), least=least)
     of = replace(seen(of, *SHARED), peers=(PEER,), peers_ended=ENDED, token=token)
@@ -95,8 +95,13 @@ def _fenced(of: Observed) -> Observed:
     return seen(of, *SHARED, fenced=0)
 
 
+def _allows_one(of: Observed) -> Observed:
+    """The disruption budget allows for the broker that is away."""
+    return replace(of, support=waiting(least=2).support)
+
+
 def _does_not_run(of: Observed) -> Observed:
-    return without_pod(of, 0)
+    return without_pod(_allows_one(of), 0)
 
 
 def _does_not_answer(of: Observed) -> Observed:
@@ -110,7 +115,7 @@ def _is_not_stopped_yet(of: Observed) -> Observed:
 
 def _another_one_is_away(of: Observed) -> Observed:
     assert of.record is not None
-    return without_pod(replace(of, record=edited(of.record, 1, stopped=True)), 1)
+    return without_pod(_allows_one(replace(of, record=edited(of.record, 1, stopped=True))), 1)
 
 
 def _another_one_leaves(of: Observed) -> Observed:

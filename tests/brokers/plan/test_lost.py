@@ -29,7 +29,7 @@ from kafka_brokers.model.disks import BrokerIdentity
 from kafka_brokers.model.found import FoundEmpty, Run, SinceEmpty
 from kafka_brokers.model.names import ACCEPT_LOSS
 from kafka_brokers.model.observed import BlankDisk, DisksReport, KubeNode, Memory, Observed, Unreadable
-from kafka_brokers.model.permit import RetireBrokerDisk
+from kafka_brokers.model.permit import RetireBrokerDisk, RetireBrokerNode
 from kafka_brokers.model.plan import Part
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule10_records import may_retire_disk, may_retire_node
@@ -132,6 +132,21 @@ def test_all_of_the_data_that_is_lost_must_be_accepted() -> None:
     assert retired(part_of(replace(of, accept_loss=frozenset(both)))).change is RecordChange.DISK_LOST
 
 
+def test_data_that_was_given_up_is_not_given_up_again() -> None:
+    """A claim that is lost before its format had no data: nobody has to accept its loss, too."""
+    (disk,) = broker(RAN, 1).disks
+    successor = replace(disk, generation=2, directory_id=None, retired=(directory(1),))
+    of = replace(away(LAST, generation=9), record=edited(RAN, 1, disks=(successor,)))
+    for seen in (of, replace(of, cluster=Unknown(reason="no broker runs yet"))):
+        (last,) = broker(retired(part_of(seen)).record, 1).disks
+        assert (last.generation, last.retired) == (3, (directory(1),))
+    on_a_lost_node = replace(down(of, pod=False), record=of.record, claims=look(of.record).claims)
+    on_a_lost_node = changed_claim(on_a_lost_node, 1, bound_to="worker-1")
+    assert retired(part_of(on_a_lost_node)).change is RecordChange.NODE_LOST
+    rebuilt = edited(RAN, 1, disks=(replace(successor, unproven=True),))
+    assert waiting(part_of(replace(of, record=rebuilt))) == [("LostDisk", 1)]
+
+
 def test_a_person_decides_if_the_policy_says_so() -> None:
     """With Manual nothing is replaced, except of a broker that has never run."""
     assert waiting(part_of(away(volume_gone=True), MANUAL)) == [("LostDisk", 1)]
@@ -183,7 +198,12 @@ def gives_up_disk(observed: Observed, identity: BrokerIdentity, evidence: str) -
     return may_retire_disk(observed, identity, identity.disks, evidence)
 
 
-GUARDS = (gives_up_disk, may_retire_node)
+def gives_up_node(observed: Observed, identity: BrokerIdentity, evidence: str) -> Permit[RetireBrokerNode] | Refusal:
+    """The same for those of a lost Kubernetes node."""
+    return may_retire_node(observed, identity, identity.disks, evidence)
+
+
+GUARDS = (gives_up_disk, gives_up_node)
 AGAINST: list[tuple[Observed, bool]] = [
     (with_view(look(RAN), SPARED), True),
     (replace(with_view(look(RAN), SPARED), leader=Unknown(reason="timeout")), False),
@@ -224,7 +244,7 @@ def test_a_person_accepts_what_no_broker_is_left_to_say() -> None:
         assert not verdict.allowed
         assert verdict.reason.endswith(reason)
     assert gives_up_disk(accepted, broker(RAN, 1), "it is lost").allowed
-    assert not may_retire_node(accepted, broker(RAN, 1), "it is lost").allowed
+    assert not gives_up_node(accepted, broker(RAN, 1), "it is lost").allowed
 
 
 def test_a_broker_that_never_ran_has_nothing_to_lose() -> None:
@@ -421,6 +441,10 @@ def test_volumes_that_other_nodes_can_reach_are_kept() -> None:
     gone = replace(down(of, pod=False), claims=bound)
     first, second = broker(retired(part_of(gone)).record, 1).disks
     assert (first.generation, second) == (2, broker(two, 1).disks[1])
+    last = replace(gone, cluster=Known(value=LAST))
+    (verdict,) = part_of(last).verdicts
+    assert verdict.reason.endswith(f"{ACCEPT_LOSS}={directory(1, 0)}")  # the other id stays in use
+    assert retired(part_of(replace(last, accept_loss=frozenset({directory(1, 0)})))).change is RecordChange.NODE_LOST
     free = changed_claim(down(), 1, bound_to="")
     assert [type(one) for one in part_of(free).actions] == [DeletePod]
     assert part_of(changed_claim(down(pod=False), 1, bound_to="")) == Part()

@@ -19,6 +19,7 @@ from tests.brokers.looks import (
     situation,
     view,
     with_view,
+    without_pod,
 )
 from tests.brokers.values import CONTRACT, desired, record
 
@@ -32,7 +33,7 @@ from kafka_brokers.model.actions import (
     DeleteService,
     is_guarded,
 )
-from kafka_brokers.model.observed import Observed, Support, Unreadable
+from kafka_brokers.model.observed import ClusterView, Observed, Support, Unreadable
 from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.objects import objects
@@ -44,6 +45,8 @@ from kit.token import Token
 SPEC, NEW = desired(), new_spec()
 OLD = revision_of(SPEC)
 RAN = ran(record(), SPEC)
+STOPPED = replace(edited(RAN, 0, stopped=True, revision=revision_of(NEW).name), resource_version="7")
+"""The stop of broker 0 has begun, and its pod runs on."""
 
 
 def budget(of: Observed, by: PoolDesired | None = None) -> tuple[int, bool] | None:
@@ -55,6 +58,9 @@ def budget(of: Observed, by: PoolDesired | None = None) -> tuple[int, bool] | No
 def token(holder: str) -> Knowable[Token]:
     """The token of this holder."""
     return Known(value=Token(holder=holder, since="", resource_version="1"))
+
+
+OURS = token("pool/payments")
 
 
 # The budget: what a drain of a Kubernetes node may stop
@@ -96,37 +102,52 @@ def test_our_own_token_holds_no_drain_up() -> None:
 
 def test_what_we_stop_is_let_go_and_nothing_else() -> None:
     """While brokers are stopped by us, no drain may stop another one."""
-    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
-    ours = token("pool/payments")
-    assert budget(look(stopped, least=3, token=ours)) == (2, True)
-    assert budget(look(edited(stopped, 1, stopped=True), least=3, token=ours)) == (1, True)
-    assert budget(look(stopped, least=2, token=ours, cluster=Unknown(reason="timeout"))) is None
+    assert budget(look(STOPPED, least=3, token=OURS)) == (2, True)
+    both = edited(STOPPED, 1, stopped=True, revision=revision_of(NEW).name)
+    assert budget(look(both, least=3, token=OURS)) == (1, True)
+    assert budget(look(STOPPED, least=2, token=OURS, cluster=Unknown(reason="timeout"))) is None
+
+
+def test_one_that_is_ready_again_lets_no_drain_stop_another_one() -> None:
+    """It is not back in every ISR yet. Until its pod counts as ready, the budget must allow for it."""
+    returns = replace(edited(RAN, 0, stopped=True), resource_version="7")
+    of = look(returns, least=3, token=OURS)
+    assert budget(of) is None
+    assert budget(look(returns, least=2, token=OURS)) == (3, False)
+    for away in (changed_pod(of, 0, ready=False), changed_pod(of, 0, deleting=True), without_pod(of, 0)):
+        assert budget(away) == (2, True)
+    waits = edited(returns, 1, stopped=True, revision=revision_of(NEW).name)
+    assert budget(look(waits, least=3, token=OURS)) == (2, True)  # another budget holds its stop
 
 
 def test_a_lost_broker_that_leaves_and_has_no_pod_is_not_waited_for() -> None:
     """It never runs again: the budget would refuse each stop of ours for ever. Others count on."""
-    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
-    leaves, ours = edited(stopped, 2, leaving=True), token("pool/payments")
+    leaves = edited(STOPPED, 2, leaving=True)
 
     def without(of: Observed, *, volume: bool) -> Observed:
         claims = tuple(one for one in of.claims if one.node_id != 2 or not volume)
         return replace(of, pods=tuple(pod for pod in of.pods if pod.node_id != 2), claims=claims)
 
-    assert budget(without(look(leaves, least=2, token=ours), volume=True)) == (1, True)
-    assert budget(without(look(leaves, least=2, token=ours), volume=False)) is None
-    assert budget(without(look(stopped, least=2, token=ours), volume=True)) is None
-    assert budget(look(leaves, least=2, token=ours)) is None
+    assert budget(without(look(leaves, least=2, token=OURS), volume=True)) == (1, True)
+    assert budget(without(look(leaves, least=2, token=OURS), volume=False)) is None
+    assert budget(without(look(STOPPED, least=2, token=OURS), volume=True)) is None
+    assert budget(look(leaves, least=2, token=OURS)) is None
 
 
 def test_one_that_is_away_without_a_replica_holds_no_stop_of_ours_up() -> None:
     """The stop does not wait for it, and the budget would refuse it for ever. One that has a replica counts on."""
-    stopped = replace(edited(RAN, 0, stopped=True), resource_version="7")
-    ours, away = token("pool/payments"), [registered(0), registered(1), registered(2, fenced=True)]
+    away = [registered(0), registered(1), registered(2, fenced=True)]
     idle, has_one = [partition("t-0", [0, 1])], [partition("t-0", [0, 1, 2], [0, 1])]
-    assert budget(look(stopped, least=2, token=ours, seen=view(idle, away))) == (1, True)
-    assert budget(look(stopped, least=2, token=ours, seen=view(has_one, away))) is None
-    assert budget(look(stopped, least=2, token=ours, seen=view(idle))) is None
-    assert budget(look(stopped, least=2, token=token("pool/other"), seen=view(idle, away))) == (3, False)
+
+    def beside(seen: ClusterView, held: Knowable[Token] = OURS, *, ready: bool = False) -> tuple[int, bool] | None:
+        return budget(changed_pod(look(STOPPED, least=2, token=held, seen=seen), 2, ready=ready))
+
+    assert beside(view(idle, away)) == (1, True)
+    assert beside(view(idle, away), ready=True) is None  # Kubernetes still counts it
+    assert budget(without_pod(look(STOPPED, least=2, token=OURS, seen=view(idle, away)), 2)) == (1, True)
+    assert beside(view(has_one, away)) is None
+    assert beside(view(idle)) is None
+    assert beside(view(idle, away), token("pool/other")) == (3, False)
 
 
 def test_a_lost_broker_is_not_counted_twice() -> None:

@@ -109,11 +109,15 @@ def test_no_broker_starts_before_the_quorum_had_its_first_leader() -> None:
     """It would follow leaders that are replaced at once, and such a one may not be able to register for a minute."""
     of = without_pod(look(RAN), 1)
     assert isinstance(of.contract, Known)
-    young = replace(of, contract=Known(value=replace(of.contract.value, young=True)))
-    for unsettled in (Known(value=replace(leader(), settled=False)), Unknown(reason="timeout")):
-        part = part_of(replace(young, leader=unsettled))
+    contract = replace(of.contract.value, young=True)
+    young = replace(of, contract=Known(value=contract), cluster=Unknown(reason="no broker runs yet"))
+    unsettled = Known(value=replace(leader(), settled=False, voters_caught_up=2))
+    for led, why in ((unsettled, "2 of 3 have"), (Unknown(reason="timeout"), "its first leader (timeout)")):
+        part = part_of(replace(young, leader=led))
         assert created(part) == []
         assert [(one.reason, one.node_id) for one in part.waits] == [("Starting", 1)]
+        assert part.waits[0].message.endswith(why)
+        assert created(part_of(replace(young, leader=led, cluster=of.cluster))) == [(1, OLD.name)]  # it has brokers
     assert created(part_of(young)) == [(1, OLD.name)]  # the quorum has a leader, and has not written that yet
     assert created(part_of(replace(of, leader=Unknown(reason="timeout")))) == [(1, OLD.name)]
 

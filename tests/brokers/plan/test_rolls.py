@@ -238,7 +238,7 @@ def test_a_stopped_broker_that_stays_fenced_gets_the_corrected_spec() -> None:
     stopped = edited(ROLLED, 0, stopped=True, revision=bad.name)
     of = with_view(look(stopped, NEW, old=(OLD, bad), token=OURS), fenced(0))
     rows = tuple(replace(one, revision=bad.name if one.node_id == 0 else OLD.name) for one in of.pods)
-    of = changed_pod(replace(of, pods=rows), 0, gate="False")
+    of = changed_pod(replace(of, pods=rows), 0, gate="False", ready=False)
     action = change(planned(of, NEW))
     assert (action.change, broker(action.record).revision) == (RecordChange.REVISION, revision_of(NEW).name)
 
@@ -316,7 +316,8 @@ def shut_out(*ends: tuple[int, int], seen: ClusterView | None = None) -> Observe
     rows = [partition(f"orders-{n}", [0, 1, 2], [1, 2], leader=None) for n in range(3)]
     away = seen or view(rows, [registered(node, fenced=node > 0) for node in range(3)])
     returned = edited(ran(record(), SECOND), 0, stopped=True)
-    of = look(edited(edited(returned, 1, revision=EARLIER.name), 2, revision=EARLIER.name), SECOND, old=(EARLIER,))
+    made = edited(edited(returned, 1, revision=EARLIER.name), 2, revision=EARLIER.name)
+    of = look(made, SECOND, old=(EARLIER,), least=3)
     of = replace(with_view(of, away), contract=Known(value=replace(mutual(2), certificate_ends=ends)), token=OURS)
     of = replace(of, secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),))
     return changed_pod(changed_pod(of, 1, revision=EARLIER.name, gate="False"), 2, revision=EARLIER.name, gate="False")

@@ -215,7 +215,7 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-stop-that-a-budget-holds-begins-again",
         "live",
         ("pool-shrinks-while-a-budget-holds-its-roll",),
-        ("rolls", "one.stopped and _still_runs(situation, one)", "False"),
+        ("rolls", "one.stopped and still_runs(situation, one)", "False"),
     ),
     pool_mutant(
         "what-an-earlier-run-found-empty-counts-no-more",
@@ -240,6 +240,6 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-broker-without-replicas-holds-a-roll-up",
         "live",
         ("pool-roll-beside-a-lost-disk-without-replicas",),
-        ("_allowance", "one.stopped or _is_idle(situation, one)", "one.stopped"),
+        ("_may_be_away", "broker.node_id not in view.by_broker", "False"),
     ),
 )

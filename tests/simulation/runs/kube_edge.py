@@ -16,7 +16,7 @@ from tests.simulation.model.happened import (
     StateDropped,
     StopSent,
 )
-from tests.simulation.model.kubernetes.budgets import evict
+from tests.simulation.model.kubernetes.budgets import evict, with_ready
 from tests.simulation.model.kubernetes.kube_model import Items
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION, LABEL_INSTANCE
@@ -92,7 +92,8 @@ class KubeEdge(Edge):
     def _listed(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         if resource.plural in self.world.refused:
             raise KubeRefused(f"{resource.plural} is forbidden: the account has no right to list it")
-        return self.world.kube.list(resource, namespace, labels)
+        found = self.world.kube.list(resource, namespace, labels)
+        return list(map(with_ready, found)) if resource == PODS else found
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask for the answer to a creation."""

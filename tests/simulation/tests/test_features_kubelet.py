@@ -4,8 +4,10 @@ import json
 
 import pytest
 from tests.simulation.model.kafka.releases import defaults, level_of, supported
-from tests.simulation.model.kubernetes.budgets import evict, is_ready
+from tests.simulation.model.kubernetes.budgets import evict, is_ready, with_ready
+from tests.simulation.model.kubernetes.kube_model import copied
 from tests.simulation.model.kubernetes.pod_words import levels_in, release_of, static_voters
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.world import World
 from tests.simulation.tests.bodies import NS, make, pod, prepare, steps
 
@@ -219,3 +221,14 @@ def test_the_table_of_releases_is_that_of_real_servers() -> None:
         "4.4.0": (7, 33),
     }
     assert "transaction.version" not in ranges["3.9.2"]
+
+
+def test_a_pod_of_a_broker_is_listed_with_its_readiness() -> None:
+    """It is that of the moment; other pods stay as they are."""
+    rows = [{"name": "kafka", "state": {"running": {}}}]
+    other: Json = {"metadata": {}, "spec": {}, "status": {"containerStatuses": rows}}
+    broker: Json = {**other, "metadata": {"labels": {LABEL_POOL: "brokers"}}}
+    assert with_ready(copied(broker))["status"]["conditions"] == [{"type": "Ready", "status": "True"}]
+    waits = with_ready({**copied(broker), "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    assert waits["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+    assert with_ready(copied(other)) == other

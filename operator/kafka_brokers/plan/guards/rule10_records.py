@@ -33,6 +33,8 @@ def may_retire_disk(
 
     If no broker is left that knows the partitions, as with a single one, a person may accept what is not known.
     """
+    if _had_none(disks):
+        return yes(f"{evidence}, and its data was given up before")
     data = data_of(observed, broker, disks)
     if broker.ran and isinstance(observed.leader, Known) and isinstance(observed.cluster, Unknown):
         begins = f"{evidence}, {_unknown(observed.cluster)}"
@@ -41,9 +43,18 @@ def may_retire_disk(
 
 
 @guard(RetireBrokerNode)
-def may_retire_node(observed: Observed, broker: BrokerIdentity, evidence: str) -> Answer:
-    """The volumes of a broker are given up with its lost Kubernetes node."""
-    return _retire(observed, broker, data_of(observed, broker, broker.disks), evidence)
+def may_retire_node(
+    observed: Observed, broker: BrokerIdentity, disks: tuple[DiskIdentity, ...], evidence: str
+) -> Answer:
+    """These volumes of a broker are given up with its lost Kubernetes node."""
+    if _had_none(disks):
+        return yes(f"{evidence}, and the data of its volumes was given up before")
+    return _retire(observed, broker, data_of(observed, broker, disks), evidence)
+
+
+def _had_none(disks: tuple[DiskIdentity, ...]) -> bool:
+    """Whether the data of these volumes was given up before, and nothing was formatted in its place yet."""
+    return bool(disks) and all(disk.retired and not (disk.formatted or disk.unproven) for disk in disks)
 
 
 def _retire(observed: Observed, broker: BrokerIdentity, data: tuple[str, ...], evidence: str) -> Answer:

@@ -48,10 +48,10 @@ OUT_OF_SYNC: Final = (
 Change: TypeAlias = Callable[[Observed], Observed]
 
 
-def waiting() -> Observed:
+def waiting(least: int = 3) -> Observed:
     """Broker 0 was stopped and runs with the second certificate; broker 2 has the first one, which has ended."""
     returned = edited(ran(record(), SECOND), 0, stopped=True)
-    of = look(edited(returned, 2, revision=EARLIER.name), SECOND, old=(EARLIER,), least=2)
+    of = look(edited(returned, 2, revision=EARLIER.name), SECOND, old=(EARLIER,), least=least)
     of = replace(with_view(of, view(OUT_OF_SYNC, min_isr=2)), token=OURS)
     of = replace(
         _ending(of, -60, 600), secrets=((SECRET, Known(value=frozenset({"keystore-1.pem", "keystore-2.pem", TRUST}))),)
@@ -230,7 +230,7 @@ def test_without_any_answer_one_starts_after_the_other() -> None:
     """If all certificates have ended, the partitions cannot be known: one broker starts again, and never two."""
     assert may(_all_ended(waiting()), 0)[0]
     assert not may(_all_ended(waiting()), 0, 1)[0]
-    (action,) = planned(_all_ended(waiting()), SECOND).actions
+    (action,) = planned(_all_ended(waiting(least=2)), SECOND).actions
     assert isinstance(action, WriteRecord)
     stopped = [one for one in action.record.brokers if one.stopped]
     assert [(one.node_id, one.outside, one.outside_unknown) for one in stopped] == [(0, (), True)]
@@ -238,18 +238,18 @@ def test_without_any_answer_one_starts_after_the_other() -> None:
 
 def test_a_partition_that_had_no_leader_is_not_waited_for() -> None:
     """Nobody could be asked before the stop: a partition without a leader does not keep the token for ever."""
-    (begun,) = planned(_all_ended(waiting()), SECOND).actions
+    (begun,) = planned(_all_ended(waiting(least=2)), SECOND).actions
     assert isinstance(begun, WriteRecord)
     of = begun.record
     for node_id in (1, 2):
         of = edited(of, node_id, revision=revision_of(SECOND).name)
     rows = (partition("orders-0", [0, 1, 2]), partition("dead-0", [0, 9], [9], leader=None))
-    (back,) = planned(with_view(look(of, SECOND, least=2, token=OURS), view(rows, min_isr=1)), SECOND).actions
+    (back,) = planned(with_view(look(of, SECOND, least=3, token=OURS), view(rows, min_isr=1)), SECOND).actions
     assert isinstance(back, WriteRecord)
     assert back.change is RecordChange.BACK
     assert not any(one.stopped or one.outside_unknown for one in back.record.brokers)
     led = (rows[0], partition("dead-0", [0, 9], [9]))
-    assert not planned(with_view(look(of, SECOND, least=2, token=OURS), view(led, min_isr=1)), SECOND).actions
+    assert not planned(with_view(look(of, SECOND, least=3, token=OURS), view(led, min_isr=1)), SECOND).actions
 
 
 def test_the_next_one_waits_until_the_first_can_be_asked() -> None:
@@ -327,7 +327,7 @@ def third(first: tuple[int, ...], of: Observed) -> Observed:
 
 def test_a_stop_that_was_begun_alone_is_not_called_off_for_those_that_wait() -> None:
     """All certificates have ended, and broker 0 was stopped before: the next stop ends in an eviction."""
-    of = look(edited(ran(record(), SECOND), 0, stopped=True), THIRD, old=(revision_of(SECOND),), least=2)
+    of = look(edited(ran(record(), SECOND), 0, stopped=True), THIRD, old=(revision_of(SECOND),), least=3)
     of = third((0, 1, 2), replace(of, cluster=Unknown(reason="certificate has expired")))
     (begun,) = planned(of, THIRD).actions
     assert isinstance(begun, WriteRecord)
@@ -341,7 +341,7 @@ def test_a_stopped_broker_whose_certificate_ends_again_starts_again() -> None:
     outside = (at("orders-9"),)
     rows = (partition("orders-0", [1, 0, 2], [1, 2]), partition("orders-1", [2, 1, 0], [2, 1]))
     known = edited(ran(record(), THIRD), 0, revision=revision_of(SECOND).name, stopped=True, outside=outside)
-    of = third((0,), with_view(look(known, THIRD, old=(revision_of(SECOND),), least=2), view(rows, min_isr=2)))
+    of = third((0,), with_view(look(known, THIRD, old=(revision_of(SECOND),), least=3), view(rows, min_isr=2)))
     (begun,) = planned(of, THIRD).actions
     assert isinstance(begun, WriteRecord)
     (stopped,) = [one for one in begun.record.brokers if one.stopped]

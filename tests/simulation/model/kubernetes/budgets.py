@@ -5,6 +5,7 @@ count. The budget is `minAvailable` as a number, over the pods that its selector
 """
 
 from tests.simulation.model.kubernetes.kube_model import KubeModel
+from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 
 from kit.errors import KubeHeld, KubeNotFound
 from kit.kube.protocol import BUDGETS, PODS, Json
@@ -33,6 +34,15 @@ def is_ready(pod: Json) -> bool:
     true = {row["type"] for row in status.get("conditions") or [] if row["status"] == "True"}
     runs = bool(rows) and all("running" in (row.get("state") or {}) for row in rows)
     return runs and true.issuperset(gates) and "deletionTimestamp" not in pod["metadata"]
+
+
+def with_ready(pod: Json) -> Json:
+    """A broker's pod, as it is listed, with its condition Ready."""
+    if LABEL_POOL in (pod["metadata"].get("labels") or {}):
+        status = pod.setdefault("status", {})
+        status["conditions"] = [row for row in status.get("conditions") or [] if row["type"] != "Ready"]
+        status["conditions"].append({"type": "Ready", "status": str(is_ready(pod))})
+    return pod
 
 
 def _grant(kube: KubeModel, budget: Json, pod: Json) -> None:
