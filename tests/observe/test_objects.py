@@ -139,6 +139,37 @@ def test_effective_state(case: str) -> None:
     assert found.running is (case == "kafka runs")
 
 
+WAITS = waiting("PodInitializing")
+AGENT = container("istio-init", waiting("CrashLoopBackOff", "back-off 5m"), terminated(1, "not permitted"))
+OTHERS: dict[str, tuple[list[Json], Json, tuple[str, str]]] = {
+    "before ours": ([AGENT, container("verify", WAITS)], WAITS, ("CrashLoopBackOff", "istio-init")),
+    "after ours": ([VERIFIED, AGENT], WAITS, ("CrashLoopBackOff", "istio-init")),
+    "before ours, which ran": (
+        [AGENT, container("verify", WAITS, terminated(0))],
+        WAITS,
+        ("CrashLoopBackOff", "istio-init"),
+    ),
+    "its image": (
+        [container("istio-init", waiting("ErrImagePull")), container("verify", WAITS)],
+        WAITS,
+        ("ErrImagePull", "istio-init"),
+    ),
+    "it runs": ([container("istio-init", running()), container("verify", WAITS)], WAITS, ("PodInitializing", "")),
+    "its turn": ([container("istio-init", waiting("PodInitializing")), VERIFIED], WAITS, ("PodInitializing", "")),
+    "ours says more": ([AGENT, VERIFIED], waiting("ErrImagePull"), ("ErrImagePull", "")),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_an_init_container_of_others(case: str) -> None:
+    """While an init container that a person or a service mesh added keeps a pod from starting, its reason is told."""
+    rows, main, told = OTHERS[case]
+    found = read(pod(main=container("kafka", main), status={"initContainerStatuses": rows}))
+    assert isinstance(found.container, Waiting)
+    assert (found.container.reason, found.container.init) == told
+    assert (found.container.message == "back-off 5m") is (told[0] == "CrashLoopBackOff")
+
+
 def test_waiting_words() -> None:
     """The state of a waiting container has its reason, and how it ended before."""
     last = terminated(1, "ConfigException: no such key")

@@ -75,7 +75,7 @@ def pod_from(item: Json) -> Pod | None:
         host_ip=address(status.get("hostIP", "")),
         node_name=spec.get("nodeName", ""),
         unschedulable=unschedulable(status),
-        container=effective_state(main, init),
+        container=effective_state(status, main, init),
         report=next(iter(reports), None),
         beside=next(iter(reports[1:]), _of_kafka(main)),
         gate=str(condition(status, names.UNFENCED_GATE).get("status", "")),

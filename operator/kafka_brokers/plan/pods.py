@@ -16,10 +16,10 @@ from kafka_brokers.plan.lost import is_down
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
-from kafka_quorum.model.pods import Running, Terminated, Waiting
+from kafka_quorum.model.pods import CRASHED, STUCK, Running, Terminated, Waiting
 
 _IMAGE_REASONS: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-_CRASHES: Final = "CrashLoopBackOff"
+_NEVER_MADE: Final = STUCK - _IMAGE_REASONS - {CRASHED}
 
 
 def pods(situation: Situation) -> Part:
@@ -206,10 +206,13 @@ def _waits(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Iterator[W
             if situation.observed.fenced(node_id) is True:
                 text = f"Broker {node_id} runs and is fenced: it recovers its logs, or catches up with the metadata"
                 yield Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node_id)
+        case Waiting(reason=reason) as kept if kept.init or reason in _NEVER_MADE:
+            text = f"Broker {node_id} does not start: {kept.words}"
+            yield Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=node_id)
         case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
             text = f"Broker {node_id} does not start: its image cannot be pulled ({message or reason})"
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, node_id=node_id)
-        case Waiting(reason=reason, last_exit=last) if reason == _CRASHES or last is not None:
+        case Waiting(reason=reason, last_exit=last) if reason == CRASHED or last is not None:
             said = last.message.strip() if last is not None else ""
             said = pod.report.message if pod.report is not None and not pod.report.accepted else said
             text = f"Broker {node_id} does not start{': ' + said if said else f' ({reason})'}"

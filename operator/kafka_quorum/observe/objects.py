@@ -56,7 +56,7 @@ def pod_from(item: Json) -> Pod | None:
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
     main = row_named(status.get("containerStatuses"), container)
     init = row_named(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
-    state = effective_state(main, init)
+    state = effective_state(status, main, init)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],

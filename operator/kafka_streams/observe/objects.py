@@ -40,7 +40,7 @@ def pod_from(item: Json, container: str) -> Pod | None:
         finished=status.get("phase") in FINISHED,
         ready=condition(status, "Ready").get("status") == "True",
         ip=address(status.get("podIP", "")),
-        container=effective_state(row_named(status.get("containerStatuses"), container), None),
+        container=effective_state(status, row_named(status.get("containerStatuses"), container), None),
         held=annotations.get(names.HOLD) == _HELD,
         unschedulable=unschedulable(status),
     )

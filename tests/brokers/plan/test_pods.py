@@ -294,6 +294,8 @@ TOLD: list[tuple[ContainerState, dict[str, Any], Severity, str]] = [
     (Waiting(reason="ErrImagePull", message="", last_exit=None), {}, Severity.DEGRADED, "ImagePullFailed"),
     (Waiting(reason="ImagePullBackOff", message="", last_exit=None), {}, Severity.DEGRADED, "ImagePullFailed"),
     (CRASHES, {}, Severity.DEGRADED, "BrokerCrashes"),
+    (Waiting(reason="CreateContainerConfigError", message="", last_exit=None), {}, Severity.DEGRADED, "PodStuck"),
+    (replace(CRASHES, init="istio-init"), {}, Severity.DEGRADED, "PodStuck"),
     (Waiting(reason="", message="", last_exit=LAST), {}, Severity.DEGRADED, "BrokerCrashes"),
     (Waiting(reason="", message="", last_exit=None), {"unschedulable": "no node"}, Severity.DEGRADED, "Unschedulable"),
     (Waiting(reason="", message="", last_exit=None), {"needs_late": True}, Severity.PROGRESS, "Starting"),
