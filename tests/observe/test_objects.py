@@ -259,6 +259,20 @@ def test_report(case: str) -> None:
     assert (report.message if report else None) == said
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({"phase": "Failed", "reason": "Evicted", "message": "low on\nmemory"}, " (Evicted: low on memory)"),
+        ({"phase": "Failed", "reason": "NodeAffinity"}, " (NodeAffinity)"),
+        ({"phase": "Failed"}, ""),
+        ({"phase": "Running", "reason": "NodeLost"}, ""),
+    ],
+)
+def test_why_a_pod_has_ended(status: Json, why: str) -> None:
+    """An eviction, and a machine that refuses a pod, are told in Kubernetes' own words."""
+    assert read(pod(status=status)).why_ended == why
+
+
 LOST: Json = {
     "terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
 }

@@ -122,6 +122,7 @@ class Pod:
     """What the newest run of its other script found: `report` is the later one. The end of Kafka found none empty."""
     noted: FoundEmpty | None = None
     """What was noted of runs of its script that found volumes empty."""
+    why_ended: str = ""
 
     @property
     def running(self) -> bool:

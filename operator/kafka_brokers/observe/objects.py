@@ -37,6 +37,7 @@ from kafka_quorum.resources.podstatus import (
     runs,
     status_of,
     unschedulable,
+    why_ended,
 )
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
@@ -85,6 +86,7 @@ def pod_from(item: Json) -> Pod | None:
         ready=condition(status, "Ready").get("status") == "True",
         replication_tls=annotations.get(REPLICATION_TLS) == "true",
         noted=note_of(annotations.get(names.FOUND_EMPTY)),
+        why_ended=why_ended(status),
     )
 
 

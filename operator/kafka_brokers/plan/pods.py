@@ -149,7 +149,13 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
         text = f"Did not delete pod {pod.name}: {going}, and the volume would be gone with the pod"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id),))
     verdict = may_replace_pod(pod, Known(value=True) if shut_out else situation.fenced(broker.node_id))
-    why = "it was made for other volumes" if other else "it has ended" if pod.finished else "it cannot start"
+    why = (
+        "it was made for other volumes"
+        if other
+        else f"it has ended{pod.why_ended}"
+        if pod.finished
+        else "it cannot start"
+    )
     why = "its certificate has ended" if shut_out and not pod.finished else why
     if not isinstance(verdict, Permit):
         text = f"Did not delete pod {pod.name}, although {why}: {verdict.reason}"

@@ -141,6 +141,8 @@ class Pod:
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty if it was never set."""
+    why_ended: str = ""
+    """Why Kubernetes ended it (`resources.podstatus.why_ended`)."""
 
     @property
     def running(self) -> bool:

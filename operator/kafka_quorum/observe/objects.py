@@ -29,6 +29,7 @@ from kafka_quorum.resources.podstatus import (
     runs,
     status_of,
     unschedulable,
+    why_ended,
 )
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
@@ -81,6 +82,7 @@ def pod_from(item: Json) -> Pod | None:
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=seconds_of(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=condition(status, names.GATE).get("status", ""),
+        why_ended=why_ended(status),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from kafka_quorum.model.pods import ContainerState, Running, Terminated, Waiting
 from kit.kube.protocol import Json
 from kit.stamps import seconds_of
-from kit.text import cleaned
+from kit.text import WORDS_MAX_CHARS, clean, cleaned
 
 REPORT_MAX_CHARS: Final = 4096
 """The longest possible termination message."""
@@ -41,6 +41,14 @@ def unschedulable(status: Json) -> str:
     """Why the scheduler finds no Kubernetes node for a pod; empty if nothing is wrong, or nothing is known."""
     row = condition(status, "PodScheduled")
     return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
+
+
+def why_ended(status: Json) -> str:
+    """Why Kubernetes ended a pod, as a clause in brackets: an eviction, or a machine that refused it. Else empty."""
+    if status.get("phase") != "Failed" or not status.get("reason"):
+        return ""
+    said = ": ".join(str(status[field]) for field in ("reason", "message") if status.get(field))
+    return f" ({clean(said, max_chars=WORDS_MAX_CHARS)})"
 
 
 def address(text: object) -> str:

@@ -12,6 +12,7 @@ from kafka_quorum.resources.podstatus import (
     row_named,
     status_of,
     unschedulable,
+    why_ended,
 )
 from kafka_streams.model import names
 from kafka_streams.model.observed import Claim, Pod
@@ -43,6 +44,7 @@ def pod_from(item: Json, container: str) -> Pod | None:
         container=effective_state(status, row_named(status.get("containerStatuses"), container), None),
         held=annotations.get(names.HOLD) == _HELD,
         unschedulable=unschedulable(status),
+        why_ended=why_ended(status),
     )
 
 
