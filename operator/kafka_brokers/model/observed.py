@@ -327,7 +327,8 @@ class Observed:
     draining: Knowable[frozenset[NodeID]] = _NONE_LEAVES
     """Brokers of the other pools of the same cluster that leave, by the records of these pools."""
     peers: tuple[Pod, ...] = ()
-    """The pods that run brokers of the other pools of the same quorum."""
+    """The pods that run brokers of the other pools of the same quorum; and those of them that cannot be read."""
+    peers_unreadable: tuple[Unreadable, ...] = ()
     peers_ended: PeersEnded = _NO_PEERS
     leader: Knowable[Leader] = _NOT_ASKED
     cluster: Knowable[ClusterView] = _NOT_ASKED
