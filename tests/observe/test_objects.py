@@ -105,6 +105,13 @@ def test_unschedulable() -> None:
     assert read(pod()).unschedulable == ""
 
 
+@pytest.mark.parametrize(("message", "said"), [("it waits for quota", "it waits for quota"), ("", "SchedulingGated")])
+def test_a_pod_that_the_scheduler_must_not_look_at(message: str, said: str) -> None:
+    """A tool that queues pods (Kueue) gives them scheduling gates: until it takes them away, no node takes the pod."""
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
+    assert read(pod(status={"phase": "Pending", "conditions": [gated]})).unschedulable == said
+
+
 def test_voter_mark() -> None:
     """The voter label is the mark of a voter."""
     labels = {**pod()["metadata"]["labels"], names.LABEL_VOTER: "true"}

@@ -36,7 +36,7 @@ from kafka_quorum.resources.podstatus import (
     row_named,
     runs,
     status_of,
-    unschedulable,
+    unplaced,
     why_ended,
 )
 from kit.kube.protocol import Json
@@ -75,7 +75,7 @@ def pod_from(item: Json) -> Pod | None:
         ip=address(status.get("podIP", "")),
         host_ip=address(status.get("hostIP", "")),
         node_name=spec.get("nodeName", ""),
-        unschedulable=unschedulable(status),
+        unschedulable=unplaced(status),
         container=effective_state(status, main, init),
         report=next(iter(reports), None),
         beside=next(iter(reports[1:]), _of_kafka(main)),

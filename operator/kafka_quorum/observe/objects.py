@@ -28,7 +28,7 @@ from kafka_quorum.resources.podstatus import (
     row_named,
     runs,
     status_of,
-    unschedulable,
+    unplaced,
     why_ended,
 )
 from kit.kube.protocol import Json
@@ -76,7 +76,7 @@ def pod_from(item: Json) -> Pod | None:
         ip=address(status.get("podIP", "")),
         node_name=spec.get("nodeName", ""),
         scheduled=bool(spec.get("nodeName")),
-        unschedulable=unschedulable(status),
+        unschedulable=unplaced(status),
         container=state,
         report=_newest(() if runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",

@@ -43,6 +43,13 @@ def unschedulable(status: Json) -> str:
     return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
 
 
+def unplaced(status: Json) -> str:
+    """As `unschedulable`, and also what keeps the scheduler from looking: a tool's scheduling gates (Kueue)."""
+    row = condition(status, "PodScheduled")
+    gated = row.get("status") == "False" and row.get("reason") == "SchedulingGated"
+    return str(row.get("message") or row["reason"]) if gated else unschedulable(status)
+
+
 def why_ended(status: Json) -> str:
     """Why Kubernetes ended a pod, as a clause in brackets: an eviction, or a machine that refused it. Else empty."""
     if status.get("phase") != "Failed" or not status.get("reason"):
