@@ -105,6 +105,13 @@ def test_unschedulable() -> None:
     assert read(pod()).unschedulable == ""
 
 
+@pytest.mark.parametrize(("message", "said"), [("it waits for quota", "it waits for quota"), ("", "SchedulingGated")])
+def test_a_pod_that_the_scheduler_must_not_look_at(message: str, said: str) -> None:
+    """A tool that queues pods (Kueue) gives them scheduling gates: until it takes them away, no node takes the pod."""
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
+    assert read(pod(status={"phase": "Pending", "conditions": [gated]})).unschedulable == said
+
+
 def test_voter_mark() -> None:
     """The voter label is the mark of a voter."""
     labels = {**pod()["metadata"]["labels"], names.LABEL_VOTER: "true"}
@@ -137,6 +144,37 @@ def test_effective_state(case: str) -> None:
     found = read(pod(main=main, init=init))
     assert isinstance(found.container, kind)  # type: ignore[arg-type]  # a column of types
     assert found.running is (case == "kafka runs")
+
+
+WAITS = waiting("PodInitializing")
+AGENT = container("istio-init", waiting("CrashLoopBackOff", "back-off 5m"), terminated(1, "not permitted"))
+OTHERS: dict[str, tuple[list[Json], Json, tuple[str, str]]] = {
+    "before ours": ([AGENT, container("verify", WAITS)], WAITS, ("CrashLoopBackOff", "istio-init")),
+    "after ours": ([VERIFIED, AGENT], WAITS, ("CrashLoopBackOff", "istio-init")),
+    "before ours, which ran": (
+        [AGENT, container("verify", WAITS, terminated(0))],
+        WAITS,
+        ("CrashLoopBackOff", "istio-init"),
+    ),
+    "its image": (
+        [container("istio-init", waiting("ErrImagePull")), container("verify", WAITS)],
+        WAITS,
+        ("ErrImagePull", "istio-init"),
+    ),
+    "it runs": ([container("istio-init", running()), container("verify", WAITS)], WAITS, ("PodInitializing", "")),
+    "its turn": ([container("istio-init", waiting("PodInitializing")), VERIFIED], WAITS, ("PodInitializing", "")),
+    "ours says more": ([AGENT, VERIFIED], waiting("ErrImagePull"), ("ErrImagePull", "")),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_an_init_container_of_others(case: str) -> None:
+    """While an init container that a person or a service mesh added keeps a pod from starting, its reason is told."""
+    rows, main, told = OTHERS[case]
+    found = read(pod(main=container("kafka", main), status={"initContainerStatuses": rows}))
+    assert isinstance(found.container, Waiting)
+    assert (found.container.reason, found.container.init) == told
+    assert (found.container.message == "back-off 5m") is (told[0] == "CrashLoopBackOff")
 
 
 def test_waiting_words() -> None:
@@ -226,6 +264,20 @@ def test_report(case: str) -> None:
     main, init, said = REPORTS[case]
     report = read(pod(main=main, init=init)).report
     assert (report.message if report else None) == said
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({"phase": "Failed", "reason": "Evicted", "message": "low on\nmemory"}, " (Evicted: low on memory)"),
+        ({"phase": "Failed", "reason": "NodeAffinity"}, " (NodeAffinity)"),
+        ({"phase": "Failed"}, ""),
+        ({"phase": "Running", "reason": "NodeLost"}, ""),
+    ],
+)
+def test_why_a_pod_has_ended(status: Json, why: str) -> None:
+    """An eviction, and a machine that refuses a pod, are told in Kubernetes' own words."""
+    assert read(pod(status=status)).why_ended == why
 
 
 LOST: Json = {

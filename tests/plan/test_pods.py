@@ -152,6 +152,12 @@ def test_finished_pod_is_replaced() -> None:
     assert (action.pod.name, action.reason) == ("alpha-3001-g1", "PodFinished")
 
 
+def test_why_a_pod_has_ended_is_told() -> None:
+    """A machine that refuses each new pod says why: otherwise only the repetition would be told."""
+    refused = with_pod(at_rest(), 3001, finished=True, container=CRASHED, why_ended=" (OutOfmemory)")
+    assert "pod alpha-3001-g1 has ended (OutOfmemory), and is recreated" in only(planned(refused), DeletePod).message
+
+
 def test_ending_pod_is_waited_for() -> None:
     """A pod that is being deleted is waited for, so that no second one uses its disk."""
     said = planned(with_pod(at_rest(), 3001, deleting=True))

@@ -7,8 +7,8 @@ from tests.golden.facts import facts
 from tests.model.values import node, pod, running
 
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.model.pods import Terminated, Waiting
-from kafka_quorum.plan.facts.podstate import STUCK, is_stuck, unreadable_disk, waiting_pod
+from kafka_quorum.model.pods import STUCK, Terminated, Waiting
+from kafka_quorum.plan.facts.podstate import is_stuck, unreadable_disk, waiting_pod
 
 
 def ended(exit_code: int) -> Terminated:
@@ -52,6 +52,16 @@ def test_stuck_in_words(message: str, said: str) -> None:
     wait = waiting_pod(pod(running(), node(running(), 3000)), "ErrImagePull", message, otherwise="Starting")
     assert (wait.reason, wait.severity, wait.node_id) == ("PodStuck", Severity.DEGRADED, 3000)
     assert said in wait.message
+
+
+def test_an_init_container_of_others_in_words() -> None:
+    """A pod that waits for an init container of somebody else is stuck, and the container is named."""
+    held = Waiting(reason="CrashLoopBackOff", message="back-off 5m", last_exit=None, init="istio-init")
+    one = pod(running(), node(running(), 3000), container=held)
+    wait = waiting_pod(one, held.reason, held.message, otherwise="Starting")
+    assert is_stuck(one)
+    assert (wait.reason, wait.severity) == ("PodStuck", Severity.DEGRADED)
+    assert "its init container istio-init fails (CrashLoopBackOff: back-off 5m)" in wait.message
 
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", ""])

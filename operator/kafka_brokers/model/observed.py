@@ -122,6 +122,7 @@ class Pod:
     """What the newest run of its other script found: `report` is the later one. The end of Kafka found none empty."""
     noted: FoundEmpty | None = None
     """What was noted of runs of its script that found volumes empty."""
+    why_ended: str = ""
 
     @property
     def running(self) -> bool:
@@ -326,7 +327,8 @@ class Observed:
     draining: Knowable[frozenset[NodeID]] = _NONE_LEAVES
     """Brokers of the other pools of the same cluster that leave, by the records of these pools."""
     peers: tuple[Pod, ...] = ()
-    """The pods that run brokers of the other pools of the same quorum."""
+    """The pods that run brokers of the other pools of the same quorum; and those of them that cannot be read."""
+    peers_unreadable: tuple[Unreadable, ...] = ()
     peers_ended: PeersEnded = _NO_PEERS
     leader: Knowable[Leader] = _NOT_ASKED
     cluster: Knowable[ClusterView] = _NOT_ASKED

@@ -96,6 +96,7 @@ def _of_kubernetes(taken: Snapshot, memory: Memory, looked_at_s: float) -> Obser
         others_tls=taken.others_tls,
         draining=taken.draining,
         peers=taken.peers,
+        peers_unreadable=taken.peers_unreadable,
         memory=memory,
         unreadable=taken.unreadable,
         later=taken.later,

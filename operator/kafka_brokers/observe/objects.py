@@ -36,7 +36,8 @@ from kafka_quorum.resources.podstatus import (
     row_named,
     runs,
     status_of,
-    unschedulable,
+    unplaced,
+    why_ended,
 )
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
@@ -74,8 +75,8 @@ def pod_from(item: Json) -> Pod | None:
         ip=address(status.get("podIP", "")),
         host_ip=address(status.get("hostIP", "")),
         node_name=spec.get("nodeName", ""),
-        unschedulable=unschedulable(status),
-        container=effective_state(main, init),
+        unschedulable=unplaced(status),
+        container=effective_state(status, main, init),
         report=next(iter(reports), None),
         beside=next(iter(reports[1:]), _of_kafka(main)),
         gate=str(condition(status, names.UNFENCED_GATE).get("status", "")),
@@ -85,6 +86,7 @@ def pod_from(item: Json) -> Pod | None:
         ready=condition(status, "Ready").get("status") == "True",
         replication_tls=annotations.get(REPLICATION_TLS) == "true",
         noted=note_of(annotations.get(names.FOUND_EMPTY)),
+        why_ended=why_ended(status),
     )
 
 

@@ -55,6 +55,7 @@ class Snapshot:
     claims: tuple[Claim, ...]
     pods: tuple[Pod, ...]
     peers: tuple[Pod, ...]
+    peers_unreadable: tuple[Unreadable, ...]
     support: tuple[Support, ...]
     revisions: tuple[Revision, ...]
     specs: tuple[tuple[str, Json], ...]
@@ -110,7 +111,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         raise KubeError(f"{len(pods)} pods have labels of quorum {quorum}, at most {PODS_MAX} are looked at")
     own = [item for item in pods if _pool_of(item) == name and _is_pod(item, name)]
     known_pods, bad_pods = _parsed("Pod", own, pod_from)
-    peers, _ = _parsed("Pod", [item for item in pods if _pool_of(item) != name], pod_from)
+    peers, bad_peers = _parsed("Pod", [item for item in pods if _pool_of(item) != name and _is_broker(item)], pod_from)
     known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)
     of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
@@ -125,7 +126,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         record_fault=fault,
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
         pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
-        peers=tuple(pod for pod in peers if not pod.formats),
+        peers=peers,
+        peers_unreadable=bad_peers,
         support=support_from((*services, *budgets, *_configs(config_maps, name), *of_name)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
@@ -257,6 +259,11 @@ def _is_claim(item: Json, pool: str) -> bool:
 def _pool_of(item: Json) -> object:
     """The pool that an object's label names."""
     return (item["metadata"].get("labels") or {}).get(names.LABEL_POOL)
+
+
+def _is_broker(item: Json) -> bool:
+    """Whether a pod runs a broker, by its label."""
+    return bool((item["metadata"].get("labels") or {}).get(names.LABEL_ROLE) == names.BROKER_ROLE)
 
 
 def _is_pod(item: Json, pool: str) -> bool:

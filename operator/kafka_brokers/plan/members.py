@@ -155,15 +155,17 @@ def _conflict(situation: Situation, requested: tuple[NodeID, ...]) -> str:
     contract = situation.observed.contract
     controllers = contract.value.controller_ids if isinstance(contract, Known) else ()
     elsewhere = registered_elsewhere(situation.observed, situation.record)
-    for node_id in requested:
-        if situation.record.broker(node_id) is not None:
-            continue
+    added = [node_id for node_id in requested if situation.record.broker(node_id) is None]
+    for node_id in added:
         if node_id in taken:
             return f"Did not add broker {node_id}: pool {taken[node_id]} has this node id. Choose another one"
         if node_id in elsewhere and not situation.desired.adopt:
             return f"Did not add broker {node_id}: another broker is registered with this node id. Choose another one"
         if node_id in controllers:
             return f"Did not add broker {node_id}: a controller of the quorum has this node id. Choose another one"
+    others = situation.observed.draining
+    if added and isinstance(others, Unknown):
+        return f"Did not add brokers {_ids(added)}: it is not known which node ids other pools have ({others.reason})"
     return ""
 
 

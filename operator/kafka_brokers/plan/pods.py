@@ -16,10 +16,10 @@ from kafka_brokers.plan.lost import is_down
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
-from kafka_quorum.model.pods import Running, Terminated, Waiting
+from kafka_quorum.model.pods import CRASHED, STUCK, Running, Terminated, Waiting
 
 _IMAGE_REASONS: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-_CRASHES: Final = "CrashLoopBackOff"
+_NEVER_MADE: Final = STUCK - _IMAGE_REASONS - {CRASHED}
 
 
 def pods(situation: Situation) -> Part:
@@ -149,7 +149,13 @@ def _replaced(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Part | 
         text = f"Did not delete pod {pod.name}: {going}, and the volume would be gone with the pod"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="PodKept", message=text, node_id=broker.node_id),))
     verdict = may_replace_pod(pod, Known(value=True) if shut_out else situation.fenced(broker.node_id))
-    why = "it was made for other volumes" if other else "it has ended" if pod.finished else "it cannot start"
+    why = (
+        "it was made for other volumes"
+        if other
+        else f"it has ended{pod.why_ended}"
+        if pod.finished
+        else "it cannot start"
+    )
     why = "its certificate has ended" if shut_out and not pod.finished else why
     if not isinstance(verdict, Permit):
         text = f"Did not delete pod {pod.name}, although {why}: {verdict.reason}"
@@ -206,10 +212,13 @@ def _waits(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Iterator[W
             if situation.observed.fenced(node_id) is True:
                 text = f"Broker {node_id} runs and is fenced: it recovers its logs, or catches up with the metadata"
                 yield Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node_id)
+        case Waiting(reason=reason) as kept if kept.init or reason in _NEVER_MADE:
+            text = f"Broker {node_id} does not start: {kept.words}"
+            yield Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=node_id)
         case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
             text = f"Broker {node_id} does not start: its image cannot be pulled ({message or reason})"
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, node_id=node_id)
-        case Waiting(reason=reason, last_exit=last) if reason == _CRASHES or last is not None:
+        case Waiting(reason=reason, last_exit=last) if reason == CRASHED or last is not None:
             said = last.message.strip() if last is not None else ""
             said = pod.report.message if pod.report is not None and not pod.report.accepted else said
             text = f"Broker {node_id} does not start{': ' + said if said else f' ({reason})'}"

@@ -47,6 +47,14 @@ def foreign_controller(item: Json) -> Json | None:
     return next((one for one in owners if one.get("controller") and one.get("kind") != KIND), None)
 
 
+def is_of_pool(item: Json, desired: PoolDesired) -> bool:
+    """Whether an object with a name of ours is this pool's: by its label, or, if it lost that, by its owner."""
+    metadata = item["metadata"]
+    labelled = (metadata.get("labels") or {}).get(LABEL_POOL) == desired.name
+    owned = any(one.get("uid") == desired.uid for one in metadata.get("ownerReferences") or ())
+    return (labelled or owned) and foreign_controller(item) is None
+
+
 def adoption(desired: PoolDesired, version: str) -> Json:
     """The metadata that makes the resource the controller of an object, if nothing has changed it since `version`."""
     return {"resourceVersion": version, "ownerReferences": owner(desired)}

@@ -2,9 +2,28 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.ids import DirectoryID, NodeID
+
+CRASHED: Final = "CrashLoopBackOff"
+"""The kubelet's word for a container that ended by itself, and will be started again."""
+STUCK: Final = frozenset(
+    {
+        CRASHED,
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+        "StartError",
+    }
+)
+"""The kubelet's words for a container that will not start by itself."""
 
 
 class PodRole(Enum):
@@ -16,11 +35,21 @@ class PodRole(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A container that does not run yet, or not again: `reason` as the kubelet gives it (`ImagePullBackOff`)."""
+    """A container that does not run yet, or not again: `reason` as the kubelet gives it (`ImagePullBackOff`).
+
+    `init`: the init container of somebody else that it waits for, of which reason and message are; empty if none.
+    """
 
     reason: str
     message: str
     last_exit: "Terminated | None"
+    init: str = ""
+
+    @property
+    def words(self) -> str:
+        """Why it waits, in the kubelet's words."""
+        said = f"{self.reason}: {self.message}" if self.message else self.reason
+        return f"its init container {self.init} fails ({said})" if self.init else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +141,8 @@ class Pod:
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty if it was never set."""
+    why_ended: str = ""
+    """Why Kubernetes ended it (`resources.podstatus.why_ended`)."""
 
     @property
     def running(self) -> bool:

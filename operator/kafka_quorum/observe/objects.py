@@ -28,7 +28,8 @@ from kafka_quorum.resources.podstatus import (
     row_named,
     runs,
     status_of,
-    unschedulable,
+    unplaced,
+    why_ended,
 )
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
@@ -56,7 +57,7 @@ def pod_from(item: Json) -> Pod | None:
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
     main = row_named(status.get("containerStatuses"), container)
     init = row_named(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
-    state = effective_state(main, init)
+    state = effective_state(status, main, init)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -75,12 +76,13 @@ def pod_from(item: Json) -> Pod | None:
         ip=address(status.get("podIP", "")),
         node_name=spec.get("nodeName", ""),
         scheduled=bool(spec.get("nodeName")),
-        unschedulable=unschedulable(status),
+        unschedulable=unplaced(status),
         container=state,
         report=_newest(() if runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=seconds_of(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=condition(status, names.GATE).get("status", ""),
+        why_ended=why_ended(status),
     )
 
 

@@ -1,17 +1,20 @@
 """The status of a pod as the kubelet writes it, in the few values that decisions need. Pure, and for every kind."""
 
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Final
 
 from kafka_quorum.model.pods import ContainerState, Running, Terminated, Waiting
 from kit.kube.protocol import Json
 from kit.stamps import seconds_of
-from kit.text import cleaned
+from kit.text import WORDS_MAX_CHARS, clean, cleaned
 
 REPORT_MAX_CHARS: Final = 4096
 """The longest possible termination message."""
 FINISHED: Final = ("Succeeded", "Failed")
 """The phases of a pod that has ended."""
+_IN_TURN: Final = ("", "PodInitializing", "ContainerCreating")
+"""The kubelet's words for a container whose turn has not come, or has just come."""
 
 
 def status_of(item: Json) -> Json:
@@ -40,6 +43,21 @@ def unschedulable(status: Json) -> str:
     return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
 
 
+def unplaced(status: Json) -> str:
+    """As `unschedulable`, and also what keeps the scheduler from looking: a tool's scheduling gates (Kueue)."""
+    row = condition(status, "PodScheduled")
+    gated = row.get("status") == "False" and row.get("reason") == "SchedulingGated"
+    return str(row.get("message") or row["reason"]) if gated else unschedulable(status)
+
+
+def why_ended(status: Json) -> str:
+    """Why Kubernetes ended a pod, as a clause in brackets: an eviction, or a machine that refused it. Else empty."""
+    if status.get("phase") != "Failed" or not status.get("reason"):
+        return ""
+    said = ": ".join(str(status[field]) for field in ("reason", "message") if status.get(field))
+    return f" ({clean(said, max_chars=WORDS_MAX_CHARS)})"
+
+
 def address(text: object) -> str:
     """A pod's address; empty if it is not one, so that nothing is sent there."""
     try:
@@ -53,13 +71,24 @@ def runs(row: Json | None) -> bool:
     return row is not None and "running" in (row.get("state") or {})
 
 
-def effective_state(main: Json | None, init: Json | None) -> ContainerState:
-    """The main container's state; while the init container runs before it, the init container's."""
+def effective_state(status: Json, main: Json | None, init: Json | None) -> ContainerState:
+    """The main container's state; while the init container of ours runs before it, the init container's.
+
+    A pod may have init containers of a person, or of a tool that changes pods, such as a service mesh. While one of
+    them does not start, or ends again and again, all others only say that they wait.
+    """
     held = init is not None and not _succeeded(init)
     row = init if held else main
     if held and row is not None and "running" in row.get("state", {}):
         return Waiting(reason="PodInitializing", message="the disk is being compared", last_exit=None)
-    return state_of(row)
+    state = state_of(row)
+    if not isinstance(state, Waiting) or state.reason not in _IN_TURN:
+        return state
+    rows = status.get("initContainerStatuses") or []
+    others = ((str(other.get("name", "")), state_of(other)) for other in rows if other is not init)
+    before = ((name, one) for name, one in others if isinstance(one, Waiting) and one.reason not in _IN_TURN)
+    name, kept = next(before, ("", state))
+    return replace(state, reason=kept.reason, message=kept.message, init=name)
 
 
 def _succeeded(row: Json) -> bool:

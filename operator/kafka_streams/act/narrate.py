@@ -63,7 +63,7 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911 - one cas
         case actions.StopPod(message=message):
             return "InstanceStopped", message
         case actions.ReplacePod(pod=pod):
-            return "PodReplaced", f"pod {pod.name} does not run, and is created again"
+            return "PodReplaced", f"pod {pod.name} does not run{pod.why_ended}, and is created again"
         case actions.DeleteClaim(claim=claim):
             return "ClaimReleased", f"claim {claim.name} is deleted: its instance works with other state"
         case actions.Release() | actions.TakePod() | actions.TakeClaim():

@@ -34,6 +34,7 @@ class Pod:
     container: ContainerState
     held: bool = False
     unschedulable: str = ""
+    why_ended: str = ""
 
     @property
     def serves(self) -> bool:

@@ -11,7 +11,8 @@ from kafka_quorum.resources.podstatus import (
     effective_state,
     row_named,
     status_of,
-    unschedulable,
+    unplaced,
+    why_ended,
 )
 from kafka_streams.model import names
 from kafka_streams.model.observed import Claim, Pod
@@ -40,9 +41,10 @@ def pod_from(item: Json, container: str) -> Pod | None:
         finished=status.get("phase") in FINISHED,
         ready=condition(status, "Ready").get("status") == "True",
         ip=address(status.get("podIP", "")),
-        container=effective_state(row_named(status.get("containerStatuses"), container), None),
+        container=effective_state(status, row_named(status.get("containerStatuses"), container), None),
         held=annotations.get(names.HOLD) == _HELD,
-        unschedulable=unschedulable(status),
+        unschedulable=unplaced(status),
+        why_ended=why_ended(status),
     )
 
 

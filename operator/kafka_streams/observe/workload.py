@@ -116,9 +116,9 @@ def _unsettled(kind: WorkloadKind, metadata: Json, spec: Json, status: Json) -> 
     ready, there = _count(status.get("readyReplicas", 0)), _count(status.get("replicas", 0))
     if ready != wanted or there != wanted:
         yield f"it has {there} pods, of which {ready} are ready, and {wanted} replicas"
-    if kind is WorkloadKind.STATEFUL_SET and status.get("currentRevision") != status.get("updateRevision"):
-        yield "its pods are not all of one revision: an update of it is under way"
-    if kind is WorkloadKind.DEPLOYMENT and _count(status.get("updatedReplicas", 0)) != wanted:
+    # With OnDelete, Kubernetes may leave the current revision of a StatefulSet at an earlier one for good.
+    one_revision = kind is WorkloadKind.STATEFUL_SET and status.get("currentRevision") == status.get("updateRevision")
+    if not one_revision and _count(status.get("updatedReplicas", 0)) != wanted:
         yield "its pods are not all of one revision: an update of it is under way"
 
 

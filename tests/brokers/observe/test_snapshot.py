@@ -316,6 +316,20 @@ async def test_pods_of_others_are_not_ours() -> None:
     assert [one.name for one in found.peers] == ["other-9-broker"]
 
 
+async def test_a_pod_of_another_pool_that_cannot_be_read_is_there() -> None:
+    """It holds stops up, and nothing else: this pool can be repaired. A formatter of another pool holds nothing up."""
+    kube = api_server()
+    body = json.loads(json.dumps(kube.objects[pod_name(1)]))
+    body["status"] = {"containerStatuses": ["no object"]}
+    for name, role in (("other-9-broker", names.BROKER_ROLE), ("other-9-broker-format-1", names.FORMATTER_ROLE)):
+        labels = {**body["metadata"]["labels"], names.LABEL_POOL: "other", names.LABEL_ROLE: role}
+        kube.put(PODS, {**body, "metadata": {**body["metadata"], "name": name, "uid": name, "labels": labels}})
+    found = await taken(kube)
+    assert [one.name for one in found.peers_unreadable] == ["other-9-broker"]
+    assert (found.peers, found.unreadable) == ((), ())
+    assert [one.name for one in unasked(found).peers_unreadable] == ["other-9-broker"]
+
+
 async def test_a_pod_that_cannot_be_read_is_neither_there_nor_gone() -> None:
     """Nothing is done while it is so."""
     kube = api_server()

@@ -196,6 +196,15 @@ def test_an_id_of_others_does_not_join(of: Observed) -> None:
     assert wait_of(members(situation(of, exact))) == (Severity.DEGRADED, "NodeIDTaken")
 
 
+def test_no_id_joins_while_those_of_another_pool_are_not_known() -> None:
+    """The record of another pool that cannot be read may have any id: two brokers must not get the same one."""
+    of = replace(AT_REST, draining=Unknown(reason="the record of another pool cannot be read"))
+    found = members(situation(of, desired({"replicas": 4})))
+    assert wait_of(found) == (Severity.DEGRADED, "NodeIDTaken")
+    assert "(the record of another pool cannot be read)" in found.waits[0].message
+    assert planned(of).waits == ()
+
+
 def test_an_id_that_the_pool_has_is_not_judged_again() -> None:
     """A broker that has its volumes stays, even if a later pool or broker has the same id."""
     of = replace(AT_REST, taken_ids=((NodeID(1), "other"),))

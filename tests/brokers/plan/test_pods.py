@@ -225,6 +225,13 @@ def test_a_pod_that_has_ended_is_created_again() -> None:
     assert deleted(part_of(changed_claim(of, 1, deleting=True))) == [1]
 
 
+def test_why_a_pod_has_ended_is_told() -> None:
+    """A machine that refuses each new pod says why: otherwise only the repetition would be told."""
+    of = changed_pod(look(RAN), 1, finished=True, container=ENDED, why_ended=" (OutOfmemory)")
+    (action,) = (one for one in part_of(of).actions if isinstance(one, DeletePod))
+    assert action.message.endswith("is created again: it has ended (OutOfmemory)")
+
+
 def test_a_pod_that_holds_the_last_of_its_volume_is_kept() -> None:
     """With the pod, a claim that is being deleted would be gone: rule 10 judges that, not this."""
     of = changed_pod(look(RAN), 1, directory_ids=("earlier",), container=CRASHES)
@@ -294,6 +301,8 @@ TOLD: list[tuple[ContainerState, dict[str, Any], Severity, str]] = [
     (Waiting(reason="ErrImagePull", message="", last_exit=None), {}, Severity.DEGRADED, "ImagePullFailed"),
     (Waiting(reason="ImagePullBackOff", message="", last_exit=None), {}, Severity.DEGRADED, "ImagePullFailed"),
     (CRASHES, {}, Severity.DEGRADED, "BrokerCrashes"),
+    (Waiting(reason="CreateContainerConfigError", message="", last_exit=None), {}, Severity.DEGRADED, "PodStuck"),
+    (replace(CRASHES, init="istio-init"), {}, Severity.DEGRADED, "PodStuck"),
     (Waiting(reason="", message="", last_exit=LAST), {}, Severity.DEGRADED, "BrokerCrashes"),
     (Waiting(reason="", message="", last_exit=None), {"unschedulable": "no node"}, Severity.DEGRADED, "Unschedulable"),
     (Waiting(reason="", message="", last_exit=None), {"needs_late": True}, Severity.PROGRESS, "Starting"),

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.streams.test_changes import desired, runtime
 
-from kafka_quorum.model.pods import Running, Terminated
+from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_streams.model import names
 from kafka_streams.model.actions import CreateFile, DeleteRevision
 from kafka_streams.model.observed import Observed, Pod, Revision
@@ -73,6 +74,26 @@ def test_a_pod_that_is_stopped_has_not_crashed() -> None:
     said = [pods(situation(one, pod=pod_of(one, deleting=deleting))).waits for deleting in (False, True)]
     assert [wait.reason for wait in said[0]] == ["InstanceCrashes"]
     assert not [wait for wait in said[1] if wait.severity is Severity.DEGRADED]
+
+
+NEVER: list[tuple[Waiting, str]] = [
+    (
+        Waiting(reason="CreateContainerConfigError", message='configmap "x" not found', last_exit=None),
+        'Instance 0 does not start: CreateContainerConfigError: configmap "x" not found',
+    ),
+    (
+        Waiting(reason="CrashLoopBackOff", message="", last_exit=None, init="wait-for-db"),
+        "Instance 0 does not start: its init container wait-for-db fails (CrashLoopBackOff)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "words"), NEVER)
+def test_a_container_that_is_never_made_is_told(state: Waiting, words: str) -> None:
+    """A wrong name in the template, or an init container that fails, is no mere wait: a person corrects it."""
+    one = made(1)
+    (wait,) = pods(situation(one, pod=replace(pod_of(one, deleting=False), container=state))).waits
+    assert (wait.severity, wait.reason, wait.message) == (Severity.DEGRADED, "PodStuck", words)
 
 
 def test_a_lost_file_of_properties_is_made_again() -> None:

@@ -121,6 +121,7 @@ def _of_others_that_run(
     for peer in observed.peers:
         away = not peer.serves and (view is None or peer.node_id in view.by_broker)
         yield away, f"pod {peer.name} of another pool does not run: it must come back first"
+    yield from _of_unreadable(observed)
 
 
 def _of_what_waits_for_others(
@@ -226,7 +227,13 @@ def _of_the_batch(desired: PoolDesired, view: ClusterView, batch: tuple[NodeID, 
         yield share(view, one, other), f"brokers {one} and {other} have a partition in common"
 
 
+def _of_unreadable(observed: Observed) -> Iterator[tuple[bool, str]]:
+    for pod in observed.peers_unreadable:
+        yield True, f"pod {pod.name} of another pool cannot be read ({pod.why}): it may be stopping"
+
+
 def _of_other_brokers(observed: Observed, view: ClusterView, batch: tuple[NodeID, ...]) -> Iterator[tuple[bool, str]]:
+    yield from _of_unreadable(observed)
     for peer in observed.peers:
         away = peer.node_id in view.by_broker and peer.node_id not in batch and not peer.serves
         yield away, f"pod {peer.name} of another pool does not run, or is stopping: it must come back first"

@@ -45,7 +45,7 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
 def _waiting_formatter(situation: Situation, pod: Pod, wait: Wait, *, outdated: bool) -> Part:
     """A formatter that never started. If it was evicted, or refused by its node, no container reports its end."""
     if pod.finished:
-        text = f"formatter {pod.name} ended without a report, and is recreated"
+        text = f"formatter {pod.name} ended without a report{pod.why_ended}, and is recreated"
         return _remove_formatter(situation, pod, "FormatterFailed", text)
     if outdated:
         return _remove_formatter(

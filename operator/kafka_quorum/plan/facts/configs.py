@@ -9,9 +9,8 @@ from collections.abc import Set as AbstractSet
 
 from kafka_quorum.model.nodes import all_initial_formatted, config_of
 from kafka_quorum.model.observed import Observed, Revision
-from kafka_quorum.model.pods import Pod, Waiting
+from kafka_quorum.model.pods import CRASHED, Pod, Waiting
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.podstate import CRASHED
 
 
 def needed_configs(situation: Situation) -> Mapping[str, Revision]:

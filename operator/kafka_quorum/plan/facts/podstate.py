@@ -4,25 +4,7 @@ from typing import Final
 
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.model.pods import Pod, Terminated, Waiting
-
-CRASHED: Final = "CrashLoopBackOff"
-"""The kubelet's word for a container that ended by itself, and will be started again."""
-STUCK: Final = frozenset(
-    {
-        CRASHED,
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "ErrImageNeverPull",
-        "ErrImagePull",
-        "ImageInspectError",
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "RunContainerError",
-        "StartError",
-    }
-)
-"""The kubelet's words for a container that will not start by itself."""
+from kafka_quorum.model.pods import CRASHED, STUCK, Pod, Terminated, Waiting
 
 _LONG_S: Final = 60.0
 """A container that ran for this long until it ended can start."""
@@ -62,6 +44,10 @@ def waiting_pod(pod: Pod, reason: str, message: str, *, otherwise: str) -> Wait:
         return Wait(severity=Severity.DEGRADED, reason="PodUnschedulable", message=text, node_id=pod.node_id)
     if reason in STUCK:
         said = f": {message}" if message else ""
+        if isinstance(pod.container, Waiting) and pod.container.init:
+            way_out = f"Read kubectl logs {pod.name} -c {pod.container.init}. Correct the spec, or what added it"
+            text = f"pod {pod.name} does not start: {pod.container.words}. {way_out}"
+            return Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=pod.node_id)
         text = f"pod {pod.name} does not start ({reason}{said}). Correct the spec, and the pod is recreated"
         if reason == CRASHED:
             way_out = f"Read kubectl logs {pod.name} --previous. If the spec is wrong, correct it"

@@ -178,7 +178,7 @@ def _why_replace(
     if pod.finished:
         return (
             "PodFinished",
-            f"pod {pod.name} has ended, and is recreated from revision {node.revision or pod.revision}",
+            f"pod {pod.name} has ended{pod.why_ended}, and is recreated from revision {node.revision or pod.revision}",
         )
     if pod.report is not None and pod.report.outdated and not pod.running:
         text = f"pod {pod.name} examines its disk with the script of an earlier operator version"

@@ -26,7 +26,7 @@ from tests.brokers.secured import SECRET, TRUST, mutual
 from tests.brokers.values import broker, desired, record
 
 from kafka_brokers.model.actions import EvictPod, RecordChange, WriteRecord
-from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.observed import Observed, Unreadable
 from kafka_brokers.model.plan import Severity
 from kafka_brokers.model.pool import PoolDesired, Unavailable
 from kafka_brokers.plan.guards.rule11_stops import may_stop
@@ -214,6 +214,8 @@ def test_a_pod_without_replicas_is_not_waited_for() -> None:
     never = Pending(reason="", message="", last_exit=None)
     peer = replace(pod(broker(record(), 1)), name="more-10-broker", node_id=NodeID(10), uid="p10", container=never)
     assert may(replace(waiting(), peers=(peer,)), 2)[0]
+    unread = Unreadable(kind="Pod", name="other-7-broker", why="no object")
+    assert "cannot be read" in may(replace(waiting(), peers_unreadable=(unread,)), 2)[1]
     allowed, why = may(replace(_all_ended(waiting()), peers=(peer,)), 0)
     assert not allowed
     assert "more-10-broker" in why

@@ -27,7 +27,7 @@ from tests.brokers.looks import (
 )
 from tests.brokers.values import broker, desired, record
 
-from kafka_brokers.model.observed import Observed
+from kafka_brokers.model.observed import Observed, Unreadable
 from kafka_brokers.model.pool import PoolDesired
 from kafka_brokers.plan.guards.rule11_stops import is_back, may_stop, outside_of
 from kafka_quorum.model.ids import NodeID
@@ -113,6 +113,13 @@ def test_a_stopping_pod_of_another_pool_holds_a_stop_up() -> None:
     of = beside(with_view(AT_REST, view(rows, brokers)), peer)
     assert refusal(of) == ""
     assert "pod other-7-broker of another pool" in refusal(replace(of, peers=(replace(peer, deleting=True),)))
+
+
+def test_a_pod_of_another_pool_that_cannot_be_read_holds_a_stop_up() -> None:
+    """It may be stopping, as one that can be read would show."""
+    unread = Unreadable(kind="Pod", name="other-7-broker", why="no object")
+    said = refusal(replace(AT_REST, peers_unreadable=(unread,)))
+    assert "pod other-7-broker of another pool cannot be read (no object): it may be stopping" in said
 
 
 def test_a_broker_of_another_pool_that_does_not_answer_is_not_relied_on() -> None:
