@@ -80,8 +80,15 @@ class PoolBlows:
         return True
 
     def _node(self) -> int | None:
-        nodes = self.nodes()
+        """The next one to be struck: while a broker writes to files that are gone, no other one, which has them."""
+        hollow = self._hollow()
+        nodes = [node for node in self.nodes() if not hollow or node in hollow]
         return self._draw.choice(nodes) if nodes else None
+
+    def _hollow(self) -> set[NodeID]:
+        """The brokers that run on volumes which were emptied under them: what only they have is lost with them."""
+        present = {id(one.disk) for one in self._world.volumes.by_claim.values() if not one.dead}
+        return {one.node_id for one in cluster_of(self._world).brokers if {id(disk) for disk in one.disks} - present}
 
     # Accidents
 
@@ -115,7 +122,7 @@ class PoolBlows:
         if cluster.controller.leader is None:
             return False
         image = cluster.controller.image
-        live = {one.node_id for one in cluster.brokers if one.serves and one.node_id not in hit}
+        live = {one.node_id for one in cluster.brokers if one.serves} - hit - self._hollow()
         live = {node for node in live if (row := image.brokers.get(node)) is not None and row.active}
         rows = [row for row in image.partitions.values() if hit & set(row.replicas)]
         return all(len(live & set(row.isr)) >= min(len(row.replicas) - 1, 2) for row in rows)
@@ -162,7 +169,7 @@ class PoolBlows:
     def _evicts(self) -> bool:
         """Something else evicts a broker, as its disruption budget allows."""
         pods = self._pods()
-        if not pods:
+        if not pods or self._hollow():
             return False
         metadata = self._draw.choice(pods)["metadata"]
         name, uid, version = metadata["name"], metadata["uid"], metadata["resourceVersion"]
