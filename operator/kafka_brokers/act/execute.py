@@ -239,7 +239,7 @@ class Executor:
                     namespace,
                     pod.name,
                     uid=pod.uid,
-                    resource_version=None if force else pod.resource_version,
+                    resource_version=pod.resource_version,
                     ended=force or pod.finished,
                 )
             case actions.EvictPod(pod=pod):
