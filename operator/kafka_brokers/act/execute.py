@@ -24,11 +24,12 @@ from kafka_brokers.resources.notes import text_of
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.contract import Contract
+from kafka_quorum.resources.meta import over
 from kafka_quorum.wire.brokers import Brokers
 from kit import token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
-from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
 
 _NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -279,15 +280,23 @@ class Executor:
                 version = claim.resource_version
                 await self._kube.delete(CLAIMS, desired.namespace, claim.name, uid=claim.uid, resource_version=version)
 
+    async def _apply(self, resource: ResourceType, body: Json, action: Action) -> None:
+        """Apply an object over the version that is there now."""
+        metadata = body["metadata"]
+        present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
+        if actions.is_guarded(action) and isinstance(action, actions.Guarded):
+            self._fresh(action.judged_at_s)  # the answer may have taken long
+        await self._kube.apply(resource, metadata["namespace"], over(present, body))
+
     async def _object(self, action: Action, context: Context) -> None:
         desired = context.desired
         match action:
             case actions.ApplyService(name=name):
-                await self._kube.apply(SERVICES, desired.namespace, service_of(name, context))
+                await self._apply(SERVICES, service_of(name, context), action)
             case actions.DeleteService(name=name, uid=uid):
                 await self._kube.delete(SERVICES, desired.namespace, name, uid=uid)
             case actions.ApplyBudget(min_available=count):
-                await self._kube.apply(BUDGETS, desired.namespace, objects.budget(desired, count))
+                await self._apply(BUDGETS, objects.budget(desired, count), action)
             case actions.CreateRevision(revision=revision):
                 body = stored.revision_object(desired, revision, context.spec)
                 await self._kube.create(REVISIONS, desired.namespace, body)

@@ -6,10 +6,11 @@ from tests.brokers.looks import pod, ran
 from tests.brokers.values import NAMESPACE, desired, record
 from tests.kit.kube.recording import RecordingKube
 
-from kafka_brokers.model.actions import DeletePod
+from kafka_brokers.model.actions import ApplyBudget, DeletePod
 from kafka_brokers.model.permit import ReplaceBrokerPod
 from kafka_quorum.model.permit import Permit
-from kit.kube.protocol import PODS
+from kit.errors import KubeConflict, KubeUnavailable
+from kit.kube.protocol import BUDGETS, PODS, Json, ResourceType
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -25,3 +26,23 @@ async def test_a_pod_that_has_changed_is_not_deleted(*, force: bool) -> None:
     outcome = await carried_out(delete, Asked(), kube)
     assert outcome.held
     assert await kube.get(PODS, NAMESPACE, name) is not None
+
+
+async def test_a_budget_does_not_replace_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A looser budget of which nobody heard is refused when a stricter one is there."""
+    kube, sent = RecordingKube(), list[Json]()
+    budget = ApplyBudget(min_available=3, looser=False)
+    assert (await carried_out(budget, Asked(), kube)).done
+
+    async def unheard(_: ResourceType, __: str, body: Json) -> Json:
+        sent.append(body)
+        raise KubeUnavailable("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kube, "apply", unheard)
+        loose = ApplyBudget(min_available=2, looser=True, judged_at_s=100.0)
+        assert (await carried_out(loose, Asked(), kube)).unknown
+    assert (await carried_out(loose, Asked(), kube)).done
+    assert (await carried_out(budget, Asked(), kube)).done
+    with pytest.raises(KubeConflict):
+        await kube.apply(BUDGETS, NAMESPACE, sent[0])

@@ -32,6 +32,12 @@ TIME_MUTANTS: Final = (
         ("Executor._stop", "self._check_age(action)", ""),
     ),
     mutant(
+        "applies-over-any-version",
+        "3",
+        ("budget-applied-late",),
+        ("over", "present is None", "True"),
+    ),
+    mutant(
         "any-controller-reports-a-step-done",
         "7",
         ("leader-reports-late",),
