@@ -54,6 +54,11 @@ def _spec(timeout_ms: int = 2_000, *, level: int = 27) -> Json:
     return spec_of("InitialControllers", 3, controllers=settings, kafka=kafka_at(level))
 
 
+_OLDER: Final = {**kafka_at(27), "version": "4.1.2"}
+_STEP_STEPS: Final = 8
+"""The step of a level has its effect so late: when a controller was restarted, if nothing waited for it."""
+
+
 # The conditions and acts of these scenarios
 
 
@@ -161,6 +166,11 @@ def _is_strict(world: World, checker: Checker) -> None:
         checker.fail("3", f"the disruption budget lets a drain stop a majority of {_count(world)} voters")
 
 
+def _asks_for_older(world: World) -> None:
+    """The release that cannot read the next level."""
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": {"kafka": _OLDER}})
+
+
 TIMES: Final = (
     *(
         Scenario(
@@ -214,6 +224,26 @@ TIMES: Final = (
             turn("the leader reports late", is_changing, _leader_reports_late),
         ),
         holds=ends_on("4.4.0", metadata=28),
+    ),
+    Scenario(
+        name="older-image-before-a-step-comes-late",
+        spec=spec_of("InitialControllers", 3, kafka=_OLDER),
+        turns=(
+            turn("wants a newer release", is_ready, applies({"kafka": kafka_at(27)})),
+            turn("names the next level", rests, applies({"kafka": kafka_at(28)})),
+        ),
+        hitches=(
+            Hitch(verb="UpdateFeatures", when=is_changing, steps=0, meanwhile=lambda _: None),
+            Hitch(
+                verb="UpdateFeatures",
+                when=is_changing,
+                steps=_STEP_STEPS,
+                meanwhile=_asks_for_older,
+                unanswered=True,
+            ),
+        ),
+        until_s=120,
+        ends="OlderImage",
     ),
     Scenario(
         name="budget-applied-late",
