@@ -285,7 +285,7 @@ class Reconciler:
         if any(isinstance(action, TakeToken) for action in planned.actions):  # its answer may be lost: read it again
             self._memories[key] = replace(self._memories.get(key, Memory()), holder=None)
         outcomes = await self._executor.execute(planned, context)
-        self._memories[key] = quorum.acknowledged(self._memories[key], outcomes)
+        self._memories[key] = quorum.acknowledged(self._memories[key], outcomes, self._clock.monotonic())
         self._materials.reloads(key, outcomes)
         if any(isinstance(outcome.action, GiveBackNodes) for outcome in outcomes):  # whatever its answer: read again
             self._keepers.outdated(key)
@@ -393,5 +393,6 @@ class Reconciler:
             runs_since=runs_since(seen, taken.taken_at_s),
             holder=held.value.holder if isinstance(held, Known) else seen.memory.holder,
             token_due_s=due_s,
+            step_until_s=quorum.step_until_s(seen.memory, now_s),
         )
         return replace(seen, memory=self._memories[key])

@@ -1,12 +1,14 @@
 """The disruption token: one holder at a time, given back by its holder only, and never taken over what was not seen."""
 
+import contextlib
+
 import pytest
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 
-from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeNotFound
-from kit.kube.protocol import LEASES
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeNotFound, KubeUnavailable
+from kit.kube.protocol import LEASES, Json, ResourceType
 from kit.token import ABSENT, give_back, read, take, token_from
 
 SPACE, NAME, QUORUM, POOL = "kafka", "alpha-disruption", "quorum/alpha", "pool/hot"
@@ -73,6 +75,54 @@ async def test_taken_twice_by_one_holder() -> None:
     held = await read(kube, SPACE, NAME)
     await take(kube, clock, SPACE, NAME, holder=QUORUM, seen=held)
     assert await read(kube, SPACE, NAME) == held
+
+
+@pytest.mark.parametrize("late", [0, 1], ids=["the first write", "the second write"])
+async def test_a_token_is_not_freed_late_under_its_next_use(late: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever write of giving it back has its effect late: a token that was taken, or kept, since is not freed."""
+    kube, clock = store()
+    await take(kube, clock, SPACE, NAME, holder=QUORUM, seen=ABSENT)
+    written, replace = list[Json](), kube.replace
+
+    async def unheard(resource: ResourceType, namespace: str, body: Json) -> Json:
+        written.append(body)
+        if len(written) > late:
+            raise KubeUnavailable("no answer")
+        return await replace(resource, namespace, body)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kube, "replace", unheard)
+        with pytest.raises(KubeUnavailable):
+            await give_back(kube, SPACE, NAME, holder=QUORUM, seen=await read(kube, SPACE, NAME))
+    seen = await read(kube, SPACE, NAME)
+    assert (seen.holder, seen.ends) == (QUORUM, bool(late))
+    await take(kube, clock, SPACE, NAME, holder=QUORUM, seen=seen)
+    with contextlib.suppress(KubeConflict):
+        await kube.replace(LEASES, SPACE, written[-1])
+    assert (await read(kube, SPACE, NAME)).holder == QUORUM
+
+
+async def test_a_token_that_ends_is_taken_again_or_given_back() -> None:
+    """Half given back it is still its holder's: nobody else takes it, and its holder goes either way."""
+    kube, clock = store()
+    await take(kube, clock, SPACE, NAME, holder=QUORUM, seen=ABSENT)
+    lease = await kube.get(LEASES, SPACE, NAME)
+    assert lease is not None
+    await kube.replace(LEASES, SPACE, {**lease, "spec": {**lease["spec"], "leaseDurationSeconds": 1}})
+    ending = await read(kube, SPACE, NAME)
+    assert (ending.holder, ending.free, ending.ends) == (QUORUM, False, True)
+    with pytest.raises(ValueError, match="holds the token"):
+        await take(kube, clock, SPACE, NAME, holder=POOL, seen=ending)
+    await take(kube, clock, SPACE, NAME, holder=QUORUM, seen=ending)
+    assert not (await read(kube, SPACE, NAME)).ends
+    with pytest.raises(KubeConflict):
+        await give_back(kube, SPACE, NAME, holder=QUORUM, seen=ending)
+    await give_back(kube, SPACE, NAME, holder=QUORUM, seen=await read(kube, SPACE, NAME))
+    freed = await read(kube, SPACE, NAME)
+    assert (freed.free, freed.ends) == (True, False)
+    lease = await kube.get(LEASES, SPACE, NAME)
+    assert lease is not None
+    assert lease["spec"]["leaseTransitions"] == 0
 
 
 async def test_a_deleted_lease_is_not_written_over() -> None:

@@ -12,9 +12,9 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import QuorumView, Tenure
 from kafka_quorum.model.plan import Outcome
-from kafka_quorum.model.quorum import Endpoint, QuorumAnswer, RemoveVoter
+from kafka_quorum.model.quorum import Endpoint, FeatureStep, QuorumAnswer, RemoveVoter
 from kafka_quorum.observe.instances import FetchTimeout, FetchTimeouts
-from kafka_quorum.observe.quorum import acknowledged, settles_after_s, view, without_answer
+from kafka_quorum.observe.quorum import STEP_LATE_S, acknowledged, settles_after_s, step_until_s, view, without_answer
 
 THREE = (key(3000), key(3001), key(3002))
 NEW = key(3003)
@@ -59,7 +59,22 @@ def acts(memory: Memory, actions: Iterable[tuple[ReplicaKey, bool]]) -> Memory:
         )
         for voter, done in actions
     ]
-    return acknowledged(memory, outcomes)
+    return acknowledged(memory, outcomes, 0.0)
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_a_step_without_an_answer_may_still_come(*, unknown: bool) -> None:
+    """So may one of the operator before this one; one that was refused, or accepted, does not come once more."""
+    send = act.StepFeature(
+        leader=Endpoint(node_id=NodeID(3000), host="alpha", port=9093),
+        step=FeatureStep(name="metadata.version", level=28),
+        judged_at_s=1.0,
+        permit=permit(permits.RaiseLevel),
+    )
+    began = Memory(step_until_s=step_until_s(Memory(), 100.0))
+    assert began.step_until_s == step_until_s(began, 120.0) == 100.0 + STEP_LATE_S
+    after = acknowledged(began, [Outcome(action=send, done=False, unknown=unknown, message="")], 120.0)
+    assert after.step_until_s == (120.0 if unknown else 100.0) + STEP_LATE_S
 
 
 # For how long a leader has led

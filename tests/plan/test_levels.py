@@ -301,6 +301,17 @@ def test_step_that_nobody_wants_any_more() -> None:
         )
 
 
+def test_step_that_may_still_come_is_not_given_up() -> None:
+    """A request without an answer may have its effect: so long the step stays open, and no image changes."""
+    look = during(well(checks={RAISE: FINE}), METADATA, 28)
+    late = replace(look, memory=replace(look.memory, step_until_s=look.looked_at_s + 1.0))
+    said = planned(late, asks(metadata_version=26))
+    assert said.actions == ()
+    assert mentions(wait(said, "SteppingFeature").message, "metadata.version", "4.2-IV0", 28)
+    over = replace(look, memory=replace(look.memory, step_until_s=look.looked_at_s))
+    assert only(planned(over, asks(metadata_version=26)), FinishOperation).reason == "GivenUp"
+
+
 def test_step_that_is_refused_meanwhile() -> None:
     """An open step that is refused by now is given up, and may begin again later."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")

@@ -43,6 +43,7 @@ pytestmark = pytest.mark.usefixtures("real_token")
 
 OURS = Token(holder=token_holder(NAME), since="2026-01-01T00:00:00Z", resource_version="4")
 THEIRS = replace(OURS, holder="pool/hot")
+ENDS = replace(OURS, ends=True)
 FREE = replace(OURS, holder="", since="")
 UNREADABLE = Unknown(reason="leases is forbidden")
 OTHER = runtime(heap="1Gi")
@@ -80,6 +81,19 @@ def test_the_roll_goes_on_with_it() -> None:
     """With the token the record moves, then the pod is stopped."""
     assert every(planned(rolling(known(OURS)), WANTED), WriteRecord)
     assert every(planned(rolling(known(OURS), (3001,)), WANTED), RestartPod)
+
+
+@pytest.mark.parametrize("moved", [(), (3001,)])
+def test_one_that_ends_is_taken_again(moved: tuple[int, ...]) -> None:
+    """A request that frees it may be under way: it is taken again before a stop begins, or goes on."""
+    (action,) = every(planned(rolling(known(ENDS), moved), WANTED), TakeToken)
+    assert action.seen == ENDS
+    assert not every(planned(rolling(known(ENDS), moved), WANTED), RestartPod)
+
+
+def test_one_that_ends_is_given_back() -> None:
+    """When nothing is to be stopped, what was begun is done."""
+    assert planned(at_rest(token=known(ENDS))).actions == (GiveToken(seen=ENDS),)
 
 
 @pytest.mark.parametrize("moved", [(), (3001,)])

@@ -25,6 +25,7 @@ from kafka_brokers.resources.notes import text_of
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.contract import Contract
+from kafka_quorum.resources.meta import over
 from kafka_quorum.wire.brokers import Brokers
 from kit import token
 from kit.clock import Clock
@@ -240,7 +241,7 @@ class Executor:
                     namespace,
                     pod.name,
                     uid=pod.uid,
-                    resource_version=None if force else pod.resource_version,
+                    resource_version=pod.resource_version,
                     ended=force or pod.finished,
                 )
             case actions.EvictPod(pod=pod):
@@ -283,7 +284,7 @@ class Executor:
     async def _apply(
         self, resource: ResourceType, body: Json, action: actions.ApplyService | actions.ApplyBudget, context: Context
     ) -> None:
-        """Apply an object of ours, and never an object of others with the same name."""
+        """Apply an object of ours, over the version that is there, and never an object of others with the same name."""
         desired, name = context.desired, body["metadata"]["name"]
         present = await self._kube.get(resource, desired.namespace, name)
         if present is not None and not is_of_pool(present, desired):
@@ -291,7 +292,7 @@ class Executor:
             raise KubeRefused(f"Did not change {resource.kind} {name}: {text}")
         if actions.is_guarded(action) and isinstance(action, actions.Guarded):
             self._fresh(action.judged_at_s)  # the answer may have taken long
-        await self._kube.apply(resource, desired.namespace, body)
+        await self._kube.apply(resource, desired.namespace, over(present, body))
 
     async def _object(self, action: Action, context: Context) -> None:
         desired = context.desired

@@ -245,7 +245,7 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeToken:
-    """Take the disruption token of the quorum, which was free as `seen` shows it.
+    """Take the disruption token of the quorum, which was free as `seen` shows it, or had this holder and an end.
 
     `pods` come in place of running ones: the API server accepts them in a dry run before a broker is stopped.
     """

@@ -259,8 +259,13 @@ def why_controllers_first(observed: Observed, now_s: float) -> str:
 
 
 def owns_token(desired: PoolDesired, observed: Observed) -> bool:
-    """Whether this pool holds the disruption token."""
+    """Whether this pool has the disruption token, perhaps one that ends."""
     return isinstance(observed.token, Known) and observed.token.value.holder == holder_of(desired)
+
+
+def holds_token(desired: PoolDesired, observed: Observed) -> bool:
+    """Whether this pool may stop a broker with the token: not with one that ends, which it has to take again."""
+    return owns_token(desired, observed) and isinstance(observed.token, Known) and not observed.token.value.ends
 
 
 def holder_of(desired: PoolDesired) -> str:

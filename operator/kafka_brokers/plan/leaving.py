@@ -23,7 +23,7 @@ from kafka_brokers.model.observed import ClusterView, Leader, Pod
 from kafka_brokers.model.plan import Part, Severity, Wait, merged
 from kafka_brokers.model.pool import Drain
 from kafka_brokers.plan.drains import moves_from
-from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, owns_token, why_controllers_first
+from kafka_brokers.plan.facts import CHANGED, CORDON, Situation, holder_of, holds_token, why_controllers_first
 from kafka_brokers.plan.guards.availability import counted, named
 from kafka_brokers.plan.guards.rule10_records import leaving_ids, may_leave, may_move, why_held
 from kafka_brokers.plan.lost import is_blank, is_down, place_of, stuck
@@ -64,7 +64,7 @@ def _emptied(situation: Situation, broker: BrokerIdentity) -> Part:
     if isinstance(verdict, Permit):
         if first := why_controllers_first(situation.observed, situation.now_s):
             return Part(waits=(_wait(broker, "RemovingBroker", first),), verdicts=(verdict,))
-        if not owns_token(situation.desired, situation.observed):
+        if not holds_token(situation.desired, situation.observed):
             return merged((_token(situation, broker), Part(verdicts=(verdict,))))
         after = changed(situation.record, replace(broker, empty=True, stopped=False, outside=(), outside_unknown=False))
         message = f"broker {broker.node_id} is empty, and is stopped for good: {verdict.reason}"
@@ -254,7 +254,7 @@ def _log_dirs(situation: Situation, broker: BrokerIdentity) -> Knowable[tuple[Lo
 
 def _token(situation: Situation, broker: BrokerIdentity) -> Part:
     match situation.observed.token:
-        case Known(value=token) if not token.holder:
+        case Known(value=token) if token.holder in {"", holder_of(situation.desired)}:
             return Part(exclusive=TakeToken(seen=token))
         case Known(value=token):
             text = f"{token.holder} restarts a server of this quorum at this moment"

@@ -22,6 +22,7 @@ from kafka_brokers.plan.facts import (
     ended,
     has_ended,
     holder_of,
+    holds_token,
     is_shut_out,
     lacks_secret,
     owns_token,
@@ -91,7 +92,7 @@ def _evictions(situation: Situation, brokers: tuple[BrokerIdentity, ...]) -> Par
     verdict = may_stop(situation.desired, situation.observed, batch, situation.now_s)
     if not isinstance(verdict, Permit) and len(brokers) == 1 < len(batch):
         verdict = may_stop(situation.desired, situation.observed, (brokers[0].node_id,), situation.now_s)
-    if isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed):
+    if isinstance(verdict, Permit) and holds_token(situation.desired, situation.observed):
         return Part(actions=tuple(_evict(pod, verdict) for pod in pods), verdicts=(verdict,))
     if isinstance(verdict, Permit):
         return merged((_token(situation), Part(verdicts=(verdict,))))
@@ -190,7 +191,7 @@ def rolls(situation: Situation) -> Part:
         return Part(waits=(Wait(severity=_severity(text), reason="RollHeld", message=text),), verdicts=verdicts)
     left = f"{len(asked)} brokers restart from revision {situation.target}, next {_ids(batch)}"
     wait = Wait(severity=Severity.PROGRESS, reason="Rolling", message=left)
-    if not owns_token(situation.desired, situation.observed):
+    if not holds_token(situation.desired, situation.observed):
         return merged((_token(situation, _next_pods(situation, batch)), Part(waits=(wait,), verdicts=verdicts)))
     return Part(exclusive=_begun(situation, batch, permit), waits=(wait,), verdicts=verdicts)
 
@@ -353,13 +354,11 @@ def _token(situation: Situation, following: tuple[NextPod, ...] = ()) -> Part:
         case Unknown(reason=reason):
             text = f"Did not stop a broker yet: it is not known who holds the disruption token ({reason})"
             return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))
-        case Known(value=token) if not token.holder:
-            return Part(exclusive=TakeToken(seen=token, pods=following))
-        case Known(value=token) if token.holder != holder_of(situation.desired):
+        case Known(value=token) if token.holder not in {"", holder_of(situation.desired)}:
             text = f"Did not stop a broker yet: {token.holder} restarts a server of this quorum at this moment"
             return Part(waits=(Wait(severity=Severity.PROGRESS, reason="RollHeld", message=text),))
-        case _:
-            return Part()
+        case Known(value=token):
+            return Part(exclusive=TakeToken(seen=token, pods=following))
 
 
 def _severity(text: str) -> Severity:

@@ -28,7 +28,7 @@ from kafka_quorum.model.zookeeper import ZooKeeperSecret
 from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
-from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
+from kafka_quorum.resources.meta import adoption, foreign_controller, labels, over, owner
 from kafka_quorum.resources.tls import keystore_path
 from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.settings import Settings
@@ -316,7 +316,7 @@ class Executor:
                 await self._kube.create(PODS, desired.namespace, body)
 
     async def _apply(self, resource: ResourceType, body: Json, action: Action) -> None:
-        """Apply an object of ours, and never an object of others with the same name."""
+        """Apply an object of ours, over the version that is there, and never an object of others with the same name."""
         metadata = body["metadata"]
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
         wanted = metadata["labels"][names.LABEL_QUORUM]
@@ -327,7 +327,7 @@ class Executor:
             text = f"{other.get('kind')} {other.get('name')} controls it"
             raise KubeRefused(f"Did not change {resource.kind} {metadata['name']}: {text}. {_WAY_OUT}")
         self._check_age(action)  # the answer may have taken long
-        await self._kube.apply(resource, metadata["namespace"], body)
+        await self._kube.apply(resource, metadata["namespace"], over(present, body))
 
     async def _object(  # noqa: C901, PLR0912 - one case per action, nothing else
         self,

@@ -189,6 +189,8 @@ class Memory:
     """Who had the disruption token when it was read last, empty for nobody; None if it was not read."""
     token_due_s: float = math.inf
     """When the token is read once more (monotonic): until then a request to take it may still have its effect."""
+    step_until_s: float | None = None
+    """Until then a request for a feature step may still have its effect (monotonic); None before the first look."""
     watermark: Watermark | None = None
     """The last high watermark that a leader reported."""
 

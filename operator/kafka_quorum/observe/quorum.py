@@ -6,11 +6,11 @@ has passed the log end of the first look that showed it, in the same epoch.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.actions import RemoveRaftVoter
+from kafka_quorum.model.actions import RemoveRaftVoter, StepFeature
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import FirstSeen, Memory, VoterSetLook
@@ -27,6 +27,8 @@ A follower asks again at most 0.5 s after the last answer, and each answer at th
 4.4.0, on a machine with twenty times the load that it has cores (tests/live/test_catching_up.py): at most 0.74 s old.
 """
 
+STEP_LATE_S: Final = 30.0
+"""So long a feature step may still come: Kafka works on one for the 5 s that its request allows, and paths delay it."""
 SETTLING_TIMEOUTS: Final = 5
 """For this number of fetch timeouts a leader must have led before the voters change.
 
@@ -244,11 +246,21 @@ def _may_vote(look: VoterSetLook, memory: Memory, asked: ReplicaKey | None) -> f
     return shown if look.changed and look.committed else memory.may_vote | shown
 
 
-def acknowledged(memory: Memory, outcomes: Iterable[Outcome]) -> Memory:
-    """The memory after these acts: a removal that a leader has acknowledged is committed, whatever it shows."""
+def acknowledged(memory: Memory, outcomes: Sequence[Outcome], now_s: float) -> Memory:
+    """The memory after these acts: a removal that a leader has acknowledged is committed, whatever it shows.
+
+    A feature step that got no answer may still come.
+    """
+    if any(outcome.unknown and isinstance(outcome.action, StepFeature) for outcome in outcomes):
+        memory = replace(memory, step_until_s=now_s + STEP_LATE_S)
     done = (outcome.action for outcome in outcomes if outcome.done)
     gone = frozenset(action.request.voter for action in done if isinstance(action, RemoveRaftVoter))
     return replace(memory, may_vote=memory.may_vote - gone) if gone else memory
+
+
+def step_until_s(memory: Memory, now_s: float) -> float:
+    """Until when a feature step may still come. The operator before this one may just have sent one."""
+    return now_s + STEP_LATE_S if memory.step_until_s is None else memory.step_until_s
 
 
 def _same_leader(answer: QuorumAnswer, memory: Memory) -> bool:

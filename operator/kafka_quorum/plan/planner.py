@@ -15,7 +15,7 @@ from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.preflight import in_the_way
 from kafka_quorum.plan.facts.proposal import judged_loss, proposal
-from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, holds_token
+from kafka_quorum.plan.facts.token import WAITS_FOR_TOKEN, has_token
 from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.later import later_version
 from kafka_quorum.plan.migrations.engine import migration_plan
@@ -54,7 +54,7 @@ def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, 
     if first is not None or situation is None:
         return _finished(paused if desired.paused else first or Part(), observed)
     planned = _finished(merged((paused, ordered(situation))), observed, soaks_s=soak_left_s(situation))
-    if holds_token(situation):  # pools wait for it: the looks that show every voter caught up follow soon
+    if has_token(situation):  # pools wait for it: the looks that show every voter caught up follow soon
         planned = replace(planned, requeue_s=min(planned.requeue_s, _SOON_S))
     return planned if desired.paused else replace(planned, features=plans(situation))
 

@@ -60,7 +60,10 @@ class KubeApi(Protocol):
         """Replace the object in `body`; `KubeConflict` if its `metadata.resourceVersion` is not the present one."""
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Server-side apply as this operator's field manager, which also takes fields that others own."""
+        """Server-side apply as this operator's field manager, which also takes fields that others own.
+
+        With `metadata.resourceVersion` in `body` it is conditional (`KubeConflict`).
+        """
 
     async def patch(
         self,

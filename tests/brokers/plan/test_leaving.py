@@ -155,6 +155,8 @@ PROVED = ((NodeID(2), Known(value=(NOTHING,))),)
 def test_an_empty_broker_is_stopped_with_the_token_only() -> None:
     """First the token, then the record, then the stop for good."""
     assert isinstance(only(planned(leaving(EMPTY, least=2, log_dirs=PROVED), TWO)), TakeToken)
+    ends = Known(value=replace(OURS.value, ends=True))
+    assert isinstance(only(planned(leaving(EMPTY, least=2, log_dirs=PROVED, token=ends), TWO)), TakeToken)
     write = only(planned(leaving(EMPTY, least=2, log_dirs=PROVED, token=OURS), TWO))
     assert isinstance(write, WriteRecord)
     assert write.change is RecordChange.EMPTY

@@ -129,6 +129,16 @@ def test_a_noted_stop_without_the_token_takes_it_again() -> None:
     assert budget.min_available == len(ROLLED.brokers)
 
 
+def test_a_token_that_ends_is_taken_again_before_a_stop() -> None:
+    """A request that frees it may be under way: neither the note nor the eviction comes before it is taken again."""
+    assert isinstance(OURS, Known)
+    ends = Known(value=replace(OURS.value, ends=True))
+    for of in (outdated(token=ends), begun(0, token=ends)):
+        (action,) = planned(of, NEW).actions
+        assert isinstance(action, TakeToken)
+        assert action.seen == ends.value
+
+
 def test_a_stop_that_is_refused_by_now_is_called_off() -> None:
     """The broker keeps running from its own revision, and the record says so."""
     of = with_view(begun(0), view((*ORDERS, partition("t-0", [0, 1, 2], [0, 1]))))

@@ -55,12 +55,18 @@ POOL_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-pool-stops-without-the-token",
         "11, together",
         ("pool-waits-for-the-token",),
-        ("rolls", "not owns_token(situation.desired, situation.observed)", "False"),
+        ("rolls", "not holds_token(situation.desired, situation.observed)", "False"),
         (
             "_evictions",
-            "isinstance(verdict, Permit) and owns_token(situation.desired, situation.observed)",
+            "isinstance(verdict, Permit) and holds_token(situation.desired, situation.observed)",
             "isinstance(verdict, Permit)",
         ),
+    ),
+    pool_mutant(
+        "a-pool-stops-with-a-token-that-ends",
+        "11, together",
+        ("pool-token-freed-late",),
+        ("holds_token", "not observed.token.value.ends", "True"),
     ),
     pool_mutant(
         "back-is-ready-only",

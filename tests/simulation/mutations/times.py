@@ -32,6 +32,18 @@ TIME_MUTANTS: Final = (
         ("Executor._stop", "self._check_age(action)", ""),
     ),
     mutant(
+        "gives-a-step-up-that-may-come",
+        "7",
+        ("older-image-before-a-step-comes-late",),
+        ("_given_up", "observed.looked_at_s < (observed.memory.step_until_s or 0.0)", "False"),
+    ),
+    mutant(
+        "applies-over-any-version",
+        "3",
+        ("budget-applied-late",),
+        ("over", "present is None", "True"),
+    ),
+    mutant(
         "any-controller-reports-a-step-done",
         "7",
         ("leader-reports-late",),

@@ -29,4 +29,16 @@ TOKEN_MUTANTS: Final = (
         ("roll-waits-for-a-pool",),
         ("token_given_back", "return Part(exclusive=GiveToken(seen=token.value))", "return Part()"),
     ),
+    mutant(
+        "the-token-is-freed-in-one-write",
+        "5, token",
+        ("token-given-back-late", "pool-token-given-back-late"),
+        ("give_back", "not seen.ends", "False"),
+    ),
+    mutant(
+        "stops-with-a-token-that-ends",
+        "5, token",
+        ("token-freed-late",),
+        ("holds_token", "not token.value.ends", "True"),
+    ),
 )

@@ -37,6 +37,13 @@ class CrashedError(BaseException):
     """The operator's process is gone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A hitch: the operator sees a failure, and the call has its effect after these steps."""
+
+    steps: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Wire:
     """The path of an operator's calls. It outlives the operator: calls are numbered over all incarnations."""
@@ -56,12 +63,13 @@ class Wire:
         """Whether a read was answered with an outdated state."""
         return self.struck and self.injection is not None and self.injection.strike is Strike.STALE
 
-    def strike(self, call: Call) -> Strike | None:
+    def strike(self, call: Call) -> Strike | Unanswered | None:
         """Count a call, and return what happens to it; a hitch of the scenario comes first."""
-        if self.hitches is not None:
-            self.hitches.strike(call)
+        steps = None if self.hitches is None else self.hitches.strike(call)
         self.calls.append(replace(call, first=True) if self.fresh_pass else call)
         self.fresh_pass = False
+        if steps is not None:
+            return Unanswered(steps=steps)
         injected = self.injection
         if injected is None or self.struck or len(self.calls) - 1 != injected.call:
             return None
@@ -152,9 +160,11 @@ class Edge:
                 raise failure()
         return act()
 
-    def _without_answer(self, strike: Strike, act: Callable[[], object]) -> None:
+    def _without_answer(self, strike: Strike | Unanswered, act: Callable[[], object]) -> None:
         """The operator sees a failure; the call has its effect now, later, or never."""
         match strike:
+            case Unanswered(steps=steps):
+                self.world.later(steps, lambda: _attempt(act))
             case Strike.LOST_ANSWER:
                 _attempt(act)
             case Strike.LATE_EFFECT:

@@ -1,4 +1,4 @@
-"""Calls that arrive late: by chance in storms, and a chosen call in a scenario.
+"""Calls that arrive late, or have their effect late: by chance in storms, and a chosen call in a scenario.
 
 The rules judge a request when it is sent. The operator cannot limit how long a call takes after that. Slow calls before
 a request make the look behind it older, and the operator must notice that.
@@ -24,7 +24,7 @@ class Hitch:
     """A late call of a scenario: the first `verb` once `when` holds takes this number of `steps` to arrive.
 
     With `what` it is the first one for this type of object. `meanwhile` happens as these steps begin: the operator's
-    answers up to then do not show it.
+    answers up to then do not show it. If it is `unanswered`, the operator sees a failure at once, and continues.
     """
 
     verb: str
@@ -32,6 +32,7 @@ class Hitch:
     steps: int
     meanwhile: Callable[[World], None]
     what: str = ""
+    unanswered: bool = False
 
     def fits(self, call: Call, world: World) -> bool:
         """Whether this call is the one."""
@@ -50,15 +51,18 @@ class Hitches:
         """Whether a hitch is still to come."""
         return bool(self._left)
 
-    def strike(self, call: Call) -> None:
-        """Delay a call, if the next hitch is for it."""
+    def strike(self, call: Call) -> int | None:
+        """Delay a call, if the next hitch is for it; returns after how many steps an unanswered one has its effect."""
         found = next((one for one in self._left if one.fits(call, self._world)), None)
         if found is None:
-            return
+            return None
         self._left.remove(found)
         found.meanwhile(self._world)
+        if found.unanswered:
+            return found.steps
         for _ in range(found.steps):
             self._world.step()
+        return None
 
 
 class Slowness:

@@ -19,7 +19,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import refuses_next
 from kafka_quorum.plan.facts.held import is_held
 from kafka_quorum.plan.facts.reported import misreported
-from kafka_quorum.plan.facts.token import holds_token
+from kafka_quorum.plan.facts.token import has_token
 from kafka_quorum.plan.guards.rule5_restarts import is_steady, may_with_token, token_for_restart
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kit.pki.authority import SKEW
@@ -82,7 +82,7 @@ def _margin_s(situation: Situation, leafs: list[LeafSeen | None]) -> float:
 def _waits_for_token(situation: Situation, nodes: list[NodeIdentity]) -> bool:
     """Whether one of these controllers restarts as soon as a pool gives the token back."""
     token = situation.observed.token
-    if situation.held_by_faults or isinstance(token, Unknown) or token.value.free or holds_token(situation):
+    if situation.held_by_faults or isinstance(token, Unknown) or token.value.free or has_token(situation):
         return False
     stops = (token_for_restart(situation, node, pod) for node, pod in _running(situation, nodes))
     return any(isinstance(stop, Refusal) for stop in stops)

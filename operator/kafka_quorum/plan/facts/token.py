@@ -19,10 +19,16 @@ WAITS_FOR_TOKEN: Final = "DisruptionElsewhere"  # noqa: S105 - the reason of a w
 """Reason of a wait: a pool of brokers stops servers now, and the quorum's turn is next."""
 
 
-def holds_token(situation: Situation) -> bool:
-    """Whether this quorum has the token. Unknown is a no."""
+def has_token(situation: Situation) -> bool:
+    """Whether this quorum has the token, perhaps one that ends. Unknown is a no."""
     token = situation.observed.token
     return not isinstance(token, Unknown) and token.value.holder == token_holder(situation.desired.name)
+
+
+def holds_token(situation: Situation) -> bool:
+    """Whether this quorum may stop a server with the token: not with one that ends, which it has to take again."""
+    token = situation.observed.token
+    return has_token(situation) and isinstance(token, Known) and not token.value.ends
 
 
 def needs_token(situation: Situation, node: NodeIdentity) -> bool:
@@ -40,7 +46,7 @@ def why_no_token(situation: Situation) -> str:
     if isinstance(token, Unknown):
         return f"Lease {lease}, which says who may stop servers now, cannot be read ({token.reason})"
     holder = token.value.holder
-    if not holder or holds_token(situation):
+    if not holder or has_token(situation):
         return ""
     since = f" since {token.value.since}" if token.value.since else ""
     pool = holder.removeprefix("pool/")

@@ -21,7 +21,6 @@ from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import BootstrapPhase, with_levels
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.operation import FeatureOperation
 from kafka_quorum.model.permit import LowerLevel, Permit, RaiseLevel, Refusal
 from kafka_quorum.model.plan import Severity, Wait
@@ -59,9 +58,9 @@ def step(situation: Situation) -> Part:
     """The feature step that is open, or the next one. While a voter change is open, the table does not run this."""
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    if situation.repair_only:
-        return given_up(situation.observed)
     operation = situation.observed.status.feature_operation
+    if situation.repair_only:
+        return Part() if operation is None else _ended(situation, operation, "the spec is not valid")
     if operation is not None:
         return _continue(situation, operation)
     waiting = []
@@ -114,22 +113,31 @@ def _continue(situation: Situation, operation: FeatureOperation) -> Part:
     want = next((each for each in wants(situation) if each.next == asked), None)
     leader = leader_endpoint(situation)
     if want is None or leader is None:
-        text = f"the step to {text_of(asked)} is given up: it is not the next one any more"
-        return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+        return _ended(situation, operation, "it is not the next one any more")
     verdict = _judge(situation, asked, want)
     if isinstance(verdict, Refusal):
         text = f"the step is given up. {verdict.reason}"
-        return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text), verdicts=(verdict,))
+        return replace(_given_up(situation, operation, text), verdicts=(verdict,))
     send = StepFeature(leader=leader, step=asked, judged_at_s=observed.quorum.value.taken_at_s, permit=verdict)
     return Part(exclusive=send, verdicts=(verdict,))
 
 
-def given_up(observed: Observed) -> Part:
-    """End the open step where it is: the spec that requested it is not valid any more."""
-    operation = observed.status.feature_operation
-    if operation is None:
-        return Part()
-    text = f"the step to {text_of(operation.step)} is given up: the spec is not valid"
+def _ended(situation: Situation, operation: FeatureOperation, why: str) -> Part:
+    return _given_up(situation, operation, f"the step to {text_of(operation.step)} is given up: {why}")
+
+
+def _given_up(situation: Situation, operation: FeatureOperation, text: str) -> Part:
+    """End the open step where it is, once no request for it can have its effect any more.
+
+    While it is open no image changes: an older one could not read the level that such a request brings.
+    """
+    observed = situation.observed
+    if observed.looked_at_s < (observed.memory.step_until_s or 0.0):
+        step_ = text_of(operation.step)
+        waiting = (
+            f"Waiting to give up the step to {step_}: a request for it got no answer, and may still have its effect"
+        )
+        return Part(waits=(_wait(STEPPING, waiting),))
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 

@@ -7,7 +7,7 @@ from kafka_quorum.model.actions import GiveToken
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.operation import VoterReplacement
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.token import holds_token
+from kafka_quorum.plan.facts.token import has_token
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.part import Part
 
@@ -18,7 +18,7 @@ def token_given_back(situation: Situation) -> Part:
     Controllers that a roll back to ZooKeeper has stopped do not come back: brokers need the token then.
     """
     token, ended = situation.observed.token, situation.record.overlay.stopped
-    if not isinstance(token, Known) or not holds_token(situation) or not (ended or _all_serve(situation)):
+    if not isinstance(token, Known) or not has_token(situation) or not (ended or _all_serve(situation)):
         return Part()
     return Part(exclusive=GiveToken(seen=token.value))
 

@@ -1,4 +1,4 @@
-"""The table of scenarios of pools in which something is not certain: records that are rebuilt, two pools at once."""
+"""The table of scenarios of pools in which something is not certain: rebuilt records, two pools, an unheard end."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from tests.simulation.model.place import NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.rules.pool_rules import TOGETHER
 from tests.simulation.runs.scenarios.pool_scenes import (
     OTHER,
     POOL,
@@ -22,11 +23,16 @@ from tests.simulation.runs.scenarios.pool_scenes import (
     with_topics,
 )
 from tests.simulation.runs.scenarios.scenes import after, turn
+from tests.simulation.runs.scenarios.token_scenarios import holder, unheard
 
+from kafka_brokers.kind import POOLS
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS
 
 _JBOD: Final = ((POOL, pool_spec(3, storage=[{"size": "1Gi"}, {"size": "1Gi"}])),)
 _ORDERS: Final = Topic(name="orders", replicas=((0, 1, 2), (1, 2, 0), (2, 0, 1)))
+_BROKERS: Final = 3
+_LATE_STEPS: Final = 8
+"""A request to give the token back has its effect so late: while a broker of the next roll is away."""
 _ALONE: Final = Topic(name="alone", replicas=((1,), (1,), (1,), (1,)), min_isr=1)
 
 
@@ -122,4 +128,43 @@ DRAINS: Final = (
     ),
 )
 
-DOUBTS: Final = (*REBUILT, *DRAINS)
+
+def _wants_more(world: World) -> None:
+    world.kube.patch(POOLS, NAMESPACE, POOL, {"spec": {"config": {"queued.max.requests": "200"}}})
+
+
+def _is_away(world: World) -> bool:
+    """Whether fewer brokers run than the pool has."""
+    return len(list(world.pools.every())) < _BROKERS
+
+
+def _is_free_or_at_rest(world: World) -> bool:
+    """Once nobody has the token while a broker is away; or the second roll has ended."""
+    return not holder(world) and (_is_away(world) or (pools_rest(world) and not world.pending))
+
+
+def _keeps_token(world: World, checker: Checker) -> None:
+    if _is_away(world):
+        checker.fail(TOGETHER, "the disruption token is free, and a broker that was stopped with it is not back")
+
+
+def _given_back_late(name: str, *, second: bool) -> PoolScenario:
+    """Another roll begins while the pool gives the token back, and this comes while a broker is away."""
+    return PoolScenario(
+        name=name,
+        pools=((POOL, pool_spec(_BROKERS)),),
+        turns=(
+            *with_topics(_ORDERS),
+            turn("changes the configuration", pools_rest, applies_pool({"config": {"queued.max.requests": "100"}})),
+            turn("the token is free", _is_free_or_at_rest, _keeps_token),
+        ),
+        hitches=(unheard(f"pool/{POOL}", _LATE_STEPS, _wants_more, second=second),),
+        bound=1500,
+    )
+
+
+TOKENS: Final = (
+    _given_back_late("pool-token-given-back-late", second=False),
+    _given_back_late("pool-token-freed-late", second=True),
+)
+DOUBTS: Final = (*REBUILT, *DRAINS, *TOKENS)

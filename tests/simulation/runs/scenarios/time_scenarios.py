@@ -24,17 +24,23 @@ from tests.simulation.runs.scenarios.scenes import (
     is_changing,
     is_ready,
     loses,
+    rests,
     spec_of,
     turn,
 )
 from tests.simulation.runs.slow import Hitch
 
-from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION
-from kit.kube.protocol import CONFIG_MAPS, PODS, Json
+from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION, budget_name
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, Json
 
 _OLD_LOOK_STEPS: Final = 10
 _LAG_STEPS: Final = 20
 _REPORT_STEPS: Final = 20
+_FEW: Final = 3
+_MANY: Final = 5
+_LATE_STEPS: Final = 120
+"""The budget of three voters arrives so late: when there are five again."""
 
 
 def kafka_at(level: int) -> Json:
@@ -46,6 +52,11 @@ def kafka_at(level: int) -> Json:
 def _spec(timeout_ms: int = 2_000, *, level: int = 27) -> Json:
     settings = {"config": {FETCH_TIMEOUT: str(timeout_ms)}}
     return spec_of("InitialControllers", 3, controllers=settings, kafka=kafka_at(level))
+
+
+_OLDER: Final = {**kafka_at(27), "version": "4.1.2"}
+_STEP_STEPS: Final = 8
+"""The step of a level has its effect so late: when a controller was restarted, if nothing waited for it."""
 
 
 # The conditions and acts of these scenarios
@@ -125,6 +136,41 @@ def _voters(count: int) -> Callable[[World], str]:
     return why_not
 
 
+def _count(world: World) -> int:
+    """How many voters the leader has; none without a leader."""
+    leader = next((one for one in world.kraft.processes if one.leads), None)
+    return len(leader.voters) if leader else 0
+
+
+def _few(world: World) -> bool:
+    """Once the last controller that leaves is removed: the budget that is applied next is the loosest one."""
+    return _count(world) == _FEW and not is_changing(world)
+
+
+def _asks_for_more(world: World) -> None:
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": {"controllers": {"replicas": _MANY}}})
+
+
+def _is_loose(world: World) -> bool:
+    """Whether the disruption budget lets a drain stop a majority."""
+    budget = world.kube.view(BUDGETS, NAMESPACE, budget_name(NAME)) or {"spec": {"minAvailable": 0}}
+    return 0 < _count(world) >= 2 * int(budget["spec"]["minAvailable"]) > 0
+
+
+def _is_loose_or_at_rest(world: World) -> bool:
+    return _is_loose(world) or (rests(world) and _count(world) == _MANY and not world.pending)
+
+
+def _is_strict(world: World, checker: Checker) -> None:
+    if _is_loose(world):
+        checker.fail("3", f"the disruption budget lets a drain stop a majority of {_count(world)} voters")
+
+
+def _asks_for_older(world: World) -> None:
+    """The release that cannot read the next level."""
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": {"kafka": _OLDER}})
+
+
 TIMES: Final = (
     *(
         Scenario(
@@ -178,6 +224,46 @@ TIMES: Final = (
             turn("the leader reports late", is_changing, _leader_reports_late),
         ),
         holds=ends_on("4.4.0", metadata=28),
+    ),
+    Scenario(
+        name="older-image-before-a-step-comes-late",
+        spec=spec_of("InitialControllers", 3, kafka=_OLDER),
+        turns=(
+            turn("wants a newer release", is_ready, applies({"kafka": kafka_at(27)})),
+            turn("names the next level", rests, applies({"kafka": kafka_at(28)})),
+        ),
+        hitches=(
+            Hitch(verb="UpdateFeatures", when=is_changing, steps=0, meanwhile=lambda _: None),
+            Hitch(
+                verb="UpdateFeatures",
+                when=is_changing,
+                steps=_STEP_STEPS,
+                meanwhile=_asks_for_older,
+                unanswered=True,
+            ),
+        ),
+        until_s=120,
+        ends="OlderImage",
+    ),
+    Scenario(
+        name="budget-applied-late",
+        spec=spec_of("InitialControllers", _MANY),
+        turns=(
+            turn("asks for three", is_ready, applies({"controllers": {"replicas": _FEW}})),
+            turn("the budget is too loose", _is_loose_or_at_rest, _is_strict),
+        ),
+        hitches=(
+            Hitch(
+                verb="apply",
+                what=BUDGETS.plural,
+                when=_few,
+                steps=_LATE_STEPS,
+                meanwhile=_asks_for_more,
+                unanswered=True,
+            ),
+        ),
+        bound=1500,
+        holds=_voters(_MANY),
     ),
     Scenario(
         name="lost-node-beside-observers",

@@ -6,15 +6,21 @@ from typing import Final
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.rules.roll_rules import NO_TOKEN
 from tests.simulation.runs.scenarios.release_scenes import later
-from tests.simulation.runs.scenarios.scenes import Scenario, applies, is_ready, one_of, spec_of, tells, turn
+from tests.simulation.runs.scenarios.scenes import Scenario, applies, is_ready, one_of, rests, spec_of, tells, turn
+from tests.simulation.runs.slow import Hitch
 
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import token_holder, token_name
 from kit.kube.protocol import LEASES, Json
 
 _POOL: Final = "pool/hot"
 _WHILE_STEPS: Final = 30
+_VOTERS: Final = 3
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
+_LATE_STEPS: Final = 8
+"""A request to give the token back has its effect so late: while a controller of the next roll is away."""
 
 
 def holder(world: World) -> str:
@@ -78,8 +84,51 @@ def takes_by_turns(every_steps: int, times: int) -> Callable[[World, Checker], N
     return act
 
 
+def unheard(who: str, steps: int, meanwhile: Callable[[World], None], *, second: bool = False) -> Hitch:
+    """The first request by which `who` gives the token back, or the second one, is answered by nothing, and comes late.
+
+    Meanwhile something else is to be stopped under the same token.
+    """
+
+    def gives_back(world: World) -> bool:
+        spec = (world.kube.get(LEASES, NAMESPACE, token_name(NAME)) or {}).get("spec") or {}
+        return spec.get("holderIdentity") == who and ("leaseDurationSeconds" in spec or not second)
+
+    what = LEASES.plural
+    return Hitch(verb="replace", what=what, when=gives_back, steps=steps, meanwhile=meanwhile, unanswered=True)
+
+
+def _wants_more(world: World) -> None:
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": {"controllers": {"jvm": {"heap": "2Gi"}}}})
+
+
+def _is_away(world: World) -> bool:
+    """Whether fewer controllers run than there are voters."""
+    return len(world.kraft.processes) < _VOTERS
+
+
+def _is_free_or_at_rest(world: World) -> bool:
+    """Once nobody has the token while a controller is away; or the second roll has ended."""
+    return not holder(world) and (_is_away(world) or (rests(world) and not world.pending))
+
+
+def _keeps_it(world: World, checker: Checker) -> None:
+    if _is_away(world):
+        checker.fail(NO_TOKEN, "the disruption token is free, and a controller that was stopped with it is not back")
+
+
+def _given_back_late(name: str, *, second: bool) -> Scenario:
+    """Another roll begins while the token is being given back, and this comes while a controller is away."""
+    late = unheard(token_holder(NAME), _LATE_STEPS, _wants_more, second=second)
+    spec = spec_of("InitialControllers", _VOTERS)
+    turns = (_ROLL, turn("the token is free", _is_free_or_at_rest, _keeps_it))
+    return Scenario(name=name, spec=spec, turns=turns, hitches=(late,), holds=nobody_has_it)
+
+
 _ROLL: Final = turn("wants another heap", is_ready, applies(_HEAP))
 TOKENS: Final = (
+    _given_back_late("token-given-back-late", second=False),
+    _given_back_late("token-freed-late", second=True),
     Scenario(
         name="roll-waits-for-a-pool",
         spec=spec_of("InitialControllers", 3),
