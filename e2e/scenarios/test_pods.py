@@ -11,6 +11,7 @@ from harness.shell import Json, get, holds_for, kubectl, run, wait_until
 from kafka_quorum.model.names import FIELD_MANAGER
 from kit.errors import KubeConflict, KubeHeld
 from kit.kube.client import connect
+from kit.kube.protocol import BUDGETS
 from scenarios.expectations import assert_one_quorum
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
@@ -121,6 +122,31 @@ def test_an_eviction_that_meant_another_pod_takes_nothing(ready: Quorum) -> None
         evict_as_the_operator(ready, pods[3001], uid=before[3001][0])
     wait_back(ready, 3000, before[3000][0])
     assert ready.running()[3001] == before[3001]
+
+
+def test_a_budget_of_an_earlier_moment_is_refused(ready: Quorum) -> None:
+    """An apply over a version that has been replaced is a conflict, also for the owner of all fields."""
+    name = f"{ready.name}-voters"
+    seen = get(ready.namespace, "pdb", name)
+    kubectl("-n", ready.namespace, "annotate", "pdb", name, "example.com/later=1")
+    version = seen["metadata"]["resourceVersion"]
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": ready.namespace, "resourceVersion": version},
+        "spec": {"minAvailable": 0, "selector": seen["spec"]["selector"]},
+    }
+
+    async def ask() -> None:
+        client = await connect(FIELD_MANAGER)
+        try:
+            await client.apply(BUDGETS, ready.namespace, body)
+        finally:
+            await client.close()
+
+    with pytest.raises(KubeConflict):
+        asyncio.run(ask())
+    assert get(ready.namespace, "pdb", name)["spec"] == seen["spec"]
 
 
 def _allowed(quorum: Quorum) -> int:
