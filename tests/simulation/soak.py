@@ -6,7 +6,8 @@ fault and `--storms` storms of each kind are done. With it, it goes on with furt
 ends before it is through. What is done is kept in `--keep FOLDER`, for the source as it is: the same
 command goes on from there, and a changed source begins again.
 
-It ends with a summary, as a table and as JSON beside what is kept: what was covered, and what was not.
+It ends with a summary, as a table and as JSON beside what is kept: what was covered, and what was not. Ctrl-C and
+SIGTERM end it once the pieces under way are done.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import multiprocessing
 import os
 import random
+import signal
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -160,6 +162,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, required=True, metavar="FOLDER", help="keep what is done here")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="one for each core")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # otherwise the processes would stay
     progress = Progress.of(chosen.keep)
     hours_s = None if chosen.hours is None else chosen.hours * 3600
     try:

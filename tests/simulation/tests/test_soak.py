@@ -1,6 +1,9 @@
 """A soak: its pieces are every fault once, it goes on where it ended, and its summary says what it has not covered."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -129,6 +132,33 @@ def test_a_soak_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert [name for name in names if "#" in name] == ["initial-1#0", "initial-1#8"]
     assert not any("@" in name for name in names)
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.timeout(300)
+def test_a_soak_that_is_ended_leaves_no_process_and_a_summary(tmp_path: Path) -> None:
+    """SIGTERM ends a soak as Ctrl-C does: its processes end with it, and the summary is of what is done."""
+    command = (sys.executable, "-m", "tests.simulation.soak", "--keep", str(tmp_path), "--processes", "1")
+    with (tmp_path / "told").open("w") as told, subprocess.Popen(command, stderr=told, stdout=told) as soak:
+        while not (workers := _children(soak.pid)):
+            assert soak.poll() is None
+            time.sleep(0.1)
+        soak.terminate()
+        soak.wait()
+    end_s = time.monotonic() + 20.0
+    while left := [pid for pid in workers if Path(f"/proc/{pid}").exists()]:
+        if time.monotonic() > end_s:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            pytest.fail(f"{len(left)} of {len(workers)} processes stayed")
+        time.sleep(0.1)
+    assert soak.returncode == 0
+    assert f"kept in {tmp_path}" in (tmp_path / "told").read_text()
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that do the work of a soak, and the one that tracks what they share."""
+    found = [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found if len(found) >= 2 else []
 
 
 def test_the_summary_names_what_was_not_covered(tmp_path: Path) -> None:
