@@ -5,7 +5,7 @@ resource version, so of two that take it at the same moment one is refused (`Kub
 holder is text such as `quorum/NAME`; the empty text means that the token is free. A Lease that does not exist is free,
 too.
 
-A write of which nobody heard may have its effect later. So the token is given back in two writes: the first one says
+A write without an answer may have its effect later. So the token is given back in two writes: the first one says
 that it ends, and only over that one it is freed. A holder whose token ends takes it again before it stops anything,
 which refuses every such write that is still under way: no token is freed in the middle of a stop.
 """

@@ -87,9 +87,12 @@ class Executor:
             return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=message)
         return Outcome(action=action, done=True, unknown=False, message=note)
 
-    async def _dispatch(self, action: Action, context: Context) -> None:
+    def _check_age(self, action: Action) -> None:
         if actions.is_guarded(action) and isinstance(action, actions.Guarded):
             self._fresh(action.judged_at_s)
+
+    async def _dispatch(self, action: Action, context: Context) -> None:
+        self._check_age(action)
         match action:
             case actions.WriteRecord() | actions.KeepSpec():
                 await self._record(action, context)
@@ -290,8 +293,7 @@ class Executor:
         if present is not None and not is_of_pool(present, desired):
             text = "it is not this pool's. Delete it, or create the pool under another name"
             raise KubeRefused(f"Did not change {resource.kind} {name}: {text}")
-        if actions.is_guarded(action) and isinstance(action, actions.Guarded):
-            self._fresh(action.judged_at_s)  # the answer may have taken long
+        self._check_age(action)  # the answer may have taken long
         await self._kube.apply(resource, desired.namespace, over(present, body))
 
     async def _object(self, action: Action, context: Context) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from kafka_brokers.model.actions import Action, CreatePod, DeletePod, GiveLate, MarkPod, RecordChange, WriteRecord
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord, changed
@@ -16,10 +15,7 @@ from kafka_brokers.plan.lost import is_down
 from kafka_brokers.plan.revisions import config_of
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.permit import Permit, Verdict
-from kafka_quorum.model.pods import CRASHED, STUCK, Running, Terminated, Waiting
-
-_IMAGE_REASONS: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-_NEVER_MADE: Final = STUCK - _IMAGE_REASONS - {CRASHED}
+from kafka_quorum.model.pods import CRASHED, NEVER_MADE, NOT_PULLED, Running, Terminated, Waiting
 
 
 def pods(situation: Situation) -> Part:
@@ -212,10 +208,10 @@ def _waits(situation: Situation, broker: BrokerIdentity, pod: Pod) -> Iterator[W
             if situation.observed.fenced(node_id) is True:
                 text = f"Broker {node_id} runs and is fenced: it recovers its logs, or catches up with the metadata"
                 yield Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node_id)
-        case Waiting(reason=reason) as kept if kept.init or reason in _NEVER_MADE:
+        case Waiting(reason=reason) as kept if kept.init or reason in NEVER_MADE:
             text = f"Broker {node_id} does not start: {kept.words}"
             yield Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=node_id)
-        case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
+        case Waiting(reason=reason, message=message) if reason in NOT_PULLED:
             text = f"Broker {node_id} does not start: its image cannot be pulled ({message or reason})"
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, node_id=node_id)
         case Waiting(reason=reason, last_exit=last) if reason == CRASHED or last is not None:

@@ -24,6 +24,10 @@ STUCK: Final = frozenset(
     }
 )
 """The kubelet's words for a container that will not start by itself."""
+NOT_PULLED: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+"""Those of a container whose image cannot be pulled."""
+NEVER_MADE: Final = STUCK - NOT_PULLED - {CRASHED}
+"""Those of a container that cannot be made although its image is there."""
 
 
 class PodRole(Enum):
@@ -37,7 +41,7 @@ class PodRole(Enum):
 class Waiting:
     """A container that does not run yet, or not again: `reason` as the kubelet gives it (`ImagePullBackOff`).
 
-    `init`: the init container of somebody else that it waits for, of which reason and message are; empty if none.
+    `init`: the init container that is not ours and keeps it waiting: reason and message are those of `init`. Or empty.
     """
 
     reason: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_quorum.model.permit import Permit, Verdict
-from kafka_quorum.model.pods import CRASHED, STUCK, Terminated, Waiting
+from kafka_quorum.model.pods import NEVER_MADE, NOT_PULLED, Terminated, Waiting
 from kafka_streams.model import names
 from kafka_streams.model.actions import (
     Action,
@@ -28,8 +28,6 @@ from kafka_streams.plan.guards.rule12_instances import may_drop
 KEPT: Final = 10
 """How many revisions stay besides those in use: people look back at them."""
 _AT_ONCE: Final = 20
-_IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-_NEVER_MADE: Final = STUCK - _IMAGE_REASONS - {CRASHED}
 
 
 def new_revision(observed: Observed, name: str, revision: Revision) -> CreateRevision | None:
@@ -156,10 +154,10 @@ def _starts(index: int, text: str) -> Wait:
 def _waits(situation: Situation, slot: Slot, pod: Pod) -> Iterator[Wait]:
     said, index = "", slot.index
     match None if pod.deleting else pod.container:  # one that is being stopped ends: that is no crash
-        case Waiting(reason=reason) as kept if kept.init or reason in _NEVER_MADE:
+        case Waiting(reason=reason) as kept if kept.init or reason in NEVER_MADE:
             text = f"Instance {index} does not start: {kept.words}"
             yield Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, index=index)
-        case Waiting(reason=reason, message=message) if reason in _IMAGE_REASONS:
+        case Waiting(reason=reason, message=message) if reason in NOT_PULLED:
             text = f"Instance {index} does not start: its image cannot be pulled ({message or reason})"
             yield Wait(severity=Severity.DEGRADED, reason="ImagePullFailed", message=text, index=index)
         case Waiting(last_exit=Terminated() as last) | (Terminated() as last):

@@ -9,7 +9,7 @@ from kit.token import Token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeToken:
-    """Take the disruption token, which nobody had when it was `seen`, or this quorum with an end."""
+    """Take the disruption token, which was free when it was `seen`, or had this quorum as holder and an end."""
 
     seen: Token
     message: str
