@@ -252,6 +252,71 @@ async def test_failed_confirmation_ends_the_look() -> None:
         await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
 
 
+LOST_LABELS = [names.LABEL_QUORUM, names.LABEL_NODE, names.LABEL_ROLE]
+
+
+@pytest.mark.parametrize("label", LOST_LABELS)
+@pytest.mark.parametrize("value", [None, "another"])
+async def test_a_pod_that_lost_a_label_is_neither_there_nor_gone(label: str, value: str | None) -> None:
+    """Its Kafka runs on. The status has the command that gives exactly this label back."""
+    kube = api_server()
+    labels = kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"]
+    before = labels.pop(label)
+    if value is not None:
+        labels[label] = value
+    taken = await snapshot(kube)
+    assert [one.node_id for one in taken.pods] == [3000, 3002]
+    assert taken.strangers == ()
+    (told,) = taken.unreadable
+    assert (told.name, told.node_id) == ("alpha-3001-g1", 3001)
+    assert told.why.endswith(f": kubectl label pod alpha-3001-g1 --overwrite {label}={before}")
+    kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"][label] = before
+    assert (await snapshot(kube)).unreadable == ()
+
+
+async def test_a_formatter_that_lost_its_label_is_there() -> None:
+    """It may still write to the disk."""
+    kube = api_server()
+    item = kube.objects.pop((PODS.plural, "alpha-3001-g1"))
+    item["metadata"] |= {"name": "alpha-3001-g1-format", "labels": {}}
+    kube.put(PODS, item)
+    (told,) = (await snapshot(kube)).unreadable
+    assert told.name == "alpha-3001-g1-format"
+    assert f"{names.LABEL_ROLE}=formatter" in told.why
+
+
+async def test_a_pod_that_something_else_controls_and_without_labels_is_there() -> None:
+    """Two edits at once do not hide a controller."""
+    kube = api_server()
+    metadata = kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]
+    metadata["labels"] = {}
+    metadata["ownerReferences"] = [{"kind": "Other", "name": "x", "uid": "x", "controller": True}]
+    (told,) = (await snapshot(kube)).unreadable
+    assert "not a KafkaQuorum" in told.why
+
+
+async def test_no_pod_is_asked_for_while_all_are_listed() -> None:
+    """A quorum costs no request more. A pod that is gone costs two, and one that cannot be asked for ends the look."""
+    kube = api_server()
+    await snapshot(kube)
+    assert [call.name for call in kube.calls if (call.verb, call.plural) == ("get", PODS.plural)] == []
+    del kube.objects[PODS.plural, "alpha-3001-g1"]
+    assert (await snapshot(kube)).unreadable == ()
+    asked = [call.name for call in kube.calls if (call.verb, call.plural) == ("get", PODS.plural)]
+    assert asked == ["alpha-3001-g1", "alpha-3001-g1-format"]
+    kube.errors["get", PODS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
+
+
+async def test_a_revision_that_lost_its_label_is_found_by_its_name() -> None:
+    """Pods are made from it, as before."""
+    name = revision().name
+    kube = api_server(replace(running(), applied_revision=name))
+    del kube.objects[REVISIONS.plural, name]["metadata"]["labels"][names.LABEL_QUORUM]
+    assert [one.name for one in (await snapshot(kube)).revisions] == [name]
+
+
 # The quorum
 
 

@@ -452,7 +452,7 @@ async def test_an_adopted_pod_that_lost_its_labels_gets_no_second_copy() -> None
     await cluster.run(10)
     assert cluster.uids() == cluster.first
     assert cluster.status["doing"] == "Unreadable"
-    assert "lost its labels" in cluster.status["message"]
+    assert "it lost labels" in cluster.status["message"]
 
 
 async def test_a_claim_that_is_lost_with_its_pod_is_replaced_by_one_of_its_own() -> None:

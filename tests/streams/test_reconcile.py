@@ -3,8 +3,9 @@
 import pytest
 from tests.streams.cluster import Cluster
 
+from kafka_streams.model import names
 from kafka_streams.plan.upkeep import KEPT
-from kit.kube.protocol import CONFIG_MAPS, REVISIONS, Json
+from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json
 
 
 def conditions(status: Json) -> dict[str, tuple[str, str]]:
@@ -32,6 +33,24 @@ async def test_a_new_application_becomes_ready() -> None:
     assert cluster.claims() == [f"counts-streams-{index}-g1" for index in range(3)]
     assert cluster.status["summary"] == "3/3"
     assert cluster.status["doing"] == "Done"
+
+
+@pytest.mark.parametrize("label", [names.LABEL_APPLICATION, names.LABEL_INSTANCE])
+async def test_a_pod_that_lost_a_label_does_not_count_as_stopped(label: str) -> None:
+    """It runs on. No change begins until the label is given back, with the command that the status has."""
+    cluster = await running("2.3.1")
+    labels = cluster.kube.objects[PODS.plural, "counts-streams-1"]["metadata"]["labels"]
+    before = labels.pop(label)
+    cluster.kube.calls.clear()
+    cluster.ask(release="2.3.0", image="app:2.3.0")
+    await cluster.run(10)
+    assert cluster.stops == []
+    assert len(cluster.pods()) == 3
+    assert cluster.status["doing"] == "Unreadable"
+    assert f"kubectl label pod counts-streams-1 --overwrite {label}={before}" in cluster.status["message"]
+    cluster.kube.objects[PODS.plural, "counts-streams-1"]["metadata"]["labels"][label] = before
+    await cluster.run(60)
+    assert cluster.releases() == ["2.3.0"] * 3
 
 
 async def test_2_3_to_3_9_takes_two_bounces_with_upgrade_from() -> None:

@@ -31,6 +31,7 @@ from kit import token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
+from kit.kube.unlisted import taken
 
 _NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -80,8 +81,7 @@ class Executor:
             text = f"{reason} was not done, because the object was changed or removed. Looking again ({error})"
             return Outcome(action=action, done=False, unknown=False, held=True, message=text)
         except KubeAlreadyExists as error:
-            text = f"{reason} failed: an object of this name exists already ({error})"
-            return Outcome(action=action, done=False, unknown=True, message=text)
+            return Outcome(action=action, done=False, unknown=True, message=taken(reason, error))
         except (KubeError, KafkaError) as error:
             message = f"{reason} failed: {error}"
             return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=message)

@@ -12,6 +12,7 @@ from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_brokers.observe.secrets import SecretsSeen, secrets_of
+from kafka_brokers.observe.unlisted import as_error, unlabelled
 from kafka_brokers.resources.meta import foreign_controller
 from kafka_brokers.resources.stored import (
     RECORD_ROLE,
@@ -35,6 +36,7 @@ from kit.errors import KubeError
 from kit.kube.compact import compact
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 from kit.kube.secrets import Use, check_use
+from kit.kube.unlisted import unlisted
 from kit.parsing import Malformed
 from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
@@ -106,14 +108,22 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     )
     stored = await _stored(kube, namespace, name, config_maps)
     record, fault, later = _record(stored)
-    claims = await _confirmed(kube, namespace, name, record, claims)
+    recorded = ([each] for each in _recorded(record) if each is not None)
+    claims, bare, more = await asyncio.gather(
+        _confirmed(kube, namespace, name, record, claims),
+        unlabelled(kube, namespace, name, quorum, record, pods),
+        unlisted(kube, REVISIONS, namespace, recorded, revisions),
+    )
     if len(pods) > PODS_MAX:
         raise KubeError(f"{len(pods)} pods have labels of quorum {quorum}, at most {PODS_MAX} are looked at")
+    told = {item["metadata"]["name"] for item, _ in bare}
+    pods = [item for item in pods if item["metadata"]["name"] not in told]
     own = [item for item in pods if _pool_of(item) == name and _is_pod(item, name)]
+    _, bare_pods = _parsed("Pod", [item for item, _ in bare], as_error(bare))
     known_pods, bad_pods = _parsed("Pod", own, pod_from)
     peers, bad_peers = _parsed("Pod", [item for item in pods if _pool_of(item) != name and _is_broker(item)], pod_from)
     known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)
-    of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
+    of_name = [item for item in (*revisions, *more) if names.is_revision_name(name, item["metadata"]["name"])]
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
     in_use = {pod.revision for pod in known_pods} | _recorded(record)
     text = stored_text(stored) if stored is not None else ""
@@ -141,7 +151,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         ),
         rivals=_rivals(resource, pools),
         others_tls=_of_others(name, records, contract, lambda record: {record.replication_tls}),
-        unreadable=(*bad_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
+        unreadable=(*bad_pods, *bare_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
         taken_at_s=taken_at_s,
         accepted=text,
         accepted_spec=accepted_spec,

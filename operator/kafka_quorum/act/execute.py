@@ -40,6 +40,7 @@ from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHe
 from kit.ids import IdSource
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
 from kit.kube.secrets import Use, read_secret
+from kit.kube.unlisted import taken
 from kit.parsing import Malformed
 from kit.pki.authority import DICE, Dice
 
@@ -94,8 +95,7 @@ class Executor:
             return Outcome(action=action, done=False, unknown=False, held=True, message=text)
         except KubeAlreadyExists as error:
             # A creation whose answer was lost, or an object of another owner: the next look finds out which.
-            text = f"{reason} failed: an object of this name exists already ({error})"
-            return Outcome(action=action, done=False, unknown=True, message=text)
+            return Outcome(action=action, done=False, unknown=True, message=taken(reason, error))
         except KubeError as error:
             refused = _refusal(action, error)
             message = f"{reason} failed: {error}"

@@ -22,6 +22,7 @@ from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config
 from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.recovery import copy_from, is_copy, is_worker, worker_from
+from kafka_quorum.observe.unlisted import unlabelled
 from kafka_quorum.resources.contract import stored_contract
 from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.podstatus import object_of
@@ -31,6 +32,7 @@ from kit.errors import KubeError
 from kit.kube.compact import compact, once
 from kit.kube.inventory import digest_of, together
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+from kit.kube.unlisted import unlisted
 
 KINDS: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
 """What is listed of a quorum, by its label."""
@@ -107,15 +109,21 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     accepted = _accepted(stored)
     published, later = await _contract(kube, namespace, name, config_maps)
     complete = _lists_all(name, record, claims, config_maps)
-    claims = await _confirmed(kube, namespace, name, record, claims)
+    recorded = ([each] for each in _recorded_revisions(record) if each is not None)
+    claims, bare, more = await asyncio.gather(
+        _confirmed(kube, namespace, name, record, claims),
+        unlabelled(kube, namespace, name, record, pods),
+        unlisted(kube, REVISIONS, namespace, recorded, revisions),
+    )
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
         claims=[item for item in claims if is_claim(item, name)],
         pods=[item for item in pods if is_pod(item, name)],
         configs=[item for item in configs if is_config(item, name)],
-        revisions=[item for item in revisions if is_revision(item, name)],
+        revisions=[item for item in (*revisions, *more) if is_revision(item, name)],
     )
     _check_count(name, own.pods)
+    told = {one.name for one in bare}
     taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
@@ -133,7 +141,13 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
         pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
         support=support_from((*services, *budgets, *own.configs, *filterfalse(foreign_controller, own.revisions))),
-        strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs, *revisions)),
+        strangers=own.without(
+            (
+                *(item for item in pods if item["metadata"]["name"] not in told),
+                *(item for item in claims if item not in taken),
+                *(*configs, *revisions),
+            )
+        ),
         revisions=tuple(revision for revision, _ in readable),
         specs=specs,
         taken_at_s=taken_at_s,
@@ -141,7 +155,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         unreadable=(
             *bad_claims,
             *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),
-            *(*bad_pods, *bad_workers, *bad_copies),
+            *(*bad_pods, *bare, *bad_workers, *bad_copies),
             *(item for item in bad_revisions if item.name in in_use),
         ),
         accepted=accepted.text,

@@ -1,7 +1,7 @@
 """The Kubernetes objects of one application, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from kafka_streams.model import names
 from kafka_streams.model.adoption import Source
 from kafka_streams.model.observed import Claim, Pod, Revision
 from kafka_streams.model.properties import UPGRADE_FROM, keys
-from kafka_streams.model.record import Record
+from kafka_streams.model.record import Record, Slot
 from kafka_streams.observe import workload
 from kafka_streams.observe.objects import claim_from, pod_from
 from kafka_streams.observe.security import security
@@ -25,6 +25,7 @@ from kafka_streams.resources.stored import accepted_from, accepted_text, record_
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, KubeApi
+from kit.kube.unlisted import without_labels
 from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
 PODS_MAX: Final = 500
@@ -99,7 +100,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
     text = stored_text(stored) if stored is not None else ""
     source, lost = await asyncio.gather(
-        workload.source(kube, namespace, resource, record), _lost(kube, namespace, record, known_pods)
+        workload.source(kube, namespace, resource, record), _lost(kube, namespace, name, record, known_pods)
     )
     return Snapshot(
         resource=resource,
@@ -120,24 +121,40 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     )
 
 
-async def _lost(kube: KubeApi, namespace: str, record: Record | None, found: tuple[Pod, ...]) -> tuple[Unread, ...]:
-    """Adopted pods that exist and were not listed: no name of ours keeps a second pod from being created."""
-    listed = {pod.name for pod in found}
-    adopted = [slot for slot in (record.slots if record is not None else ()) if slot.adopted]
-    missing = [slot for slot in adopted if slot.adopted not in listed]
-    items = await asyncio.gather(*(kube.get(PODS, namespace, slot.adopted) for slot in missing))
-    return tuple(
-        Unread(kind="Pod", name=slot.adopted, why=_why_lost(item, slot.index))
-        for slot, item in zip(missing, items, strict=True)
-        if item is not None
-    )
+async def _lost(
+    kube: KubeApi, namespace: str, name: str, record: Record | None, found: tuple[Pod, ...]
+) -> tuple[Unread, ...]:
+    """Pods of the record's instances that exist, and that no list had with the labels that they were made with.
+
+    Everybody can take a label off. The pod runs on: it must not count as stopped. No name of ours keeps a second pod
+    beside an adopted one from being created.
+    """
+    slots = () if record is None else record.slots
+    listed = {(pod.name, pod.index) for pod in found}
+    wanted = {pod: slot for slot in slots for pod in _pods_of(name, slot, listed)}
+    items = await asyncio.gather(*(kube.get(PODS, namespace, pod) for pod in wanted))
+    rows = ((pod, _why_lost(item, name, wanted[pod])) for pod, item in zip(wanted, items, strict=True) if item)
+    return tuple(Unread(kind="Pod", name=pod, why=why) for pod, why in rows if why)
 
 
-def _why_lost(item: Json, index: int) -> str:
+def _pods_of(name: str, slot: Slot, listed: Container[tuple[str, int]]) -> Iterator[str]:
+    """The pods of an instance that are asked for by their names: an adopted one, and its own if it has no other."""
+    if slot.adopted and (slot.adopted, slot.index) not in listed:
+        yield slot.adopted
+    own = names.pod_name(name, slot.index)
+    if (own, slot.index) not in listed and (slot.adopted, slot.index) not in listed:
+        yield own
+
+
+def _why_lost(item: Json, name: str, slot: Slot) -> str:
+    """What is wrong with it; empty if it has its labels by now."""
     owner = foreign_controller(item)
+    adopted = item["metadata"]["name"] == slot.adopted
+    was = f"it was adopted as instance {slot.index}" if adopted else f"it is that of instance {slot.index}"
     if owner is not None:
-        return f"it was adopted as instance {index}, and {owner.get('kind')} {owner.get('name')} controls it now"
-    return f"it was adopted as instance {index}, and lost its labels. Restore them, or delete it"
+        return f"{was}, and {owner.get('kind')} {owner.get('name')} controls it now"
+    why = without_labels(item, {names.LABEL_APPLICATION: name, names.LABEL_INSTANCE: str(slot.index)})
+    return f"{was}: {why}" if why else ""
 
 
 def _record(stored: Json | None) -> tuple[Record | None, str]:

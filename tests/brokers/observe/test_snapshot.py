@@ -341,6 +341,56 @@ async def test_a_pod_that_cannot_be_read_is_neither_there_nor_gone() -> None:
     assert unasked(found).unreadable == found.unreadable
 
 
+@pytest.mark.parametrize("label", [names.LABEL_POOL, names.LABEL_OF_QUORUM, names.LABEL_NODE, names.LABEL_ROLE])
+@pytest.mark.parametrize("value", [None, "another"])
+async def test_a_pod_that_lost_a_label_is_neither_there_nor_gone(label: str, value: str | None) -> None:
+    """Its Kafka runs on. The status has the command that gives exactly this label back."""
+    kube = api_server()
+    labels = kube.objects[pod_name(1)]["metadata"]["labels"]
+    before = labels.pop(label)
+    if value is not None:
+        labels[label] = value
+    found = await taken(kube)
+    assert [one.node_id for one in found.pods] == [0, 2]
+    assert found.peers == ()
+    (told,) = found.unreadable
+    assert told.name == "payments-1-broker"
+    assert told.why.endswith(f": kubectl label pod payments-1-broker --overwrite {label}={before}")
+    kube.objects[pod_name(1)]["metadata"]["labels"][label] = before
+    assert (await taken(kube)).unreadable == ()
+
+
+async def test_a_pod_that_something_else_controls_and_without_labels_is_there() -> None:
+    """Two edits at once do not hide a broker."""
+    kube = api_server()
+    metadata = kube.objects[pod_name(1)]["metadata"]
+    metadata["labels"] = {}
+    metadata["ownerReferences"] = [{"kind": "Other", "name": "x", "uid": "x", "controller": True}]
+    (told,) = (await taken(kube)).unreadable
+    assert "not a KafkaBrokerPool" in told.why
+
+
+async def test_no_pod_is_asked_for_while_all_are_listed() -> None:
+    """So a pool costs no request more; a pod that is gone costs two, and one that cannot be asked for ends the look."""
+    kube = api_server()
+    await taken(kube)
+    assert [call.name for call in kube.calls if (call.verb, call.plural) == ("get", PODS.plural)] == []
+    del kube.objects[pod_name(1)]
+    assert (await taken(kube)).unreadable == ()
+    asked = [call.name for call in kube.calls if (call.verb, call.plural) == ("get", PODS.plural)]
+    assert asked == ["payments-1-broker", "payments-1-broker-format-1"]
+    kube.errors["get", PODS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await taken(kube)
+
+
+async def test_a_revision_that_lost_its_labels_is_found_by_its_name() -> None:
+    """Pods are made from it, as before."""
+    kube = api_server()
+    kube.objects[REVISION]["metadata"]["labels"] = {}
+    assert [one.name for one in (await taken(kube)).revisions] == [revision().name]
+
+
 async def test_too_many_pods_end_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Anybody can create pods with such labels: the operator does not read them all."""
     monkeypatch.setattr(snapshot_, "PODS_MAX", 2)

@@ -67,7 +67,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Stranger
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.recovery import retired, rewritten
 from kafka_quorum.model.recovery_request import Seed
@@ -279,6 +279,15 @@ def test_copying_begins_when_nothing_runs() -> None:
     moved = written(planned(stopped(record), approved(record)), RecordChange.RECOVERY_COPIES)
     assert moved.recovery is not None
     assert moved.recovery.stage is COPY
+
+
+def test_copying_waits_for_a_pod_that_is_not_ours() -> None:
+    """A copy of a pod of ours, as `kubectl debug --copy-to` makes it, has its labels and its volume."""
+    record = open_record(STOP)
+    stranger = Stranger(kind="Pod", name="debug", identified=False)
+    said = planned(replace(stopped(record), strangers=(stranger,)), approved(record))
+    assert not every(said, WriteRecord)
+    assert "pod debug, which has this quorum's labels, still exists" in verdict(said, "14-copy").reason
 
 
 # Copying

@@ -47,6 +47,12 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     mutant(
+        "a-pod-without-its-label-is-absent",
+        "live",
+        ("a-survivor-without-its-label",),
+        ("unlabelled", "node.formatted", "False"),
+    ),
+    mutant(
         "disks-are-copied-while-kafka-runs",
         "14, early",
         ("majority-lost-3",),

@@ -22,7 +22,7 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.names import KEPT, USED_BY, reader
+from kafka_quorum.model.names import KEPT, LABEL_QUORUM, USED_BY, reader
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 _THREE: Final = spec_of("InitialControllers", 3)
@@ -132,6 +132,27 @@ def _has_both_copies(world: World) -> str:
     """Both surviving disks have a copy, which nobody has released; three controllers run on new disks."""
     copies = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if "-copy-" in claim["metadata"]["name"]]
     return joined(5, 3000)(world) or ("" if len(copies) == 2 else f"there are copies {copies}")
+
+
+def _is_told_bare(world: World) -> bool:
+    """Once the status names the pod that lost its labels."""
+    rows = ((resource(world) or {}).get("status") or {}).get("conditions") or []
+    return any("kubectl label pod" in row.get("message", "") for row in rows)
+
+
+def _takes_the_label_off(world: World, checker: Checker) -> None:
+    """A person approves the plan, and takes the label off the survivor's pod; Kafka runs on in it."""
+    _labels(world, None)
+    approves(world, checker)
+
+
+def _gives_the_label_back(world: World, _: Checker) -> None:
+    """A person does what the status says."""
+    _labels(world, NAME)
+
+
+def _labels(world: World, value: str | None) -> None:
+    world.kube.patch(PODS, NAMESPACE, f"{NAME}-3000-g1", {"metadata": {"labels": {LABEL_QUORUM: value}}})
 
 
 def untouched(world: World) -> str:
@@ -312,6 +333,18 @@ RECOVERIES: Final = (
         exhaustive=True,
         long=True,
         spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="a-survivor-without-its-label",
+        spec=_THREE,
+        turns=(
+            *_TWO_LOST_AND_READ,
+            turn("approves, and takes the label off", _is_proposed_while_one_runs, _takes_the_label_off),
+            turn("gives it back", _is_told_bare, _gives_the_label_back),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
+        bound=_LATE_STEPS,
     ),
     Scenario(
         name="another-plan-is-approved",
