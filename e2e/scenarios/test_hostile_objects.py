@@ -1,6 +1,7 @@
 """Objects that somebody with rights in one namespace may write, to disturb the operator of all."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -45,3 +46,23 @@ def _processes() -> dict[str, int]:
         pod["metadata"]["name"]: sum(row["restartCount"] for row in pod["status"].get("containerStatuses", ()))
         for pod in operator.pods()
     }
+
+
+def test_a_pod_without_its_label_runs_on_and_the_status_says_how_it_gets_it_back(
+    serving: str, namespaces: Callable[[], str]
+) -> None:
+    """Somebody takes the label off: the controller votes on, no pod is made or stopped, and the told command is enough."""
+    assert serving
+    quorum = Quorum(namespace=namespaces(), name="bare")
+    quorum.apply({})
+    quorum.wait_ready()
+    before, voters = quorum.running(), quorum.voters()
+    pod = quorum.pods()[3001]["metadata"]["name"]
+    kubectl("-n", quorum.namespace, "label", "pod", pod, f"{GROUP}/quorum-")
+    said = str(quorum.wait_condition("Degraded", "True", "Unreadable")["message"])
+    (command,) = re.findall(rf"kubectl (label pod {pod} --overwrite [^ )]+)", said)
+    holds_for("its Kafka runs on", lambda: quorum.voters() == voters, 15, poll_s=3.0)
+    kubectl("-n", quorum.namespace, *command.split())
+    wait_until("nothing is wrong", lambda: quorum.condition("Degraded")["status"] == "False", 60)
+    quorum.wait_ready()
+    assert quorum.running() == before
