@@ -526,3 +526,15 @@ async def test_an_adoption_that_is_called_off_before_it_began_touches_nothing() 
     assert deletions(cluster) == []
     assert "nothing of it was touched" in cluster.status["message"]
     assert IMAGE in {pod["spec"]["containers"][0]["image"] for pod in cluster.pods()}
+
+
+async def test_pods_that_have_the_names_of_instances_are_adopted() -> None:
+    """Those of a StatefulSet NAME-streams are called as the operator's own, and get their labels at the end."""
+
+    def named(body: Json) -> None:
+        body["metadata"]["name"] = "counts-streams"
+
+    cluster = Adopting(STATEFUL, change=named, adopt={"kind": STATEFUL, "name": "counts-streams"})
+    await cluster.until(lambda: ready(cluster))
+    await cluster.run(5)
+    assert cluster.uids() == cluster.first

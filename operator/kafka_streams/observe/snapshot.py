@@ -131,7 +131,9 @@ async def _lost(
     """
     slots = () if record is None else record.slots
     listed = {(pod.name, pod.index) for pod in found}
-    wanted = {pod: slot for slot in slots for pod in _pods_of(name, slot, listed)}
+    # Until an adoption is done no pod is the operator's, and those of a StatefulSet NAME-streams have the same names.
+    begun = record is not None and record.adoption is not None and not record.adoption.done
+    wanted = {} if begun else {pod: slot for slot in slots for pod in _pods_of(name, slot, listed)}
     items = await asyncio.gather(*(kube.get(PODS, namespace, pod) for pod in wanted))
     rows = ((pod, _why_lost(item, name, wanted[pod])) for pod, item in zip(wanted, items, strict=True) if item)
     return tuple(Unread(kind="Pod", name=pod, why=why) for pod, why in rows if why)
