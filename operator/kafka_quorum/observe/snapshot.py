@@ -110,11 +110,12 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     published, later = await _contract(kube, namespace, name, config_maps)
     complete = _lists_all(name, record, claims, config_maps)
     recorded = ([each] for each in _recorded_revisions(record) if each is not None)
-    claims, bare, more = await asyncio.gather(
+    claims, (back, bare), more = await asyncio.gather(
         _confirmed(kube, namespace, name, record, claims),
         unlabelled(kube, namespace, name, record, pods),
         unlisted(kube, REVISIONS, namespace, recorded, revisions),
     )
+    pods = [*pods, *back]
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
         claims=[item for item in claims if is_claim(item, name)],
@@ -165,7 +166,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
         copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
-        parts=parts if complete else None,
+        parts=parts if complete and not (back or bare or more) else None,
     )
 
 
