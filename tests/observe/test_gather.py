@@ -25,6 +25,7 @@ from tests.model.values import (
     runtime,
 )
 from tests.observe import kubernetes as k8s
+from tests.plan.recovery.lost import open_record
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.api.properties import FETCH_TIMEOUT
@@ -34,6 +35,7 @@ from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
 from kafka_quorum.model.ids import Member, NodeID, ReplicaKey
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import KubeNode
@@ -353,6 +355,36 @@ async def test_a_stranger_hides_no_pod_without_labels() -> None:
     taken = await snapshot(kube)
     assert [one.name for one in taken.unreadable] == ["alpha-3001-g1"]
     assert [one.name for one in taken.strangers] == ["alpha-3001-g1-format"]
+
+
+def on_disk(name: str, phase: str = "Running", claim: str = "alpha-3001-g1") -> Json:
+    """A pod of a person on the disk of a controller, without any label of ours."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+    volumes = [{"name": "tmp", "emptyDir": {}}, volume]
+    metadata = k8s.metadata(name) | {"labels": {}, "uid": name}
+    return {"kind": PODS.kind, "metadata": metadata, "spec": {"volumes": volumes}, "status": {"phase": phase}}
+
+
+async def test_a_pod_of_others_on_a_disk_is_seen_while_a_recovery_is_open() -> None:
+    """Whatever labels it has, it may write to what is copied. One that has ended writes nothing."""
+    for record in (running(), open_record(RecoveryStage.STOP)):
+        kube = api_server(record)
+        kube.put(PODS, on_disk("debug"))
+        kube.put(PODS, on_disk("ended", "Succeeded"))
+        kube.put(PODS, on_disk("other", claim="beta-3001-g1"))
+        found = (await snapshot(kube)).strangers
+        assert [(one.name, one.on_disk) for one in found] == ([("debug", True)] if record.recovery else [])
+        kube.objects[PODS.plural, "debug"]["metadata"]["labels"] = {names.LABEL_QUORUM: NAME}
+        assert [(one.name, one.on_disk) for one in (await snapshot(kube)).strangers] == [("debug", True)]
+
+
+async def test_a_pod_of_ours_without_labels_is_told_once_while_a_recovery_is_open() -> None:
+    """As one that gets them back, and not as one to be deleted."""
+    kube = api_server(open_record(RecoveryStage.STOP))
+    kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"] = {}
+    kube.objects[PODS.plural, "alpha-3001-g1"]["spec"] = on_disk("")["spec"]
+    taken = await snapshot(kube)
+    assert ([one.name for one in taken.unreadable], taken.strangers) == (["alpha-3001-g1"], ())
 
 
 async def test_the_command_is_never_cut() -> None:

@@ -74,11 +74,15 @@ class KubeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """An object with our labels that is not ours. `identified`: it holds a copy of an identity."""
+    """An object with our labels, or a pod on a disk of ours, that is not ours.
+
+    `identified`: it holds a copy of an identity. `on_disk`: it is a pod that may write to the disk of a controller.
+    """
 
     kind: str
     name: str
     identified: bool
+    on_disk: bool = False
 
     def __str__(self) -> str:
         """The form that messages use."""
