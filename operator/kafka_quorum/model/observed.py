@@ -63,21 +63,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
-    """A node of Kubernetes. `ready` is its Ready condition. A node that does not exist is not ready."""
+    """A node; `ready` is its Ready condition. One that does not exist is not ready. `cordoned`: it takes no new pods."""
 
     name: str
     exists: bool
     ready: bool
     cordoned: bool = False
-    """Whether it takes no new pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """An object with our labels, or a pod on a disk of ours, that is not ours.
-
-    `identified`: it holds a copy of an identity. `on_disk`: it is a pod that may write to the disk of a controller.
-    """
+    """What is not ours, with our labels or on our disk. `identified`: with a copy of an identity. `on_disk`: a pod."""
 
     kind: str
     name: str
