@@ -51,7 +51,7 @@ def _processes() -> dict[str, int]:
 def test_a_pod_without_its_label_runs_on_and_the_status_says_how_it_gets_it_back(
     serving: str, namespaces: Callable[[], str]
 ) -> None:
-    """Somebody takes the label off: the controller votes on, no pod is made or stopped, and the told command is enough."""
+    """Somebody takes the label off: the controller votes on, no pod is made or stopped, and the command is enough."""
     assert serving
     quorum = Quorum(namespace=namespaces(), name="bare")
     quorum.apply({})

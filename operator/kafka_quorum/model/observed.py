@@ -63,7 +63,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
-    """A node; `ready` is its Ready condition. One that does not exist is not ready. `cordoned`: it takes no new pods."""
+    """`ready` is its Ready condition. A node that does not exist is not ready. `cordoned`: it takes no new pods."""
 
     name: str
     exists: bool
