@@ -25,6 +25,7 @@ from tests.model.values import (
     runtime,
 )
 from tests.observe import kubernetes as k8s
+from tests.plan.recovery.lost import open_record
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.api.properties import FETCH_TIMEOUT
@@ -32,8 +33,9 @@ from kafka_quorum.errors import KafkaProtocolError, KafkaRefused
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener
-from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
 from kafka_quorum.model.ids import Member, NodeID, ReplicaKey
+from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import KubeNode
@@ -44,6 +46,7 @@ from kafka_quorum.observe import snapshot as snapshot_
 from kafka_quorum.observe.access import Access
 from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.snapshot import PODS_MAX, Snapshot
+from kafka_quorum.observe.unlisted import unlabelled
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.stored import record_object, revision_object
@@ -307,6 +310,103 @@ async def test_no_pod_is_asked_for_while_all_are_listed() -> None:
     kube.errors["get", PODS.plural] = KubeUnavailable("no answer")
     with pytest.raises(KubeUnavailable):
         await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
+
+
+async def test_a_label_that_comes_back_during_a_look_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list and the question for the pod: it is there, so that no disk under it is copied."""
+    kube = api_server()
+    place = (PODS.plural, "alpha-3001-g1")
+    before, get = kube.objects[place]["metadata"]["labels"], kube.get
+
+    async def late(resource: ResourceType, namespace: str, name: str) -> Json | None:
+        if name == place[1]:
+            kube.objects[place]["metadata"]["labels"] = before
+        return await get(resource, namespace, name)
+
+    monkeypatch.setattr(kube, "get", late)
+    kube.objects[place]["metadata"]["labels"] = {}
+    taken = await snapshot(kube)
+    assert [one.node_id for one in taken.pods] == [3000, 3001, 3002]
+    assert (taken.unreadable, taken.strangers) == ((), ())
+
+
+async def test_the_pod_of_a_disk_that_was_given_up_is_there_without_labels() -> None:
+    """That is recorded before the pod is deleted: without this, a second pod of the controller would start beside."""
+    kube = api_server(with_disk_lost(running(), NodeID(3001), new_claim=True))
+    assert [one.name for one in (await snapshot(kube)).pods if one.node_id == 3001] == ["alpha-3001-g1"]
+    kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"] = {}
+    (told,) = (await snapshot(kube)).unreadable
+    assert (told.name, told.node_id) == ("alpha-3001-g1", 3001)
+    assert told.why.endswith(f"{names.LABEL_QUORUM}=alpha {names.LABEL_NODE}=3001 {names.LABEL_ROLE}=controller")
+    kube.put(PODS, {**pod(3001), "metadata": {**pod(3001)["metadata"], "name": "alpha-3001-g2"}})
+    kube.calls.clear()
+    assert (await snapshot(kube)).unreadable == ()
+    assert [call.name for call in kube.calls if (call.verb, call.plural) == ("get", PODS.plural)] == []
+
+
+async def test_a_stranger_hides_no_pod_without_labels() -> None:
+    """It has the name of the formatter, and our labels, but another controller."""
+    kube = api_server()
+    stranger = kube.objects[PODS.plural, "alpha-3001-g1"]
+    owner = {"kind": "Other", "name": "x", "uid": "x", "controller": True}
+    changed = {"name": "alpha-3001-g1-format", "uid": "other", "ownerReferences": [owner]}
+    kube.put(PODS, {**stranger, "metadata": {**stranger["metadata"], **changed}})
+    kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"] = {}
+    taken = await snapshot(kube)
+    assert [one.name for one in taken.unreadable] == ["alpha-3001-g1"]
+    assert [one.name for one in taken.strangers] == ["alpha-3001-g1-format"]
+
+
+def on_disk(name: str, phase: str = "Running", claim: str = "alpha-3001-g1") -> Json:
+    """A pod of a person on the disk of a controller, without any label of ours."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+    volumes = [{"name": "tmp", "emptyDir": {}}, volume]
+    metadata = k8s.metadata(name) | {"labels": {}, "uid": name}
+    return {"kind": PODS.kind, "metadata": metadata, "spec": {"volumes": volumes}, "status": {"phase": phase}}
+
+
+async def test_a_pod_of_others_on_a_disk_is_seen_while_a_recovery_is_open() -> None:
+    """Whatever labels it has, it may write to what is copied. One that has ended writes nothing."""
+    for record in (running(), open_record(RecoveryStage.STOP)):
+        kube = api_server(record)
+        kube.put(PODS, on_disk("debug"))
+        kube.put(PODS, on_disk("ended", "Succeeded"))
+        kube.put(PODS, on_disk("other", claim="beta-3001-g1"))
+        found = (await snapshot(kube)).strangers
+        assert [(one.name, one.on_disk) for one in found] == ([("debug", True)] if record.recovery else [])
+        kube.objects[PODS.plural, "debug"]["metadata"]["labels"] = {names.LABEL_QUORUM: NAME}
+        assert [(one.name, one.on_disk) for one in (await snapshot(kube)).strangers] == [("debug", True)]
+
+
+async def test_a_pod_of_ours_without_labels_is_told_once_while_a_recovery_is_open() -> None:
+    """As one that gets them back, and not as one to be deleted."""
+    kube = api_server(open_record(RecoveryStage.STOP))
+    kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"] = {}
+    kube.objects[PODS.plural, "alpha-3001-g1"]["spec"] = on_disk("")["spec"]
+    taken = await snapshot(kube)
+    assert ([one.name for one in taken.unreadable], taken.strangers) == (["alpha-3001-g1"], ())
+
+
+async def test_the_command_is_never_cut() -> None:
+    """The longest name that a quorum may have, and the longest of a controller's."""
+    name, last = "a" * 51, NodeID(2**31 - 1)
+    record = running()
+    record = replace(record, nodes=(replace(record.nodes[0], node_id=last, generation=999_999_999),))
+    kube = RecordingKube()
+    kube.put(PODS, {"metadata": k8s.metadata(f"{name}-{last}-g999999999") | {"labels": {}}})
+    _, (told,) = await unlabelled(kube, NAMESPACE, name, record, [])
+    assert told.why.endswith(f"{names.LABEL_NODE}={last} {names.LABEL_ROLE}=controller")
+
+
+async def test_what_was_asked_for_by_name_is_no_part_of_an_inventory() -> None:
+    """No list shows that it changed or is gone, so the lists alone confirm nothing."""
+    name = revision().name
+    kube = api_server(replace(running(), applied_revision=name))
+    metadata = k8s.metadata(names.contract_name(NAME)) | {"labels": {names.LABEL_QUORUM: NAME}}
+    kube.put(CONFIG_MAPS, {"metadata": metadata, "data": {}})
+    assert (await snapshot(kube)).parts is not None
+    del kube.objects[REVISIONS.plural, name]["metadata"]["labels"][names.LABEL_QUORUM]
+    assert (await snapshot(kube)).parts is None
 
 
 async def test_a_revision_that_lost_its_label_is_found_by_its_name() -> None:

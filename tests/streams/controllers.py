@@ -134,7 +134,8 @@ class Controllers:
         for pod in list(self.model.all(PODS)):
             if pod["metadata"]["name"].startswith(f"{name}-") and pod["metadata"]["name"][len(name) + 1 :].isdigit():
                 self._take(PODS, pod, item, "StatefulSet")
-        for ordinal in range(item["spec"]["replicas"]):
+        first = (item["spec"].get("ordinals") or {}).get("start", 0)
+        for ordinal in range(first, first + item["spec"]["replicas"]):
             pod_name = f"{name}-{ordinal}"
             if self.model.view(PODS, NAMESPACE, pod_name) is None:
                 self._claim(f"data-{pod_name}")

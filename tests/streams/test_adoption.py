@@ -526,3 +526,32 @@ async def test_an_adoption_that_is_called_off_before_it_began_touches_nothing() 
     assert deletions(cluster) == []
     assert "nothing of it was touched" in cluster.status["message"]
     assert IMAGE in {pod["spec"]["containers"][0]["image"] for pod in cluster.pods()}
+
+
+async def test_pods_that_have_the_names_of_instances_are_adopted() -> None:
+    """Those of a StatefulSet NAME-streams are called as the operator's own, and get their labels at the end."""
+
+    def named(body: Json) -> None:
+        body["metadata"]["name"] = "counts-streams"
+
+    cluster = Adopting(STATEFUL, change=named, adopt={"kind": STATEFUL, "name": "counts-streams"})
+    await cluster.until(lambda: ready(cluster))
+    await cluster.run(5)
+    assert cluster.uids() == cluster.first
+
+
+async def test_the_pod_of_another_instance_does_not_count_as_one_without_labels() -> None:
+    """With ordinals from 1 the pod of instance 0 has the name that the operator gives that of instance 1."""
+
+    def named(body: Json) -> None:
+        body["metadata"]["name"] = "counts-streams"
+        body["spec"]["ordinals"] = {"start": 1}
+
+    cluster = Adopting(STATEFUL, change=named, adopt={"kind": STATEFUL, "name": "counts-streams"})
+    await cluster.until(lambda: ready(cluster))
+    remove(cluster.living.model, PODS, "counts-streams-2")
+    await cluster.run(10)
+    assert "kubectl label" not in cluster.status["message"]
+    remove(cluster.living.model, PODS, "counts-streams-1")
+    await cluster.until(lambda: ready(cluster))
+    assert sorted(cluster.uids()) == ["counts-streams-0", "counts-streams-1", "counts-streams-3"]

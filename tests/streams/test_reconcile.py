@@ -1,11 +1,12 @@
 """Passes over one application, between an API server, a kubelet and a coordinator."""
 
 import pytest
-from tests.streams.cluster import Cluster
+from tests.streams.cluster import NAME, NAMESPACE, Cluster
 
 from kafka_streams.model import names
+from kafka_streams.observe.snapshot import snapshot
 from kafka_streams.plan.upkeep import KEPT
-from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json
+from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
 
 
 def conditions(status: Json) -> dict[str, tuple[str, str]]:
@@ -51,6 +52,25 @@ async def test_a_pod_that_lost_a_label_does_not_count_as_stopped(label: str) -> 
     cluster.kube.objects[PODS.plural, "counts-streams-1"]["metadata"]["labels"][label] = before
     await cluster.run(60)
     assert cluster.releases() == ["2.3.0"] * 3
+
+
+async def test_a_label_that_comes_back_during_a_look_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list and the question for the pod: it runs, and does not count as stopped."""
+    cluster = await running("2.3.1")
+    pod = (PODS.plural, "counts-streams-1")
+    before, get = cluster.kube.objects[pod]["metadata"]["labels"], cluster.kube.get
+
+    async def late(resource: ResourceType, namespace: str, name: str) -> Json | None:
+        if name == pod[1]:
+            cluster.kube.objects[pod]["metadata"]["labels"] = before
+        return await get(resource, namespace, name)
+
+    monkeypatch.setattr(cluster.kube, "get", late)
+    cluster.kube.objects[pod]["metadata"]["labels"] = {}
+    taken = await snapshot(cluster.kube, NAMESPACE, NAME, cluster.clock)
+    assert taken is not None
+    assert [pod.index for pod in taken.pods] == [0, 1, 2]
+    assert taken.unreadable == ()
 
 
 async def test_2_3_to_3_9_takes_two_bounces_with_upgrade_from() -> None:

@@ -12,7 +12,7 @@ from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_brokers.observe.secrets import SecretsSeen, secrets_of
-from kafka_brokers.observe.unlisted import as_error, unlabelled
+from kafka_brokers.observe.unlisted import unlabelled
 from kafka_brokers.resources.meta import foreign_controller
 from kafka_brokers.resources.stored import (
     RECORD_ROLE,
@@ -109,17 +109,16 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     stored = await _stored(kube, namespace, name, config_maps)
     record, fault, later = _record(stored)
     recorded = ([each] for each in _recorded(record) if each is not None)
-    claims, bare, more = await asyncio.gather(
+    claims, (back, bare_pods), more = await asyncio.gather(
         _confirmed(kube, namespace, name, record, claims),
         unlabelled(kube, namespace, name, quorum, record, pods),
         unlisted(kube, REVISIONS, namespace, recorded, revisions),
     )
     if len(pods) > PODS_MAX:
         raise KubeError(f"{len(pods)} pods have labels of quorum {quorum}, at most {PODS_MAX} are looked at")
-    told = {item["metadata"]["name"] for item, _ in bare}
-    pods = [item for item in pods if item["metadata"]["name"] not in told]
+    told = {one.name for one in bare_pods}
+    pods = [item for item in (*pods, *back) if item["metadata"]["name"] not in told]
     own = [item for item in pods if _pool_of(item) == name and _is_pod(item, name)]
-    _, bare_pods = _parsed("Pod", [item for item, _ in bare], as_error(bare))
     known_pods, bad_pods = _parsed("Pod", own, pod_from)
     peers, bad_peers = _parsed("Pod", [item for item in pods if _pool_of(item) != name and _is_broker(item)], pod_from)
     known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)

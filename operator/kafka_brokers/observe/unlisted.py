@@ -1,46 +1,56 @@
 """Pods of the record's brokers whose labels were taken off or changed: they run, and do not count as absent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
+from kafka_brokers.model.observed import Unreadable
 from kafka_brokers.resources.meta import foreign_controller
 from kit.kube.protocol import PODS, Json
 from kit.kube.unlisted import Gets, unlisted, without_labels
+from kit.text import MESSAGE_MAX_CHARS, NAME_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaBrokerPool. Remove that reference"
 
 
 async def unlabelled(
     kube: Gets, namespace: str, pool: str, quorum: str, record: PoolRecord | None, listed: list[Json]
-) -> list[tuple[Json, str]]:
-    """Each pod with the name of a broker's pod and other labels, and what is wrong. Raises `KubeError`.
+) -> tuple[list[Json], tuple[Unreadable, ...]]:
+    """Pods with the names of brokers' pods: those that got their labels since the list, and those without them.
 
-    Pods are asked for by name only for brokers that are formatted and of which none was listed. Before that no pod of
-    theirs runs Kafka, and the name keeps a second formatter from being created.
+    Raises `KubeError`. Pods are asked for by name only for brokers of which none was listed, and that are formatted or
+    ran. Before that no pod of theirs runs Kafka, and the name keeps a second formatter from being created.
     """
     brokers = () if record is None else record.brokers
     wanted = {name: labels for broker in brokers for name, labels in _pods(pool, quorum, broker)}
-    groups = [[name for name, _ in _pods(pool, quorum, broker)] for broker in brokers if broker.formatted]
-    missing = await unlisted(kube, PODS, namespace, groups, listed)
-    own = [item for item in listed if item["metadata"]["name"] in wanted and foreign_controller(item) is None]
-    found = ((item, _why(item, wanted[item["metadata"]["name"]])) for item in (*own, *missing))
-    return [(item, why) for item, why in found if why]
+    known = [broker for broker in brokers if broker.formatted or broker.ran]
+    groups = [[name for name, _ in _pods(pool, quorum, broker)] for broker in known]
+    own = [item for item in listed if foreign_controller(item) is None]
+    strange = {_name(item) for item in listed} - {_name(item) for item in own}
+    missing = [item for item in await unlisted(kube, PODS, namespace, groups, own) if _name(item) not in strange]
+    found = ((item, _why(item, wanted[_name(item)])) for item in (*own, *missing) if _name(item) in wanted)
+    bad = tuple(_unreadable(item, why) for item, why in found if why)
+    told = {one.name for one in bad}
+    return [item for item in missing if _name(item) not in told], bad
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
 
 
 def _why(item: Json, labels: dict[str, str]) -> str:
     return _CONTROLLED if foreign_controller(item) is not None else without_labels(item, labels)
 
 
-def as_error(found: list[tuple[Json, str]]) -> Callable[[Json], None]:
-    """What parses these pods: each raises what is wrong with it (`ValueError`)."""
-    whys = {item["metadata"]["name"]: why for item, why in found}
-
-    def parse(item: Json) -> None:
-        raise ValueError(whys[item["metadata"]["name"]])
-
-    return parse
+def _unreadable(item: Json, why: str) -> Unreadable:
+    """A command that is cut somewhere is of no use."""
+    return Unreadable(
+        kind="Pod",
+        name=clean(_name(item), max_chars=NAME_MAX_CHARS),
+        why=clean(why, max_chars=MESSAGE_MAX_CHARS),
+        later=False,
+    )
 
 
 def _pods(pool: str, quorum: str, broker: BrokerIdentity) -> Iterator[tuple[str, dict[str, str]]]:

@@ -63,22 +63,22 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
-    """A node of Kubernetes. `ready` is its Ready condition. A node that does not exist is not ready."""
+    """`ready` is its Ready condition. A node that does not exist is not ready. `cordoned`: it takes no new pods."""
 
     name: str
     exists: bool
     ready: bool
     cordoned: bool = False
-    """Whether it takes no new pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """An object with our labels that is not ours. `identified`: it holds a copy of an identity."""
+    """What is not ours, with our labels or on our disk. `identified`: with a copy of an identity. `on_disk`: a pod."""
 
     kind: str
     name: str
     identified: bool
+    on_disk: bool = False
 
     def __str__(self) -> str:
         """The form that messages use."""

@@ -12,7 +12,8 @@ from kafka_quorum.model import names
 from kafka_quorum.model.observed import Stranger
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources.meta import foreign_controller
-from kit.kube.protocol import Json
+from kafka_quorum.resources.podstatus import FINISHED, status_of
+from kit.kube.protocol import PODS, Json
 
 CONFIG_ROLE: Final = "config"
 
@@ -26,17 +27,29 @@ class Own:
     configs: list[Json]
     revisions: list[Json]
 
-    def without(self, listed: Iterable[Json]) -> tuple[Stranger, ...]:
+    def without(self, listed: Iterable[Json], quorum: str) -> tuple[Stranger, ...]:
         """The listed objects that are not ours."""
         own = {item["metadata"]["uid"] for item in (*self.claims, *self.pods, *self.configs, *self.revisions)}
-        strangers = (_stranger(item) for item in listed if item["metadata"]["uid"] not in own)
+        strangers = (_stranger(item, quorum) for item in listed if item["metadata"]["uid"] not in own)
         return tuple(sorted(strangers, key=str))
 
 
-def _stranger(item: Json) -> Stranger:
+def _stranger(item: Json, quorum: str) -> Stranger:
     metadata = item["metadata"]
-    identified = bool((metadata.get("annotations") or {}).get(names.CLUSTER_ID))
-    return Stranger(kind=item.get("kind", ""), name=metadata["name"], identified=identified)
+    return Stranger(
+        kind=item.get("kind", ""),
+        name=metadata["name"],
+        identified=bool((metadata.get("annotations") or {}).get(names.CLUSTER_ID)),
+        on_disk=is_on_disk(item, quorum),
+    )
+
+
+def is_on_disk(item: Json, quorum: str) -> bool:
+    """Whether something is a pod that has not ended, with the volume of a controller. Its labels do not matter."""
+    rows = (item.get("spec") or {}).get("volumes") or () if item.get("kind") == PODS.kind else ()
+    claims = (str((row.get("persistentVolumeClaim") or {}).get("claimName", "")) for row in rows)
+    ours = any((parts := names.claim_parts(claim)) is not None and parts[0].pool == quorum for claim in claims)
+    return ours and status_of(item).get("phase") not in FINISHED
 
 
 def is_claim(item: Json, quorum: str) -> bool:

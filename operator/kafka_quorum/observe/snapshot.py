@@ -18,7 +18,7 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.observed import Claim, Revision, Stranger, SupportObject
 from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.pods import Pod
-from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod, is_revision
+from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_on_disk, is_pod, is_revision
 from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.recovery import copy_from, is_copy, is_worker, worker_from
@@ -110,11 +110,12 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     published, later = await _contract(kube, namespace, name, config_maps)
     complete = _lists_all(name, record, claims, config_maps)
     recorded = ([each] for each in _recorded_revisions(record) if each is not None)
-    claims, bare, more = await asyncio.gather(
+    claims, (back, bare), more = await asyncio.gather(
         _confirmed(kube, namespace, name, record, claims),
         unlabelled(kube, namespace, name, record, pods),
         unlisted(kube, REVISIONS, namespace, recorded, revisions),
     )
+    pods = [*pods, *back]
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
         claims=[item for item in claims if is_claim(item, name)],
@@ -124,6 +125,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     )
     _check_count(name, own.pods)
     told = {one.name for one in bare}
+    known = {*told, *(item["metadata"]["name"] for item in (*listed[0], *back))}
+    others = await _on_disks(kube, namespace, name, record, known)
     taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
@@ -145,8 +148,9 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
             (
                 *(item for item in pods if item["metadata"]["name"] not in told),
                 *(item for item in claims if item not in taken),
-                *(*configs, *revisions),
-            )
+                *(*configs, *revisions, *others),
+            ),
+            name,
         ),
         revisions=tuple(revision for revision, _ in readable),
         specs=specs,
@@ -165,7 +169,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
         copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
-        parts=parts if complete else None,
+        parts=parts if complete and not (back or bare or more) else None,
     )
 
 
@@ -271,6 +275,16 @@ async def _confirmed(
     missing = [claim for claim in _claim_names(name, record) if claim not in listed]
     found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
     return [*claims, *(item for item in found if item is not None)]
+
+
+async def _on_disks(
+    kube: KubeApi, namespace: str, name: str, record: IdentityRecord | None, known: set[str]
+) -> list[Json]:
+    """Other pods of the namespace on disks of the quorum, while a recovery is open: it copies and rewrites them."""
+    if record is None or record.recovery is None:
+        return []
+    pods = await kube.list(PODS, namespace, {})
+    return [item for item in pods if item["metadata"]["name"] not in known and is_on_disk(item, name)]
 
 
 def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:

@@ -1,6 +1,7 @@
 """Pods of the record's controllers whose labels were taken off or changed: they run, and do not count as absent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from kafka_quorum.model import names
@@ -12,35 +13,69 @@ from kafka_quorum.observe.readable import unreadable_from
 from kafka_quorum.resources.meta import foreign_controller
 from kit.kube.protocol import PODS, Json
 from kit.kube.unlisted import Gets, unlisted, without_labels
+from kit.text import MESSAGE_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum. Remove that reference"
 
 
 async def unlabelled(
     kube: Gets, namespace: str, quorum: str, record: IdentityRecord | None, listed: list[Json]
-) -> tuple[Unreadable, ...]:
-    """Each pod with the name of a controller's pod and other labels. Raises `KubeError`.
+) -> tuple[list[Json], tuple[Unreadable, ...]]:
+    """Pods with the names of controllers' pods: those that got their labels since the list, and those without them.
 
-    Pods are asked for by name only for controllers whose disk is formatted and of which none was listed. Before that no
-    pod of theirs runs Kafka, and the name keeps a second formatter from being created.
+    Raises `KubeError`. Pods are asked for by name only for controllers of which none was listed, and whose disk is
+    formatted. Before that no pod of theirs runs Kafka, and the name keeps a second formatter from being created. The
+    pod of the disk before may run, because a disk that is given up is recorded before its pod is deleted.
     """
     nodes = () if record is None else record.nodes
-    wanted = {name: labels for node in nodes for name, labels in _pods(quorum, node)}
-    groups = [[name for name, _ in _pods(quorum, node)] for node in nodes if node.formatted]
-    missing = await unlisted(kube, PODS, namespace, groups, listed)
+    wanted = {name: labels for node in nodes for name, labels in (*_pods(quorum, node), *_before(quorum, node))}
     # What has our labels and another controller is a stranger, and is told as one.
-    own = [item for item in listed if item["metadata"]["name"] in wanted and foreign_controller(item) is None]
-    found = ((item, _why(item, wanted[item["metadata"]["name"]])) for item in (*own, *missing))
-    return tuple(unreadable_from("Pod", item, ValueError(why)) for item, why in found if why)
+    own = [item for item in listed if foreign_controller(item) is None]
+    missing = await unlisted(kube, PODS, namespace, _asked_together(quorum, nodes, {_name(item) for item in own}), own)
+    strange = {_name(item) for item in listed} - {_name(item) for item in own}
+    missing = [item for item in missing if _name(item) not in strange]
+    found = ((item, _why(item, wanted[_name(item)])) for item in (*own, *missing) if _name(item) in wanted)
+    bad = tuple(_unreadable(item, why) for item, why in found if why)
+    told = {one.name for one in bad}
+    return [item for item in missing if _name(item) not in told], bad
+
+
+def _asked_together(quorum: str, nodes: Iterable[NodeIdentity], listed: set[str]) -> Iterator[list[str]]:
+    for node in nodes:
+        present = [name for name, _ in _pods(quorum, node)]
+        if node.formatted:
+            yield present
+        if listed.isdisjoint(present):
+            yield from ([name] for name, _ in _before(quorum, node))
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
 
 
 def _why(item: Json, labels: dict[str, str]) -> str:
     return _CONTROLLED if foreign_controller(item) is not None else without_labels(item, labels)
 
 
+def _unreadable(item: Json, why: str) -> Unreadable:
+    """A command that is cut somewhere is of no use."""
+    return replace(unreadable_from("Pod", item, ValueError(why)), why=clean(why, max_chars=MESSAGE_MAX_CHARS))
+
+
 def _pods(quorum: str, node: NodeIdentity) -> Iterator[tuple[str, dict[str, str]]]:
     """The name and the labels of both pods that a controller may have."""
-    member = Member(quorum, node.node_id)
-    labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node.node_id)}
+    member, labels = _member(quorum, node)
     yield names.pod_name(member, node.generation), {**labels, names.LABEL_ROLE: PodRole.KAFKA.value}
     yield names.formatter_name(member, node.generation), {**labels, names.LABEL_ROLE: PodRole.FORMATTER.value}
+
+
+def _before(quorum: str, node: NodeIdentity) -> Iterator[tuple[str, dict[str, str]]]:
+    """The same of the pod that ran on the disk before the present one."""
+    if node.generation > 1:
+        member, labels = _member(quorum, node)
+        yield names.pod_name(member, node.generation - 1), {**labels, names.LABEL_ROLE: PodRole.KAFKA.value}
+
+
+def _member(quorum: str, node: NodeIdentity) -> tuple[Member, dict[str, str]]:
+    labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node.node_id)}
+    return Member(quorum, node.node_id), labels

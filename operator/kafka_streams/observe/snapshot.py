@@ -1,7 +1,7 @@
 """The Kubernetes objects of one application, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -99,21 +99,22 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     of_name = [item for item in revisions if names.is_revision_name(name, item["metadata"]["name"])]
     readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
     text = stored_text(stored) if stored is not None else ""
-    source, lost = await asyncio.gather(
+    source, (back, lost) = await asyncio.gather(
         workload.source(kube, namespace, resource, record), _lost(kube, namespace, name, record, known_pods)
     )
+    back_pods, bad_back = _parsed("Pod", back, lambda item: pod_from(item, container))
     return Snapshot(
         resource=resource,
         record=record,
         record_fault=fault,
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
-        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        pods=tuple(sorted((*known_pods, *back_pods), key=lambda pod: pod.name)),
         revisions=readable,
         configs={item["metadata"]["name"]: item["metadata"]["uid"] for item in configs},
         properties=properties,
         servers=servers,
         security=secured,
-        unreadable=(*bad_pods, *bad_claims, *bad_revisions, *lost),
+        unreadable=(*bad_pods, *bad_back, *bad_claims, *bad_revisions, *lost),
         taken_at_s=taken_at_s,
         source=source,
         accepted=text,
@@ -123,27 +124,29 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
 
 async def _lost(
     kube: KubeApi, namespace: str, name: str, record: Record | None, found: tuple[Pod, ...]
-) -> tuple[Unread, ...]:
+) -> tuple[list[Json], tuple[Unread, ...]]:
     """Pods of the record's instances that exist, and that no list had with the labels that they were made with.
 
     Everybody can take a label off. The pod runs on: it must not count as stopped. No name of ours keeps a second pod
-    beside an adopted one from being created.
+    beside an adopted one from being created. Those that have got their labels since the list are there as well.
     """
-    slots = () if record is None else record.slots
-    listed = {(pod.name, pod.index) for pod in found}
-    wanted = {pod: slot for slot in slots for pod in _pods_of(name, slot, listed)}
+    wanted = {} if record is None else _asked(name, record, {(pod.name, pod.index) for pod in found})
     items = await asyncio.gather(*(kube.get(PODS, namespace, pod) for pod in wanted))
-    rows = ((pod, _why_lost(item, name, wanted[pod])) for pod, item in zip(wanted, items, strict=True) if item)
-    return tuple(Unread(kind="Pod", name=pod, why=why) for pod, why in rows if why)
+    rows = [(item, _why_lost(item, name, slot)) for item, slot in zip(items, wanted.values(), strict=True) if item]
+    bad = (Unread(kind="Pod", name=item["metadata"]["name"], why=why) for item, why in rows if why)
+    return [item for item, why in rows if not why], tuple(bad)
 
 
-def _pods_of(name: str, slot: Slot, listed: Container[tuple[str, int]]) -> Iterator[str]:
-    """The pods of an instance that are asked for by their names: an adopted one, and its own if it has no other."""
-    if slot.adopted and (slot.adopted, slot.index) not in listed:
-        yield slot.adopted
-    own = names.pod_name(name, slot.index)
-    if (own, slot.index) not in listed and (slot.adopted, slot.index) not in listed:
-        yield own
+def _asked(name: str, record: Record, listed: Container[tuple[str, int]]) -> dict[str, Slot]:
+    """The pods that are asked for by their names, and whose they are: adopted ones, and those without another."""
+    if record.adoption is not None and not record.adoption.done:
+        return {}  # none is the operator's yet, and those of a StatefulSet NAME-streams have the same names
+    own = {names.pod_name(name, slot.index): slot for slot in record.slots}
+    adopted = {slot.adopted: slot for slot in record.slots if slot.adopted}
+    # With ordinals from 1, an adopted pod of one instance has the name that the operator gives that of the next one.
+    there = {pod for pod, slot in (*own.items(), *adopted.items()) if (pod, slot.index) in listed}
+    lack = {pod: slot for pod, slot in own.items() if (slot.adopted, slot.index) not in listed}
+    return {pod: slot for pod, slot in {**lack, **adopted}.items() if pod not in there}
 
 
 def _why_lost(item: Json, name: str, slot: Slot) -> str:

@@ -27,10 +27,11 @@ from tests.model.certificates import leaf
 
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
-from kafka_brokers.model.disks import PoolRecord, with_brokers
+from kafka_brokers.model.disks import PoolRecord, changed, with_brokers, with_disk, without_data
 from kafka_brokers.observe import snapshot as snapshot_
 from kafka_brokers.observe.gather import accepted_losses, unasked
 from kafka_brokers.observe.snapshot import Snapshot
+from kafka_brokers.observe.unlisted import unlabelled
 from kafka_brokers.resources.stored import record_object
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -382,6 +383,59 @@ async def test_no_pod_is_asked_for_while_all_are_listed() -> None:
     kube.errors["get", PODS.plural] = KubeUnavailable("no answer")
     with pytest.raises(KubeUnavailable):
         await taken(kube)
+
+
+async def test_a_label_that_comes_back_during_a_look_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list and the question for the pod: it is there."""
+    kube = api_server()
+    before, get = kube.objects[pod_name(1)]["metadata"]["labels"], kube.get
+
+    async def late(resource: ResourceType, namespace: str, name: str) -> Json | None:
+        if name == pod_name(1)[1]:
+            kube.objects[pod_name(1)]["metadata"]["labels"] = before
+        return await get(resource, namespace, name)
+
+    monkeypatch.setattr(kube, "get", late)
+    kube.objects[pod_name(1)]["metadata"]["labels"] = {}
+    found = await taken(kube)
+    assert [one.node_id for one in found.pods] == [0, 1, 2]
+    assert found.unreadable == ()
+
+
+async def test_the_pod_of_a_broker_whose_volume_was_given_up_is_there_without_labels() -> None:
+    """It ran, and has the name of the pod that is to follow: no formatter begins beside it."""
+    record = (await taken(api_server())).record
+    assert record is not None
+    (broker,) = (one for one in record.brokers if one.node_id == 1)
+    after = with_disk(broker, without_data(broker.disks[0], new_claim=True))
+    kube = api_server(of=changed(record, after))
+    kube.objects[pod_name(1)]["metadata"]["labels"] = {}
+    assert [one.name for one in (await taken(kube)).unreadable] == ["payments-1-broker"]
+
+
+async def test_a_stranger_hides_no_pod_without_labels() -> None:
+    """It has the name of the formatter, and our labels, but another controller."""
+    kube = api_server()
+    stranger = kube.objects[pod_name(1)]
+    owner = {"kind": "Other", "name": "x", "uid": "x", "controller": True}
+    changes = {"name": "payments-1-broker-format-1", "uid": "other", "ownerReferences": [owner]}
+    kube.put(PODS, {**stranger, "metadata": {**stranger["metadata"], **changes}})
+    kube.objects[pod_name(1)]["metadata"]["labels"] = {}
+    found = await taken(kube)
+    assert [one.name for one in found.unreadable] == ["payments-1-broker"]
+    assert [one.node_id for one in found.pods] == [0, 2]
+
+
+async def test_the_command_is_never_cut() -> None:
+    """The longest names that a pool and its quorum may have, and the highest id."""
+    pool, quorum, last = "a" * 51, "b" * 51, NodeID(2**31 - 1)
+    record = (await taken(api_server())).record
+    assert record is not None
+    record = replace(record, brokers=(replace(record.brokers[0], node_id=last),))
+    kube = RecordingKube()
+    kube.put(PODS, {"metadata": {"name": f"{pool}-{last}-broker", "namespace": NAMESPACE, "uid": "u"}})
+    _, (told,) = await unlabelled(kube, NAMESPACE, pool, quorum, record, [])
+    assert told.why.endswith(f"{names.LABEL_NODE}={last} {names.LABEL_ROLE}=broker")
 
 
 async def test_a_revision_that_lost_its_labels_is_found_by_its_name() -> None:

@@ -284,10 +284,24 @@ def test_copying_begins_when_nothing_runs() -> None:
 def test_copying_waits_for_a_pod_that_is_not_ours() -> None:
     """A copy of a pod of ours, as `kubectl debug --copy-to` makes it, has its labels and its volume."""
     record = open_record(STOP)
-    stranger = Stranger(kind="Pod", name="debug", identified=False)
+    stranger = Stranger(kind="Pod", name="debug", identified=False, on_disk=True)
     said = planned(replace(stopped(record), strangers=(stranger,)), approved(record))
     assert not every(said, WriteRecord)
-    assert "pod debug, which has this quorum's labels, still exists" in verdict(said, "14-copy").reason
+    told = [wait.message for wait in said.waits if wait.reason == "ForeignObject"]
+    assert [text for text in told if "Delete" in text and "Remove the labels" not in text] == told != []
+    assert (
+        "pod debug, which the operator did not create, uses a disk of this quorum: delete it"
+        in verdict(said, "14-copy").reason
+    )
+
+
+def test_copying_does_not_wait_for_a_pod_that_only_has_our_labels() -> None:
+    """It has no disk of ours, so that it writes to none."""
+    record = open_record(STOP)
+    stranger = Stranger(kind="Pod", name="web-1", identified=False)
+    (write,) = every(planned(replace(stopped(record), strangers=(stranger,)), approved(record)), WriteRecord)
+    assert write.record.recovery is not None
+    assert write.record.recovery.stage is COPY
 
 
 # Copying

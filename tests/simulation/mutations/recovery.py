@@ -50,7 +50,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-pod-without-its-label-is-absent",
         "live",
         ("a-survivor-without-its-label",),
-        ("unlabelled", "node.formatted", "False"),
+        ("_asked_together", "node.formatted", "False"),
     ),
     mutant(
         "disks-are-copied-while-kafka-runs",

@@ -112,8 +112,10 @@ def _why_something_runs(situation: Situation) -> str:
         return f"pod {observed.pods[0].name} still exists"
     if unread := [item.name for item in observed.unreadable if item.kind == "Pod"]:
         return f"pod {unread[0]} cannot be read"
-    others = [item.name for item in observed.strangers if item.kind == "Pod"]  # a copy of a pod of ours has its volume
-    return f"pod {others[0]}, which has this quorum's labels, still exists" if others else ""
+    others = [item.name for item in observed.strangers if item.on_disk]  # a copy of a pod of ours has its volume
+    return (
+        f"pod {others[0]}, which the operator did not create, uses a disk of this quorum: delete it" if others else ""
+    )
 
 
 def _stage(situation: Situation, *stages: RecoveryStage) -> Journal | None:
