@@ -23,7 +23,9 @@ class Store:
         """One of them."""
         return _OBJECTS.get(name)
 
-    async def list(self, _resource: ResourceType, _namespace: str, _labels: Mapping[str, str]) -> list[Json]:
+    async def list(
+        self, _resource: ResourceType, _namespace: str, _labels: Mapping[str, str], **_: object
+    ) -> list[Json]:
         """All of them."""
         return list(_OBJECTS.values())
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import filterfalse
 from typing import Final
 
@@ -283,8 +284,8 @@ async def _on_disks(
     """Other pods of the namespace on disks of the quorum, while a recovery is open: it copies and rewrites them."""
     if record is None or record.recovery is None:
         return []
-    pods = await kube.list(PODS, namespace, {})
-    return [item for item in pods if item["metadata"]["name"] not in known and is_on_disk(item, name)]
+    users = await kube.list(PODS, namespace, {}, only=partial(is_on_disk, quorum=name))
+    return [item for item in users if item["metadata"]["name"] not in known]
 
 
 def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:

@@ -21,7 +21,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.asked import Ask, Ended, Seen, ask_for
 from kit.kube.pages import METADATA_PAGE, Item, Page, identity, metadata_page, objects_page
-from kit.kube.protocol import PODS, Json, ResourceType
+from kit.kube.protocol import PODS, Chosen, Json, ResourceType
 from kit.kube.words import without_go
 from kit.selector import EVERYTHING, Selector
 from kit.text import MESSAGE_MAX_CHARS, clean
@@ -80,22 +80,26 @@ class KubeClient:
         except KubeNotFound:
             return None
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    async def list(
+        self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
+    ) -> list[Json]:
         """Every object with these labels. Without a resource version the answer comes from the store, not from a cache.
 
-        Raises `KubeError` if they have more than `_LIST_MAX_BYTES` together.
+        Raises `KubeError` if they have more than `_LIST_MAX_BYTES` together. With `only`, the others are dropped page
+        by page, and do not count.
         """
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
         ask, size_bytes = ask_for("list", "GET", resource, namespace), 0
         items: list[Json] = []
         async for page in self._pages(ask, query, objects_page):
-            size_bytes += page.size_bytes
+            for item in page.items:  # items of a list come without their type
+                item.setdefault("apiVersion", resource.api_version)
+                item.setdefault("kind", resource.kind)
+            kept = page.items if only is None else [item for item in page.items if only(item)]
+            size_bytes += page.size_bytes * len(kept) // max(len(page.items), 1)
             if size_bytes > _LIST_MAX_BYTES:
                 raise _too_much(ask, f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
-            items += page.items
-        for item in items:  # items of a list come without their type
-            item.setdefault("apiVersion", resource.api_version)
-            item.setdefault("kind", resource.kind)
+            items += kept
         return items
 
     async def list_metadata(

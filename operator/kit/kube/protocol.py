@@ -4,11 +4,13 @@ Objects are JSON dictionaries, as the API server writes them. Every method ends 
 `KubeError` types of `kit.errors`. After `KubeUnavailable` it is unknown whether a write happened.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
+Chosen: TypeAlias = Callable[[Json], bool]
+"""Whether an object is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,13 @@ class KubeApi(Protocol):
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object; None only if the server answered that there is none. `namespace`: empty for cluster types."""
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    async def list(
+        self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
+    ) -> list[Json]:
         """Every object with all of these labels, read from the store and not from a cache.
 
-        Without a namespace, those of all namespaces.
+        Without a namespace, those of all namespaces. With `only`, those of which it is true: the others count towards
+        no limit, because nobody keeps them.
         """
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:

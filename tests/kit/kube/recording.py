@@ -8,7 +8,7 @@ from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import Items, Key, KubeModel
 
-from kit.kube.protocol import PODS, Json, ResourceType
+from kit.kube.protocol import PODS, Chosen, Json, ResourceType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +106,13 @@ class RecordingKube(ModelKube):
         self._called(Call(verb="get", plural=resource.plural, name=name))
         return await super().get(resource, namespace, name)
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+    async def list(
+        self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
+    ) -> Items:
         """Records a list by labels."""
         assert namespace
         self._called(Call(verb="list", plural=resource.plural, name="", options=tuple(labels.items())))
-        return await super().list(resource, namespace, labels)
+        return await super().list(resource, namespace, labels, only=only)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Records a creation, or a dry run of one."""

@@ -366,6 +366,13 @@ async def test_more_than_a_list_may_have_is_refused() -> None:
             await client.list(PODS, "ns", {"a": "1"})
 
 
+async def test_what_nobody_wants_counts_towards_no_limit() -> None:
+    """Of a hundred objects of 1 MiB the wanted one is found, with its type: a namespace may have many others."""
+    async with storing(Store([1 << 20] * 100)) as client:
+        found = await client.list(PODS, "ns", {}, only=lambda item: item["metadata"]["name"] == "p70")
+    assert [(item["kind"], item["metadata"]["name"]) for item in found] == [("Pod", "p70")]
+
+
 async def test_one_answer_is_not_read_without_end() -> None:
     """An object larger than an API server stores is refused after a bounded number of bytes."""
     async with connected(Server(body="x" * 20_000_000)) as client:

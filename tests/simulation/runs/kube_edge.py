@@ -26,7 +26,7 @@ from tests.simulation.runs.faults import Call
 
 from kafka_quorum.model.names import INPUTS_HASH
 from kit.errors import KubeRefused, KubeUnavailable
-from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Json, ResourceType
+from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Chosen, Json, ResourceType
 from kit.kube.secrets import SECRETS
 from kit.selector import EVERYTHING, Selector
 
@@ -52,11 +52,13 @@ class KubeEdge(Edge):
             fickle=kube.written_lately(resource, namespace, name),
         )
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    async def list(
+        self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
+    ) -> list[Json]:
         """Every object with these labels."""
         await self.life.turn()
         kube = self.world.kube
-        return self._kube(
+        found = self._kube(
             "list",
             resource,
             "",
@@ -64,6 +66,7 @@ class KubeEdge(Edge):
             stale=lambda: kube.stale_list(resource, namespace, labels),
             fickle=kube.written_lately(resource, namespace, ""),
         )
+        return [item for item in found if only is None or only(item)]
 
     async def each_metadata(
         self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING, *, label: str = ""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from tests.simulation.model.kubernetes.budgets import evict
 from tests.simulation.model.kubernetes.kube_model import Items, KubeModel
 
-from kit.kube.protocol import Json, ResourceType
+from kit.kube.protocol import Chosen, Json, ResourceType
 
 T = TypeVar("T")
 
@@ -23,9 +23,12 @@ class ModelKube:
         """One object or None."""
         return await self._ask(lambda: self.model.get(resource, namespace, name))
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+    async def list(
+        self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
+    ) -> Items:
         """Every object of the type with all of these labels."""
-        return await self._ask(lambda: self.model.list(resource, namespace, labels))
+        found = await self._ask(lambda: self.model.list(resource, namespace, labels))
+        return [item for item in found if only is None or only(item)]
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask for the answer to a creation."""
