@@ -26,7 +26,9 @@ async def unlabelled(
     wanted = {name: labels for broker in brokers for name, labels in _pods(pool, quorum, broker)}
     known = [broker for broker in brokers if broker.formatted or broker.ran]
     groups = [[name for name, _ in _pods(pool, quorum, broker)] for broker in known]
-    own = [item for item in listed if foreign_controller(item) is None]
+    # A stranger with the name of a formatter stands in nobody's way; one with the name of a broker's pod may be it.
+    servers = {names.pod_name(pool, broker.node_id) for broker in brokers}
+    own = [item for item in listed if foreign_controller(item) is None or _name(item) in servers]
     strange = {_name(item) for item in listed} - {_name(item) for item in own}
     missing = [item for item in await unlisted(kube, PODS, namespace, groups, own) if _name(item) not in strange]
     found = ((item, _why(item, wanted[_name(item)])) for item in (*own, *missing) if _name(item) in wanted)

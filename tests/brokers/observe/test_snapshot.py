@@ -361,11 +361,13 @@ async def test_a_pod_that_lost_a_label_is_neither_there_nor_gone(label: str, val
     assert (await taken(kube)).unreadable == ()
 
 
-async def test_a_pod_that_something_else_controls_and_without_labels_is_there() -> None:
-    """Two edits at once do not hide a broker."""
+@pytest.mark.parametrize("labelled", [False, True])
+async def test_a_pod_that_something_else_controls_is_there(labelled: bool) -> None:  # noqa: FBT001 - one of two
+    """No edit hides a broker, with its labels or without."""
     kube = api_server()
     metadata = kube.objects[pod_name(1)]["metadata"]
-    metadata["labels"] = {}
+    if not labelled:
+        metadata["labels"] = {}
     metadata["ownerReferences"] = [{"kind": "Other", "name": "x", "uid": "x", "controller": True}]
     (told,) = (await taken(kube)).unreadable
     assert "not a KafkaBrokerPool" in told.why
