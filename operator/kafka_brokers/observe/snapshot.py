@@ -248,16 +248,13 @@ async def _confirmed(
     """
     if record is None:
         return await kube.list(CLAIMS, namespace, {})
-    listed = {item["metadata"]["name"] for item in claims}
-    missing = [
-        claim
+    recorded = (
+        [names.claim_name(name, broker.node_id, disk.index, disk.generation)]
         for broker in record.brokers
         for disk in broker.disks
-        if (disk.claim_uid is not None or disk.unproven)
-        and (claim := names.claim_name(name, broker.node_id, disk.index, disk.generation)) not in listed
-    ]
-    found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
-    return [*claims, *(item for item in found if item is not None)]
+        if disk.claim_uid is not None or disk.unproven
+    )
+    return [*claims, *await unlisted(kube, CLAIMS, namespace, recorded, claims)]
 
 
 def _is_claim(item: Json, pool: str) -> bool:

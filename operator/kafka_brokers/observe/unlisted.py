@@ -7,8 +7,8 @@ from kafka_brokers.model import names
 from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.observed import Unreadable
 from kafka_brokers.resources.meta import foreign_controller
-from kit.kube.protocol import PODS, Json
-from kit.kube.unlisted import Gets, unlisted, without_labels
+from kit.kube.protocol import Json
+from kit.kube.unlisted import Gets, name_of, sorted_out, without_labels
 from kit.text import MESSAGE_MAX_CHARS, NAME_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaBrokerPool. Remove that reference"
@@ -28,20 +28,18 @@ async def unlabelled(
     groups = [[name for name, _ in _pods(pool, quorum, broker)] for broker in known]
     # A stranger with the name of a formatter stands in nobody's way; one with the name of a broker's pod may be it.
     servers = {names.pod_name(pool, broker.node_id) for broker in brokers}
-    own = [item for item in listed if foreign_controller(item) is None or _name(item) in servers]
-    strange = {_name(item) for item in listed} - {_name(item) for item in own}
-    missing = [item for item in await unlisted(kube, PODS, namespace, groups, own) if _name(item) not in strange]
-    found = ((item, _why(item, wanted[_name(item)])) for item in (*own, *missing) if _name(item) in wanted)
-    bad = tuple(_unreadable(item, why) for item, why in found if why)
-    told = {one.name for one in bad}
-    return [item for item in missing if _name(item) not in told], bad
+    own = [item for item in listed if foreign_controller(item) is None or name_of(item) in servers]
+    strange = [item for item in listed if foreign_controller(item) is not None and name_of(item) not in servers]
+    back, bad = await sorted_out(
+        kube, namespace, groups, own, strange, lambda item: _why(item, wanted.get(name_of(item)))
+    )
+    return back, tuple(_unreadable(item, why) for item, why in bad)
 
 
-def _name(item: Json) -> str:
-    return str(item["metadata"]["name"])
-
-
-def _why(item: Json, labels: dict[str, str]) -> str:
+def _why(item: Json, labels: dict[str, str] | None) -> str:
+    """Nothing of a pod that is none of this record's brokers."""
+    if labels is None:
+        return ""
     return _CONTROLLED if foreign_controller(item) is not None else without_labels(item, labels)
 
 
@@ -49,7 +47,7 @@ def _unreadable(item: Json, why: str) -> Unreadable:
     """A command that is cut somewhere is of no use."""
     return Unreadable(
         kind="Pod",
-        name=clean(_name(item), max_chars=NAME_MAX_CHARS),
+        name=clean(name_of(item), max_chars=NAME_MAX_CHARS),
         why=clean(why, max_chars=MESSAGE_MAX_CHARS),
         later=False,
     )

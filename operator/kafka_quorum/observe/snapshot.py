@@ -272,10 +272,8 @@ async def _confirmed(
     """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a disk."""
     if record is None:
         return claims
-    listed = {item["metadata"]["name"] for item in claims}
-    missing = [claim for claim in _claim_names(name, record) if claim not in listed]
-    found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
-    return [*claims, *(item for item in found if item is not None)]
+    recorded = ([claim] for claim in _claim_names(name, record))
+    return [*claims, *await unlisted(kube, CLAIMS, namespace, recorded, claims)]
 
 
 async def _on_disks(

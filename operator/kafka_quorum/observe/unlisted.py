@@ -11,8 +11,8 @@ from kafka_quorum.model.observed import Unreadable
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.observe.readable import unreadable_from
 from kafka_quorum.resources.meta import foreign_controller
-from kit.kube.protocol import PODS, Json
-from kit.kube.unlisted import Gets, unlisted, without_labels
+from kit.kube.protocol import Json
+from kit.kube.unlisted import Gets, name_of, sorted_out, without_labels
 from kit.text import MESSAGE_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum. Remove that reference"
@@ -31,13 +31,12 @@ async def unlabelled(
     wanted = {name: labels for node in nodes for name, labels in (*_pods(quorum, node), *_before(quorum, node))}
     # What has our labels and another controller is a stranger, and is told as one.
     own = [item for item in listed if foreign_controller(item) is None]
-    missing = await unlisted(kube, PODS, namespace, _asked_together(quorum, nodes, {_name(item) for item in own}), own)
-    strange = {_name(item) for item in listed} - {_name(item) for item in own}
-    missing = [item for item in missing if _name(item) not in strange]
-    found = ((item, _why(item, wanted[_name(item)])) for item in (*own, *missing) if _name(item) in wanted)
-    bad = tuple(_unreadable(item, why) for item, why in found if why)
-    told = {one.name for one in bad}
-    return [item for item in missing if _name(item) not in told], bad
+    strange = [item for item in listed if foreign_controller(item) is not None]
+    groups = _asked_together(quorum, nodes, {name_of(item) for item in own})
+    back, bad = await sorted_out(
+        kube, namespace, groups, own, strange, lambda item: _why(item, wanted.get(name_of(item)))
+    )
+    return back, tuple(_unreadable(item, why) for item, why in bad)
 
 
 def _asked_together(quorum: str, nodes: Iterable[NodeIdentity], listed: set[str]) -> Iterator[list[str]]:
@@ -49,11 +48,10 @@ def _asked_together(quorum: str, nodes: Iterable[NodeIdentity], listed: set[str]
             yield from ([name] for name, _ in _before(quorum, node))
 
 
-def _name(item: Json) -> str:
-    return str(item["metadata"]["name"])
-
-
-def _why(item: Json, labels: dict[str, str]) -> str:
+def _why(item: Json, labels: dict[str, str] | None) -> str:
+    """Nothing of a pod that is none of this record's controllers."""
+    if labels is None:
+        return ""
     return _CONTROLLED if foreign_controller(item) is not None else without_labels(item, labels)
 
 

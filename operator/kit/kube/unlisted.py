@@ -6,11 +6,11 @@ that, with the command that is told here.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from kit.errors import KubeAlreadyExists
-from kit.kube.protocol import Json, ResourceType
+from kit.kube.protocol import PODS, Json, ResourceType
 
 
 class Gets(Protocol):
@@ -28,10 +28,35 @@ async def unlisted(
     Of a group at most one is expected: none of it is asked for by its name if one of it was listed. So it costs no
     request as long as nothing is missing.
     """
-    known = {item["metadata"]["name"] for item in listed}
+    known = {name_of(item) for item in listed}
     missing = [name for group in groups if known.isdisjoint(group) for name in group]
     found = await asyncio.gather(*(kube.get(kind, namespace, name) for name in missing))
     return [item for item in found if item is not None]
+
+
+async def sorted_out(
+    kube: Gets,
+    namespace: str,
+    groups: Iterable[Collection[str]],
+    own: Collection[Json],
+    strange: Iterable[Json],
+    why: Callable[[Json], str],
+) -> tuple[list[Json], list[tuple[Json, str]]]:
+    """Pods that got their labels since they were listed, and those without them; raises `KubeError`.
+
+    `own` and `strange` are those that were listed, and `groups` the names that are asked for if none was. `why` says
+    what is wrong with a pod, in a sentence; empty if nothing is.
+    """
+    others = {name_of(item) for item in strange}
+    missing = [item for item in await unlisted(kube, PODS, namespace, groups, own) if name_of(item) not in others]
+    bad = [(item, text) for item in (*own, *missing) if (text := why(item))]
+    told = {name_of(item) for item, _ in bad}
+    return [item for item in missing if name_of(item) not in told], bad
+
+
+def name_of(item: Json) -> str:
+    """The name of an object."""
+    return str(item["metadata"]["name"])
 
 
 def without_labels(item: Json, wanted: Mapping[str, str]) -> str:
