@@ -60,9 +60,9 @@ def test_a_pod_without_its_label_runs_on_and_the_status_says_how_it_gets_it_back
     pod = quorum.pods()[3001]["metadata"]["name"]
     kubectl("-n", quorum.namespace, "label", "pod", pod, f"{GROUP}/quorum-")
     said = str(quorum.wait_condition("Degraded", "True", "Unreadable")["message"])
-    (command,) = re.findall(rf"kubectl (label pod {pod} --overwrite [^ )]+)", said)
+    (command,) = re.findall(rf"kubectl (-n {quorum.namespace} label pod {pod} --overwrite [^ )]+)", said)
     holds_for("its Kafka runs on", lambda: quorum.voters() == voters, 15, poll_s=3.0)
-    kubectl("-n", quorum.namespace, *command.split())
+    kubectl(*command.split())
     wait_until("nothing is wrong", lambda: quorum.condition("Degraded")["status"] == "False", 60)
     quorum.wait_ready()
     assert quorum.running() == before

@@ -272,7 +272,7 @@ async def test_a_pod_that_lost_a_label_is_neither_there_nor_gone(label: str, val
     assert taken.strangers == ()
     (told,) = taken.unreadable
     assert (told.name, told.node_id) == ("alpha-3001-g1", 3001)
-    assert told.why.endswith(f": kubectl label pod alpha-3001-g1 --overwrite {label}={before}")
+    assert told.why.endswith(f": kubectl -n {NAMESPACE} label pod alpha-3001-g1 --overwrite {label}={before}")
     kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["labels"][label] = before
     assert (await snapshot(kube)).unreadable == ()
 

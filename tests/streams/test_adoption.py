@@ -294,7 +294,7 @@ def _of(path: str, value: object) -> Callable[[Json], None]:
 _CONTAINER = "spec/template/spec/containers/0"
 REFUSED: dict[str, tuple[str, Callable[[Json], None], Json, str]] = {
     "it does not exist": (STATEFUL, _nothing, {"adopt": {"name": "other"}}, "StatefulSet other does not exist"),
-    "no consent": (STATEFUL, _of("metadata/annotations", {}), {}, "kubectl annotate statefulset app"),
+    "no consent": (STATEFUL, _of("metadata/annotations", {}), {}, f"kubectl -n {NAMESPACE} annotate statefulset app"),
     "other replicas": (STATEFUL, _of("spec/replicas", 2), {}, "has 2 replicas, and spec.replicas is 3"),
     "an owner": (
         "Deployment",

@@ -48,7 +48,8 @@ async def test_a_pod_that_lost_a_label_does_not_count_as_stopped(label: str) -> 
     assert cluster.stops == []
     assert len(cluster.pods()) == 3
     assert cluster.status["doing"] == "Unreadable"
-    assert f"kubectl label pod counts-streams-1 --overwrite {label}={before}" in cluster.status["message"]
+    command = f"kubectl -n {NAMESPACE} label pod counts-streams-1 --overwrite {label}={before}"
+    assert command in cluster.status["message"]
     cluster.kube.objects[PODS.plural, "counts-streams-1"]["metadata"]["labels"][label] = before
     await cluster.run(60)
     assert cluster.releases() == ["2.3.0"] * 3

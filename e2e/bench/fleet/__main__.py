@@ -20,7 +20,6 @@ from bench.fleet.control_plane import ControlPlane, control_plane
 from bench.fleet.operator_process import Process, running
 from harness.shell import Json, kubectl
 
-_READY_EACH_S: Final = 1.5
 _READY_LEAST_S: Final = 900.0
 _ACT_INTERVAL_S: Final = 0.5
 _SETTLE_S: Final = 20.0
@@ -33,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.fleet", description=__doc__)
     parser.add_argument("--counts", default="10,100,300,1000", help="numbers of quorums, rising")
     parser.add_argument("--rest-seconds", type=float, default=130, help="how long a fleet at rest is measured")
+    parser.add_argument("--ready-seconds", type=float, default=1.5, help="what each new quorum may take")
     parser.add_argument("--acts", type=int, default=100, help="how many acts are timed on each side; 0 for none")
     parser.add_argument("--storm", type=int, default=100, help="how many rolls begin at once; 0 for no storm")
     parser.add_argument("--no-restart", action="store_true", help="do not restart the API server")
@@ -63,7 +63,7 @@ def _measure(options: argparse.Namespace, counts: list[int], plane: ControlPlane
     made = 0
     for count in counts:
         with running(plane):
-            limit_s = max(_READY_LEAST_S, (count - made) * _READY_EACH_S)
+            limit_s = max(_READY_LEAST_S, (count - made) * options.ready_seconds)
             took_s = stage.apply(range(made, count), tls=options.tls, timeout_s=limit_s)
             stage.log(f"{count - made} quorums became ready in {took_s} s")
             made = count

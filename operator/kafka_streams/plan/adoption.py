@@ -120,11 +120,12 @@ def _untouched(situation: Situation, adoption: Adoption, *, repair_only: bool) -
 
 def _recreated(situation: Situation, adoption: Adoption) -> Part:
     """Something made it again. Its pods may be second copies, on the same volumes: nothing goes on beside it."""
-    kind = adoption.kind.value.lower()
+    kind, namespace = adoption.kind.value.lower(), situation.desired.namespace
     other = f". If it has nothing to do with {situation.desired.name}, remove spec.adopt" if adoption.done else ""
     text = (
         f"Did not change or repair anything: {adoption} exists again. Take it out of the tool that created it, and"
-        f" then: kubectl delete {kind} {adoption.name} --cascade=orphan. Delete pods of it that are no instances{other}"
+        f" then: kubectl -n {namespace} delete {kind} {adoption.name} --cascade=orphan. Delete pods of it that are no"
+        f" instances{other}"
     )
     return waiting(Severity.HELD, "Recreated", text)
 

@@ -90,7 +90,7 @@ def _against_workload(desired: Desired, workload: Workload) -> Iterator[str]:
     if workload.consent != desired.name:
         kind = workload.kind.value.lower()
         yield (
-            f"{what} has no annotation that allows it: kubectl annotate {kind} {workload.name}"
+            f"{what} has no annotation that allows it: kubectl -n {desired.namespace} annotate {kind} {workload.name}"
             f" {names.ADOPT}={desired.name}"
         )
     if workload.replicas != desired.replicas:

@@ -66,7 +66,7 @@ def without_labels(item: Json, wanted: Mapping[str, str]) -> str:
     other = [f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value]
     if not other:
         return ""
-    command = f"kubectl label pod {metadata['name']} --overwrite {' '.join(other)}"
+    command = f"kubectl -n {metadata['namespace']} label pod {metadata['name']} --overwrite {' '.join(other)}"
     return f"it lost labels that the operator gave it. Give them back: {command}"
 
 

@@ -356,7 +356,7 @@ async def test_a_pod_that_lost_a_label_is_neither_there_nor_gone(label: str, val
     assert found.peers == ()
     (told,) = found.unreadable
     assert told.name == "payments-1-broker"
-    assert told.why.endswith(f": kubectl label pod payments-1-broker --overwrite {label}={before}")
+    assert told.why.endswith(f": kubectl -n {NAMESPACE} label pod payments-1-broker --overwrite {label}={before}")
     kube.objects[pod_name(1)]["metadata"]["labels"][label] = before
     assert (await taken(kube)).unreadable == ()
 

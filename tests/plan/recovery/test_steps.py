@@ -68,7 +68,7 @@ from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed, Stranger
-from kafka_quorum.model.plan import Plan
+from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.model.recovery import retired, rewritten
 from kafka_quorum.model.recovery_request import Seed
 from kafka_quorum.model.surveyed import LogEnd, Source
@@ -289,10 +289,9 @@ def test_copying_waits_for_a_pod_that_is_not_ours() -> None:
     assert not every(said, WriteRecord)
     told = [wait.message for wait in said.waits if wait.reason == "ForeignObject"]
     assert [text for text in told if "Delete" in text and "Remove the labels" not in text] == told != []
-    assert (
-        "pod debug, which the operator did not create, uses a disk of this quorum: delete it"
-        in verdict(said, "14-copy").reason
-    )
+    (stuck,) = [wait for wait in said.waits if wait.reason == "RecoveryStuck"]  # nothing but a person ends it
+    assert "pod debug, which the operator did not create, uses a disk of this quorum: delete it" in stuck.message
+    assert stuck.severity is Severity.DEGRADED
 
 
 def test_copying_does_not_wait_for_a_pod_that_only_has_our_labels() -> None:

@@ -57,7 +57,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "14, early",
         ("majority-lost-3",),
         ("_stop", "if observed.pods:\n    return ...", "pass"),
-        ("_why_something_runs", "if observed.pods:\n    return ...", "pass"),
+        ("why_ours_may_write", "if observed.pods:\n    return ...", "pass"),
     ),
     mutant(
         "the-recovery-never-ends",

@@ -35,6 +35,7 @@ from kafka_quorum.plan.facts.held import why_held, why_some_held
 from kafka_quorum.plan.facts.kept import is_going
 from kafka_quorum.plan.facts.reach import because, returned, unread, why_no_seed
 from kafka_quorum.plan.facts.verdict import LEADER_EPOCH_MAX
+from kafka_quorum.plan.facts.writers import why_others_may_write, why_ours_may_write
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 WRITES_MIN = 4
@@ -103,21 +104,6 @@ def may_force(situation: Situation, pod: Pod) -> bool:
     return journal is not None and said and key in journal.lost and is_down(situation.observed, pod.node_name)
 
 
-def _why_something_runs(situation: Situation) -> str:
-    """What may still write to a disk of a controller; empty if nothing does."""
-    observed = situation.observed
-    if isinstance(observed.quorum, Known):
-        return f"controller {observed.quorum.value.answer.leader_id} leads a quorum"
-    if observed.pods:
-        return f"pod {observed.pods[0].name} still exists"
-    if unread := [item.name for item in observed.unreadable if item.kind == "Pod"]:
-        return f"pod {unread[0]} cannot be read"
-    others = [item.name for item in observed.strangers if item.on_disk]  # a copy of a pod of ours has its volume
-    return (
-        f"pod {others[0]}, which the operator did not create, uses a disk of this quorum: delete it" if others else ""
-    )
-
-
 def _stage(situation: Situation, *stages: RecoveryStage) -> Journal | None:
     """The open recovery, if it is at one of these stages."""
     journal = situation.record.recovery
@@ -130,9 +116,10 @@ def may_copy(situation: Situation) -> Answer:
     journal = _stage(situation, RecoveryStage.STOP, RecoveryStage.COPY)
     if journal is None:
         return no("Did not copy a disk: no recovery is at that stage")
-    waiting = "Waiting to copy the surviving disks"
-    if why := _why_something_runs(situation):
-        return no(f"{waiting}: {why}")
+    if why := why_ours_may_write(situation.observed):
+        return no(f"Waiting to copy the surviving disks: {why}")
+    if why := why_others_may_write(situation.observed):
+        return no(f"Did not copy the surviving disks: {why}")
     for each in journal.disks:
         node = situation.record.node(each.source.node_id) if each.source.node_id is not None else None
         disk = None if node is None else situation.disk(node)
@@ -147,8 +134,10 @@ def may_retire_others(situation: Situation) -> Answer:
     journal = _stage(situation, RecoveryStage.COPY)
     if journal is None:
         return no("Did not give up a disk: no recovery has copied the surviving ones")
-    if why := _why_something_runs(situation):
+    if why := why_ours_may_write(situation.observed):
         return no(f"Waiting to give up the other disks: {why}")
+    if why := why_others_may_write(situation.observed):
+        return no(f"Did not give up the other disks: {why}")
     if changed := next(changes(situation, journal), ""):
         return no(
             f"Did not give up the other disks: {changed}. Empty spec.recovery.plan, and read status.recovery again"
@@ -251,9 +240,9 @@ def may_rewrite(situation: Situation) -> Answer:
     node = situation.record.node(journal.node_id)
     if node is None:
         return no(f"Did not rewrite the voter set: the identity ConfigMap has no controller {journal.node_id}")
-    if why := _why_something_runs(situation) or _why_not_fenced(situation, journal):
+    if why := why_ours_may_write(situation.observed) or _why_not_fenced(situation, journal):
         return no(f"Waiting to rewrite the voter set: {why}")
-    if why := why_no_seed(situation, journal):
+    if why := why_others_may_write(situation.observed) or why_no_seed(situation, journal):
         return no(f"Did not rewrite the voter set: {why}")
     if held := why_held(situation, journal.node_id):
         return no(f"Did not rewrite the voter set on the disk of controller {journal.node_id}: {held}")

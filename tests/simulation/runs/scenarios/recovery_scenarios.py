@@ -137,7 +137,7 @@ def _has_both_copies(world: World) -> str:
 def _is_told_bare(world: World) -> bool:
     """Once the status names the pod that lost its labels."""
     rows = ((resource(world) or {}).get("status") or {}).get("conditions") or []
-    return any("kubectl label pod" in row.get("message", "") for row in rows)
+    return any(" label pod " in row.get("message", "") for row in rows)
 
 
 def _takes_the_label_off(world: World, checker: Checker) -> None:
