@@ -1,6 +1,7 @@
 """Glances: what a quorum at rest is asked between two looks, and what is followed by a look at once."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,11 +17,11 @@ from kafka_quorum.model.names import token_holder
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.quorum import Endpoint, FinalizedFeature, NodeVersions, QuorumAnswer
-from kafka_quorum.observe.glance import DUE_WITHIN_S, look_every_s
+from kafka_quorum.observe.glance import DUE_WITHIN_S, first_look_every_s, look_every_s
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.settings import ObservationSettings, Settings
-from kit.conditions.last_look import EVERY_S
+from kit.conditions.last_look import EVERY_S, STARTING_S
 from kit.errors import Fault
 from kit.key import ObjectKey
 
@@ -83,11 +84,48 @@ def test_looks_are_rarer_with_many_quorums(quorums: int, least_s: float, most_s:
     assert len(set(found)) > 400
 
 
+def test_the_looks_after_a_start_do_not_come_all_at_once() -> None:
+    """A thousand quorums were looked at in a minute; no later ten seconds have as many looks as those had."""
+    uids = [f"uid-{number}" for number in range(1000)]
+    began_s = [number * 0.06 for number in range(1000)]
+    again_s = [at + first_look_every_s(1000, uid) for at, uid in zip(began_s, uids, strict=True)]
+    most = max(Counter(int(at / 10) for at in again_s).values())
+    assert most <= 60 < Counter(int(at / 10) for at in began_s).most_common(1)[0][1]
+    assert all(
+        at + 60 <= again <= at + look_every_s(1000, uid) for at, again, uid in zip(began_s, again_s, uids, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("after_s", "every_s"), [(0.0, first_look_every_s), (STARTING_S, look_every_s)])
+async def test_the_first_look_is_followed_early_by_another_one(
+    after_s: float, every_s: Callable[[int, str], float]
+) -> None:
+    """In the first minutes of a process the time of the next look is chosen by the uid, from a minute on."""
+    bench = await glancing()
+    bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(999)}
+    bench.reconciler.objects._trusted_s = math.inf
+    bench.reconciler._glances._began_s -= after_s
+
+    async def ticks_until_a_look() -> int:
+        for tick in range(60):
+            bench.clock.seconds += 10
+            await bench.run()
+            if questions(bench).count("ApiVersions") == len(IDS):
+                return tick + 1
+        raise AssertionError("no look came")
+
+    await ticks_until_a_look()  # the stamp of the time before there were so many
+    uid = bench.kube.objects["kafkaquorums", KEY.name]["metadata"]["uid"]
+    waited_s = await ticks_until_a_look() * 10
+    assert every_s(1000, uid) - 20 <= waited_s <= every_s(1000, uid)
+
+
 async def test_levels_that_others_change_are_noticed_within_a_minute() -> None:
     """Rule 7 goes by the levels that were seen last, so the leader shows them again and again between looks."""
     bench = await glancing()
     bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(999)}
     bench.reconciler.objects._trusted_s = math.inf
+    bench.reconciler._glances._began_s -= STARTING_S
 
     async def after_10_s() -> list[str]:
         bench.clock.seconds += 10

@@ -27,6 +27,7 @@ from kafka_quorum.observe.listeners import ENDS_SOON_S, EVERY_S, SAMPLE_EVERY_S,
 from kafka_quorum.observe.material import OWN_SECRETS_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
+from kit.conditions.last_look import STARTING_S
 from kit.errors import KubeRefused
 from kit.key import ObjectKey
 from kit.kube.protocol import Json
@@ -210,11 +211,24 @@ async def test_it_stays_locked_out_while_a_controller_could_not_start(lost: str)
     assert access.leaf is None
 
 
+async def test_what_a_process_reads_first_is_not_read_again_all_at_once() -> None:
+    """All quorums are read in the first minute, and again between the fifth and the tenth, each at its own time."""
+    kube, taken, clock = with_secrets(), await a_look(), MovingClock()
+    reads, due_s = MaterialReads(kube, clock, AnsweringControllers()), list[float]()
+    for number in range(40):
+        key = ObjectKey(namespace=KEY.namespace, name=f"q{number}")
+        await reads.look(key, taken, wanted())
+        due_s.append(reads.due_s(key) - clock.monotonic())
+    assert (min(due_s) >= OWN_SECRETS_S / 2, max(due_s) <= OWN_SECRETS_S) == (True, True)
+    assert max(due_s) - min(due_s) > OWN_SECRETS_S / 4
+
+
 @pytest.mark.parametrize(("verb", "plural"), [("list", "kafkabrokerpools"), ("get", "secrets")])
 async def test_an_answer_that_did_not_come_is_asked_for_in_each_look(verb: str, plural: str) -> None:
     """One request that failed is not remembered; what was read is, and is due after ten minutes."""
     kube, taken, clock = with_secrets(), await a_look(), MovingClock()
     reads = MaterialReads(kube, clock, AnsweringControllers())
+    clock.at_s += STARTING_S
     kube.errors[verb, plural] = KubeRefused("forbidden")
     await reads.look(KEY, taken, wanted())
     assert reads.due_s(KEY) == clock.monotonic()

@@ -29,7 +29,7 @@ from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
-from kit.conditions.last_look import interval_s, is_due, spread
+from kit.conditions.last_look import STARTING_S, interval_s, is_due, share, spread
 from kit.key import ObjectKey
 
 logger = logging.getLogger(__name__)
@@ -47,6 +47,11 @@ DUE_WITHIN_S: Final = 360.0
 def look_every_s(quorums: int, uid: str) -> float:
     """How long after a look at one of so many quorums the next one follows, in seconds, whatever glances show."""
     return spread(min(max(LOOK_EVERY_S, quorums / LOOKS_PER_S), LOOK_EVERY_MOST_S), uid)
+
+
+def first_look_every_s(quorums: int, uid: str) -> float:
+    """The same after a look in the first minutes of the process: at any time from a minute on."""
+    return LOOK_EVERY_S + share(uid) * (look_every_s(quorums, uid) - LOOK_EVERY_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,7 @@ class Glances:
     def __init__(self, controllers: Controllers, clock: Clock, *, tick_s: float, always_look: bool) -> None:
         """Nothing was looked at yet. `always_look`: each look is recorded for the history, so none is left out."""
         self._controllers, self._clock, self._always_look = controllers, clock, always_look
-        self._tick_s = tick_s
+        self._tick_s, self._began_s = tick_s, clock.monotonic()
         self._at_rest: dict[ObjectKey, _AtRest] = {}
 
     def forget(self, key: ObjectKey) -> None:
@@ -150,7 +155,9 @@ class Glances:
     def _look_is_due(self, last: _AtRest, taken: Snapshot, now_s: float, quorums: int) -> bool:
         """Whether the next pass would be too late for a look, or the stamp of the last one is old."""
         uid, status = str(taken.resource["metadata"].get("uid", "")), taken.resource.get("status") or {}
-        if now_s > last.view.taken_at_s + look_every_s(quorums, uid) - self._tick_s:
+        starting = last.view.taken_at_s - self._began_s < STARTING_S
+        every_s = first_look_every_s(quorums, uid) if starting else look_every_s(quorums, uid)
+        if now_s > last.view.taken_at_s + every_s - self._tick_s:
             return True
         return is_due(status, now=self._clock.now(), after_s=interval_s(quorums, uid), uid=uid)
 

@@ -45,6 +45,7 @@ from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
 from kafka_quorum.resources.users import users_from
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
+from kit.conditions.last_look import STARTING_S, share
 from kit.errors import KubeError
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -75,6 +76,8 @@ class _Read:
     probe: Probe | None
     read_s: float = 0.0
     """When it was read, by the operator's monotonic clock."""
+    kept: float = 1.0
+    """For which share of the usual time it is kept."""
 
     @property
     def due_s(self) -> float:
@@ -88,7 +91,7 @@ class _Read:
         )
         if any(isinstance(each, Unknown) for each in read):  # an answer that did not come is asked for in each look
             return self.read_s
-        return self.read_s + (OWN_SECRETS_S if own else GIVEN_SECRETS_S)
+        return self.read_s + self.kept * (OWN_SECRETS_S if own else GIVEN_SECRETS_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,7 @@ class MaterialReads:
     def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers) -> None:
         """Nothing is read yet."""
         self._kube, self._clock, self._controllers = kube, clock, controllers
+        self._began_s = clock.monotonic()
         self._probes, self._listeners = Probes(clock, controllers), ListenerReads(clock, controllers)
         self._last: dict[ObjectKey, _Read] = {}
         self._left: set[ObjectKey] = set()
@@ -141,13 +145,18 @@ class MaterialReads:
         if last is None or not same or now_s >= last.due_s:
             pools = await pools_of(self._kube, desired.namespace, desired.name, own=desired.trust.issuer.own)
             had = None if last is None else last.access.leaf
-            last = replace(await self._read(taken, desired, record, replace(bare, leaf=had), pools), read_s=now_s)
+            last = await self._read(taken, desired, record, replace(bare, leaf=had), pools)
+            last = replace(last, read_s=now_s, kept=self._kept(key, now_s))
             self._last[key] = last
         learned = self._listeners.ask(key, taken, last.material, last.access)
         (self._left.discard if learned and last.probe is None else self._left.add)(key)
         self._probes.ask(key, taken.pods, taken.revisions, last.probe)
         shown, probed = self._listeners.shown(key), self._probes.found(key)
         return replace(last.material, shown=shown, probed=probed), last.access
+
+    def _kept(self, key: ObjectKey, now_s: float) -> float:
+        """From a half to the whole in the first minutes of the process, so that not all are read again at once."""
+        return (1 + share(str(key))) / 2 if now_s - self._began_s < STARTING_S else 1.0
 
     def is_settled(self, key: ObjectKey) -> bool:
         """Whether the last look found that every listener shows what its Secret has, and nothing is to be learned."""
