@@ -204,6 +204,12 @@ def test_waits_and_what_is_held() -> None:
     assert set(found["kafka_quorum_held"]) == {("roll",), ("step",), ("other",)}
 
 
+def test_a_recovery_that_is_stuck_is_held() -> None:
+    """Something is broken, so that it is no wait of severity Held; and nothing but a person ends it."""
+    assert set(rows(with_waits(wait("RecoveryStuck", Severity.DEGRADED)))["kafka_quorum_held"]) == {("recovery",)}
+    assert "kafka_quorum_held" not in rows(with_waits(wait("LostDisk", Severity.DEGRADED)))
+
+
 def test_what_the_spec_and_the_annotation_hold() -> None:
     """A pause, a hold, a hold that cannot be read, and faults of the spec are held."""
     asked = desired(paused=True, hold=Known(value=frozenset({NodeID(3001)})))
