@@ -134,9 +134,11 @@ def _levels(observed: Observed) -> Iterator[Row]:
 
 
 def _led(done: Pass) -> Iterator[Row]:
-    """What the leader reports; without a leader, and without a record, that none is known."""
+    """What the leader reports; without a leader, that none is known. Without a record no answer is the quorum's."""
     record, quorum = done.observed.record, done.observed.quorum
-    if record is None or isinstance(quorum, Unknown):
+    if record is None:
+        return
+    if isinstance(quorum, Unknown):
         yield metrics.LEADER_ID, (), -1
         return
     view = quorum.value
