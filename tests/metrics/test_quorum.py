@@ -37,7 +37,9 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.operation import UnknownOperation, VoterReplacement
 from kafka_quorum.model.plan import MigrationPlan, Severity, Wait
+from kafka_quorum.status.available import available
 from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Truth
 from kit.metrics.metric import Metric
 from kit.metrics.series import Latest, Row, Since
 
@@ -114,7 +116,7 @@ def test_offsets_that_the_leader_does_not_know() -> None:
 def test_without_a_leader_nothing_is_claimed(observed: object) -> None:
     """While no leader answers, none is known, and what only a leader reports has no series."""
     found = rows(done(observed))  # type: ignore[arg-type]  # a look
-    assert found["kafka_quorum_leader_id"] == {(): -1}
+    assert found.get("kafka_quorum_leader_id") == ({(): -1} if observed == at_rest(quorum=SILENT) else None)
     assert found["kafka_quorum_voters_wanted"] == {(): 3}
     of_the_leader = (
         "voters_present",
@@ -126,6 +128,15 @@ def test_without_a_leader_nothing_is_claimed(observed: object) -> None:
     assert {f"kafka_quorum_{name}" for name in (*of_the_leader, "log_end_offset", "lag_records")} & set(found) == set()
     states = set(found.get("kafka_quorum_controllers", {}))
     assert states <= {("lost_node",), ("lost_disk",)}
+
+
+def test_without_a_record_no_answer_is_the_quorums() -> None:
+    """Its leader may lead, so nothing says that none does: an alert would wake a person for a quorum that works."""
+    unread = done(replace(at_rest(), record=None, record_fault="a later version wrote it"))
+    assert (one(metrics.LEADER_ID, unread), available(unread).truth) == (None, Truth.UNKNOWN)
+    assert isinstance(unread.observed.quorum, Known)
+    assert set(rows(unread)["kafka_quorum_waiting"]) == {("IdentityUnreadable",)}
+    assert one(metrics.LEADER_ID, done(at_rest(quorum=SILENT))) == -1
 
 
 def test_levels_are_those_that_the_leader_reports() -> None:
@@ -202,6 +213,12 @@ def test_waits_and_what_is_held() -> None:
     )
     assert set(found["kafka_quorum_waiting"]) == {("Rolling",), ("RollHeld",), ("FeatureBlocked",), ("NeverHeardOf",)}
     assert set(found["kafka_quorum_held"]) == {("roll",), ("step",), ("other",)}
+
+
+def test_a_recovery_that_is_stuck_is_held() -> None:
+    """Something is broken, so that it is no wait of severity Held; and nothing but a person ends it."""
+    assert set(rows(with_waits(wait("RecoveryStuck", Severity.DEGRADED)))["kafka_quorum_held"]) == {("recovery",)}
+    assert "kafka_quorum_held" not in rows(with_waits(wait("LostDisk", Severity.DEGRADED)))
 
 
 def test_what_the_spec_and_the_annotation_hold() -> None:

@@ -288,14 +288,21 @@ async def test_a_formatter_that_lost_its_label_is_there() -> None:
     assert f"{names.LABEL_ROLE}=formatter" in told.why
 
 
-async def test_a_pod_that_something_else_controls_and_without_labels_is_there() -> None:
-    """Two edits at once do not hide a controller."""
-    kube = api_server()
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("given_up", [False, True])
+async def test_a_pod_that_something_else_controls_is_there(labelled: bool, given_up: bool) -> None:  # noqa: FBT001
+    """No edit hides a controller, with its labels or without; nobody is told to delete it as the pod of others."""
+    record = with_disk_lost(running(), NodeID(3001), new_claim=True) if given_up else running()
+    kube = api_server(record)
     metadata = kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]
-    metadata["labels"] = {}
+    if not labelled:
+        metadata["labels"] = {}
     metadata["ownerReferences"] = [{"kind": "Other", "name": "x", "uid": "x", "controller": True}]
-    (told,) = (await snapshot(kube)).unreadable
+    taken = await snapshot(kube)
+    (told,) = taken.unreadable
+    assert (told.name, told.node_id) == ("alpha-3001-g1", 3001)
     assert "not a KafkaQuorum" in told.why
+    assert taken.strangers == ()
 
 
 async def test_no_pod_is_asked_for_while_all_are_listed() -> None:

@@ -164,7 +164,9 @@ VOTERS_CAUGHT_UP: Final = _gauge(
 FAILURES_TOLERATED: Final = _gauge(
     "failures_tolerated", "How many further voters may fail before the quorum stops.", absent=_NO_LEADER
 )
-LEADER_ID: Final = _gauge("leader_id", "The node id of the active controller; -1 while none is known.")
+LEADER_ID: Final = _gauge(
+    "leader_id", "The node id of the active controller; -1 while none is known.", absent="without an identity record"
+)
 LEADER_EPOCH: Final = _gauge("leader_epoch", "The epoch of the leader.", absent=_NO_LEADER)
 LEADER_CHANGES: Final = _counter(
     "leader_changes", "How often a look showed a later leader epoch than an earlier look of this process."

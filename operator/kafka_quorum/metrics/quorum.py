@@ -44,6 +44,8 @@ _FEATURES: Final = frozenset(feature_names())
 _MIGRATIONS: Final = frozenset(kind.value for kind in MigrationKind)
 _LOST: Final = {"LostNode": "lost_node", "LostDisk": "lost_disk", "DiskNotReplaced": "lost_disk"}
 """The state of a controller, by the reason of a wait that is about it."""
+_STUCK: Final = "RecoveryStuck"
+"""A wait that is told as broken, and that nothing but a person ends."""
 _OF_THE_LEADER: Final = ("caught_up", "lagging", "observer", "absent", "stale_voter", "foreign_voter", "stale_observer")
 """The states that only a leader's answer shows."""
 
@@ -69,13 +71,13 @@ def migration(done: Pass) -> MigrationPlan | None:
 
 
 def held(done: Pass | None) -> Iterator[Row]:
-    """What a person or a guard holds. None: there never was a valid spec."""
+    """What a person or a guard holds, or only a person ends. None: there never was a valid spec."""
     found = {"spec"} if done is None or done.faults else set()
     if done is not None:
         found |= {
             metrics.HELD_REASONS.get(wait.reason, metrics.OTHER)
             for wait in done.plan.waits
-            if wait.severity is Severity.HELD
+            if wait.severity is Severity.HELD or wait.reason == _STUCK
         }
         found |= {"pause"} if done.desired.paused else set()
         hold = done.desired.hold
@@ -132,9 +134,11 @@ def _levels(observed: Observed) -> Iterator[Row]:
 
 
 def _led(done: Pass) -> Iterator[Row]:
-    """What the leader reports; without a leader, and without a record, that none is known."""
+    """What the leader reports; without a leader, that none is known. Without a record no answer is the quorum's."""
     record, quorum = done.observed.record, done.observed.quorum
-    if record is None or isinstance(quorum, Unknown):
+    if record is None:
+        return
+    if isinstance(quorum, Unknown):
         yield metrics.LEADER_ID, (), -1
         return
     view = quorum.value

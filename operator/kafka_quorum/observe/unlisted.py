@@ -29,9 +29,10 @@ async def unlabelled(
     """
     nodes = () if record is None else record.nodes
     wanted = {name: labels for node in nodes for name, labels in (*_pods(quorum, node), *_before(quorum, node))}
-    # What has our labels and another controller is a stranger, and is told as one.
-    own = [item for item in listed if foreign_controller(item) is None]
-    strange = [item for item in listed if foreign_controller(item) is not None]
+    # What has our labels and another controller is a stranger, unless it has the name of a pod that may run Kafka.
+    servers = {name for node in nodes for name in _servers(quorum, node)}
+    own = [item for item in listed if foreign_controller(item) is None or name_of(item) in servers]
+    strange = [item for item in listed if foreign_controller(item) is not None and name_of(item) not in servers]
     groups = _asked_together(quorum, nodes, {name_of(item) for item in own})
     back, bad = await sorted_out(
         kube, namespace, groups, own, strange, lambda item: _why(item, wanted.get(name_of(item)))
@@ -65,6 +66,13 @@ def _pods(quorum: str, node: NodeIdentity) -> Iterator[tuple[str, dict[str, str]
     member, labels = _member(quorum, node)
     yield names.pod_name(member, node.generation), {**labels, names.LABEL_ROLE: PodRole.KAFKA.value}
     yield names.formatter_name(member, node.generation), {**labels, names.LABEL_ROLE: PodRole.FORMATTER.value}
+
+
+def _servers(quorum: str, node: NodeIdentity) -> Iterator[str]:
+    """The names of the pods in which this controller may run."""
+    if node.formatted:
+        yield names.pod_name(_member(quorum, node)[0], node.generation)
+    yield from (name for name, _ in _before(quorum, node))
 
 
 def _before(quorum: str, node: NodeIdentity) -> Iterator[tuple[str, dict[str, str]]]:
