@@ -860,8 +860,10 @@ async def test_an_orphaned_pod_gets_its_owner() -> None:
     assert {(call.verb, call.name) for call in bench.acts()} == {("patch", "alpha-3001-g1")}
 
 
-@pytest.mark.parametrize("name", ["alpha-3001-g1", "alpha-3001-g1-format"])
-async def test_a_pod_of_another_controller_is_left_alone(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"), [("alpha-3001-g1", "Unreadable"), ("alpha-3001-g1-format", "ForeignObject")]
+)
+async def test_a_pod_of_another_controller_is_left_alone(name: str, reason: str) -> None:
     """A pod with our name and labels that another controller owns is named, and neither adopted nor deleted."""
     bench = await at_rest()
     pod = copy.deepcopy(bench.kube.objects[PODS.plural, "alpha-3001-g1"])
@@ -873,7 +875,7 @@ async def test_a_pod_of_another_controller_is_left_alone(name: str) -> None:
     assert (metadata["ownerReferences"], metadata["uid"]) == (REPLICA_SET, "web")
     assert {call.verb for call in bench.acts()} <= {"create"}
     status = bench.kube.objects[QUORUMS.plural, NAME]["status"]
-    assert [f"Pod {name}" in row["message"] for row in status["waits"] if row["reason"] == "ForeignObject"] == [True]
+    assert [f"Pod {name}" in row["message"] for row in status["waits"] if row["reason"] == reason] == [True]
 
 
 FALSE_LABELS = [
