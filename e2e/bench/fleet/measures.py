@@ -20,7 +20,7 @@ from harness.shell import Json, wait_until
 from kafka_quorum.model.names import RESTARTED_AT
 
 _GROUP: Final = "kafkaquorum.io"
-_PODS: Final = f"/api/v1/pods?labelSelector={_GROUP}/role%3Dcontroller"
+_PODS: Final = f"pods?labelSelector={_GROUP}/role%3Dcontroller"
 _PATIENCE_S: Final = 120.0
 _START_TIMEOUT_S: Final = 300.0
 _AWAY_S: Final = 5.0
@@ -96,7 +96,9 @@ async def _acts(numbers: Sequence[int], count: int, interval_s: float) -> Acts:
         # Only where something happens: to read 3,000 pods would take the processors that the operator needs.
         watching = asyncio.gather(
             *(
-                _watch(session, _pods_in(namespace), lambda event, now_s: _take(seen, event, now_s))
+                _watch(
+                    session, f"/api/v1/namespaces/{namespace}/{_PODS}", lambda event, now_s: _take(seen, event, now_s)
+                )
                 for namespace in sorted({namespace_of(number) for number in numbers})
             )
         )
@@ -113,10 +115,6 @@ async def _acts(numbers: Sequence[int], count: int, interval_s: float) -> Acts:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
     return seen.acts
-
-
-def _pods_in(namespace: str) -> str:
-    return _PODS.replace("/pods", f"/namespaces/{namespace}/pods")
 
 
 def _take(seen: Seen, event: Json, now_s: float) -> None:
@@ -204,7 +202,7 @@ async def _storm(numbers: Sequence[int]) -> tuple[dict[str, float], dict[str, fl
                 done.setdefault(name, now_s - began[name])
 
     async with _session() as session:
-        watching = asyncio.create_task(_watch(session, _PODS, take))
+        watching = asyncio.create_task(_watch(session, f"/api/v1/{_PODS}", take))
         try:
             await asyncio.sleep(5)  # the events of the existing pods have come by then
             stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

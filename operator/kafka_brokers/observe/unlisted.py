@@ -8,7 +8,7 @@ from kafka_brokers.model.disks import BrokerIdentity, PoolRecord
 from kafka_brokers.model.observed import Unreadable
 from kafka_brokers.resources.meta import foreign_controller
 from kit.kube.protocol import Json
-from kit.kube.unlisted import Gets, name_of, sorted_out, without_labels
+from kit.kube.unlisted import Gets, divided, name_of, sorted_out, without_labels
 from kit.text import MESSAGE_MAX_CHARS, NAME_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaBrokerPool. Remove that reference"
@@ -28,8 +28,7 @@ async def unlabelled(
     groups = [[name for name, _ in _pods(pool, quorum, broker)] for broker in known]
     # A stranger with the name of a formatter stands in nobody's way; one with the name of a broker's pod may be it.
     servers = {names.pod_name(pool, broker.node_id) for broker in brokers}
-    own = [item for item in listed if foreign_controller(item) is None or name_of(item) in servers]
-    strange = [item for item in listed if foreign_controller(item) is not None and name_of(item) not in servers]
+    own, strange = divided(listed, lambda item: foreign_controller(item) is None or name_of(item) in servers)
     back, bad = await sorted_out(
         kube, namespace, groups, own, strange, lambda item: _why(item, wanted.get(name_of(item)))
     )

@@ -45,7 +45,7 @@ _MIGRATIONS: Final = frozenset(kind.value for kind in MigrationKind)
 _LOST: Final = {"LostNode": "lost_node", "LostDisk": "lost_disk", "DiskNotReplaced": "lost_disk"}
 """The state of a controller, by the reason of a wait that is about it."""
 _STUCK: Final = "RecoveryStuck"
-"""A wait that is told as broken, and that nothing but a person ends."""
+"""A wait of severity DEGRADED that nothing but a person ends."""
 _OF_THE_LEADER: Final = ("caught_up", "lagging", "observer", "absent", "stale_voter", "foreign_voter", "stale_observer")
 """The states that only a leader's answer shows."""
 

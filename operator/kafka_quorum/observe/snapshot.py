@@ -1,7 +1,7 @@
 """The Kubernetes objects of one quorum, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import filterfalse
@@ -33,7 +33,7 @@ from kit.errors import KubeError
 from kit.kube.compact import compact, once
 from kit.kube.inventory import digest_of, together
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
-from kit.kube.unlisted import unlisted
+from kit.kube.unlisted import divided, unlisted
 
 KINDS: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
 """What is listed of a quorum, by its label."""
@@ -181,12 +181,6 @@ def _specs(resource: Json, found: Iterable[tuple[Revision, Json]]) -> tuple[tupl
         known = (object_of(resource.get("spec")), *(each for _, each in specs))
         specs.append((revision.name, once(spec, known)))
     return tuple(specs)
-
-
-def divided(items: list[Json], apart: Callable[[Json], bool]) -> tuple[list[Json], list[Json]]:
-    """Those for which this is true, and the others."""
-    chosen = [item for item in items if apart(item)]
-    return chosen, [item for item in items if not apart(item)]
 
 
 def _check_count(name: str, pods: list[Json]) -> None:

@@ -12,7 +12,7 @@ from kafka_quorum.model.pods import PodRole
 from kafka_quorum.observe.readable import unreadable_from
 from kafka_quorum.resources.meta import foreign_controller
 from kit.kube.protocol import Json
-from kit.kube.unlisted import Gets, name_of, sorted_out, without_labels
+from kit.kube.unlisted import Gets, divided, name_of, sorted_out, without_labels
 from kit.text import MESSAGE_MAX_CHARS, clean
 
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum. Remove that reference"
@@ -31,8 +31,7 @@ async def unlabelled(
     wanted = {name: labels for node in nodes for name, labels in (*_pods(quorum, node), *_before(quorum, node))}
     # What has our labels and another controller is a stranger, unless it has the name of a pod that may run Kafka.
     servers = {name for node in nodes for name in _servers(quorum, node)}
-    own = [item for item in listed if foreign_controller(item) is None or name_of(item) in servers]
-    strange = [item for item in listed if foreign_controller(item) is not None and name_of(item) not in servers]
+    own, strange = divided(listed, lambda item: foreign_controller(item) is None or name_of(item) in servers)
     groups = _asked_together(quorum, nodes, {name_of(item) for item in own})
     back, bad = await sorted_out(
         kube, namespace, groups, own, strange, lambda item: _why(item, wanted.get(name_of(item)))

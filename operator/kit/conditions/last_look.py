@@ -30,8 +30,11 @@ _ALONE_S: Final = 160.0
 """How old a stamp without the other one may become: an API server with an earlier definition of the kind drops it, and
 readers then assume that no operator looks after 300 s."""
 STARTING_S: Final = 120.0
-"""What a process does first, it does for all resources at once, in its first minute. What is to follow that after a
-time follows early for some of them and late for others, or all of it would come at once again and again."""
+"""How long after its start a process has resources that it saw for the first time, in seconds.
+
+The first look at all of them takes place in the first minute. What follows such a look after an interval is spread over
+it, because the same load would come again at the end of each interval otherwise.
+"""
 _SPREAD: Final = 0.25
 
 

@@ -54,6 +54,12 @@ async def sorted_out(
     return [item for item in missing if name_of(item) not in told], bad
 
 
+def divided(items: Collection[Json], apart: Callable[[Json], bool]) -> tuple[list[Json], list[Json]]:
+    """Those for which this is true, and the others."""
+    chosen = [item for item in items if apart(item)]
+    return chosen, [item for item in items if not apart(item)]
+
+
 def name_of(item: Json) -> str:
     """The name of an object."""
     return str(item["metadata"]["name"])
