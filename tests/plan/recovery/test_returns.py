@@ -39,6 +39,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.journal import RecoveryStage
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.model.proposal import LossVerdict, VerdictKind
 from kafka_quorum.model.surveyed import EmptyDisk, LogEnd, Source
 from kafka_quorum.plan.facts.reach import PLACED_WITHIN_S, READS_WITHIN_S
@@ -429,3 +430,14 @@ def test_a_disk_for_a_seed_that_has_no_claim_yet_is_not_lost() -> None:
     """Before its claim exists, nothing is given up for it."""
     record, wanted = seeded_record(FORMAT)
     assert not every(planned(fenced(record), wanted), WriteRecord)
+
+
+@pytest.mark.parametrize("stage", [COPY, RETIRE, FORMAT, REWRITE])
+def test_a_pod_that_was_requested_before_and_comes_late_is_stopped(stage: RecoveryStage) -> None:
+    """It waits for its config map for ever, and everything else for its end."""
+    record = open_record(stage) if stage is COPY else given_up(stage)
+    look = stopped(record) if stage is COPY else fenced(record)
+    waits = Waiting(reason="ContainerCreating", message="", last_exit=None)
+    late = replace(pod(running(), node(running(), 3001)), container=waits)
+    said = planned(replace(look, pods=(late,)), approved(record))
+    assert [each.pod for each in every(said, DeletePod)] == [late]

@@ -53,6 +53,19 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_asked_together", "node.formatted", "False"),
     ),
     mutant(
+        "a-pod-that-comes-late-is-waited-for",
+        "live",
+        ("a-pod-comes-while-disks-are-copied", "a-pod-comes-before-the-rewrite"),
+        ("_late", "None if elsewhere or not late else merged(...)", "None"),
+    ),
+    mutant(
+        "the-survivor-counts-as-late",
+        "14, stops",
+        ("majority-lost-3",),
+        ("_late", "(RecoveryStage.STOP, RecoveryStage.START)", "(RecoveryStage.STOP,)"),
+        ("may_stop_for_recovery", "journal.stage is RecoveryStage.START", "False"),
+    ),
+    mutant(
         "disks-are-copied-while-kafka-runs",
         "14, early",
         ("majority-lost-3",),

@@ -73,7 +73,7 @@ RULES: Final = {
     "13, users": "gives a controller other passwords than those that run have",
     "14": "lets a second quorum of a cluster lead beside the one that was recovered",
     "14, early": "rewrites a log while another voter can start, or before every surviving disk is copied",
-    "14, stops": "stops a controller for a recovery while a leader leads, or after its first stage",
+    "14, stops": "stops a controller for a recovery under a leader, or after its first stage, unless it came late",
     "14, untouched": "writes to a disk that no recovery rewrites",
     "9": "formats with a release version, or with two commands where one would do",
     "committed records": "what was committed is never lost",

@@ -373,6 +373,7 @@ class Checker:
         lineage.ran = True
         self._rolls.started(event)
         self._static_started(lineage, event)
+        self._recovery.started(event, lineage.record)
         if not lineage.phase_started:
             self.fail("1", f"{event.key} runs before the record says Started")
         for voters in lineage.initial_voters:

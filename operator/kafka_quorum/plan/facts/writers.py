@@ -5,7 +5,7 @@ from kafka_quorum.model.observed import Observed
 
 
 def why_ours_may_write(observed: Observed) -> str:
-    """A leader that answers, or a pod of a controller, also one that is being removed; empty if there is neither."""
+    """A leader that answers, or a pod that the operator ends by itself; empty if there is neither."""
     if isinstance(observed.quorum, Known):
         return f"controller {observed.quorum.value.answer.leader_id} leads a quorum"
     if observed.pods:

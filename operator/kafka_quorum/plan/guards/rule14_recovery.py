@@ -74,7 +74,10 @@ def may_begin_recovery(situation: Situation, planned: Proposal) -> Answer:
 
 @guard(StopForRecovery)
 def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
-    """Rule 14: every controller stops before a disk is copied, except one whose disk would be gone with its pod."""
+    """Rule 14: every controller stops before a disk is copied, except one whose disk would be gone with its pod.
+
+    A pod that comes later stops as well, until the recovery itself starts one.
+    """
     journal, observed = situation.record.recovery, situation.observed
     kept = f"Did not stop pod {pod.name}"
     node = situation.record.node(pod.node_id)
@@ -84,12 +87,12 @@ def may_stop_for_recovery(situation: Situation, pod: Pod) -> Answer:
     way_out = "Copy what is on it, or set the reclaim policy of its volume to Retain, and delete the pod"
     return unless(
         (
-            (journal is None or journal.stage is not RecoveryStage.STOP, f"{kept}: no recovery stops the controllers"),
+            (journal is None or journal.stage is RecoveryStage.START, f"{kept}: no recovery stops the controllers"),
             (isinstance(observed.quorum, Known), f"{kept}: the quorum has a leader"),
             (goes, f"{kept}: {only}. {way_out}"),
             (bool(held := why_held(situation, pod.node_id)), f"{kept}: {held}"),
         ),
-        f"recovery {journal.epoch} has to copy the disks first" if journal else "",
+        f"nothing may run on a disk before recovery {journal.epoch} starts the survivor" if journal else "",
     )
 
 

@@ -20,22 +20,15 @@ from kafka_quorum.model.actions import (
 from kafka_quorum.model.disk import is_gone
 from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker, report_of
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.journal import Journal, RecoveryStage
+from kafka_quorum.model.journal import FORMATS, Journal, RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import all_advertised
 from kafka_quorum.model.nodes import is_down, revision_of
 from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.model.pods import Pod
-from kafka_quorum.model.recovery import (
-    REVERSIBLE,
-    abandoned,
-    moved,
-    recovered,
-    retired,
-    rewritten,
-)
+from kafka_quorum.model.pods import Pod, PodRole
+from kafka_quorum.model.recovery import REVERSIBLE, abandoned, moved, recovered, retired, rewritten
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.surveyed import Source
 from kafka_quorum.plan.facts.reach import given_up, place_of, revision_for
@@ -71,7 +64,7 @@ def continued(situation: Situation, journal: Journal) -> Part:
             message=f"recovery {journal.epoch} is given up, and no disk was changed: {why}",
         )
         return Part(exclusive=write)
-    return survivor_gone(situation, journal) or _STEPS[journal.stage](situation, journal)
+    return survivor_gone(situation, journal) or _late(situation, journal) or _STEPS[journal.stage](situation, journal)
 
 
 def _why_abandoned(situation: Situation, journal: Journal) -> str | None:
@@ -130,6 +123,14 @@ def _stop(situation: Situation, journal: Journal) -> Part:
         permit=verdict,
     )
     return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _late(situation: Situation, journal: Journal) -> Part | None:
+    """The end of pods that were requested before the stop and came after it; None without one."""
+    kafka_only = journal.stage in FORMATS
+    late = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA or not kafka_only]
+    elsewhere = journal.stage in (RecoveryStage.STOP, RecoveryStage.START)
+    return None if elsewhere or not late else merged(_stopped(situation, journal, pod) for pod in late)
 
 
 def _stopped(situation: Situation, journal: Journal, pod: Pod) -> Part:

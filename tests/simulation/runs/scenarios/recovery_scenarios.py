@@ -7,6 +7,7 @@ from tests.simulation.model.kafka.disk import Disk, Entry
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.rules.recovery_rules import stage_of
 from tests.simulation.runs.accidents import happen
 from tests.simulation.runs.faults import FINAL_LOSSES, Accident, Loss
 from tests.simulation.runs.scenarios.scenes import (
@@ -31,6 +32,7 @@ _LATE_STEPS: Final = 400
 _SEED: Final = "broker-log"
 _PARTED: Final = "another-broker-log"
 _PARTED_RECORDS: Final = 3
+_SURVIVOR: Final = f"{NAME}-3000-g1"
 
 
 def loses(loss: Loss, *node_ids: int) -> Act:
@@ -152,7 +154,33 @@ def _gives_the_label_back(world: World, _: Checker) -> None:
 
 
 def _labels(world: World, value: str | None) -> None:
-    world.kube.patch(PODS, NAMESPACE, f"{NAME}-3000-g1", {"metadata": {"labels": {LABEL_QUORUM: value}}})
+    world.kube.patch(PODS, NAMESPACE, _SURVIVOR, {"metadata": {"labels": {LABEL_QUORUM: value}}})
+
+
+def _is_proposed_beside_its_pod(world: World) -> bool:
+    """Once a plan is there, and the pod of the survivor."""
+    return is_proposed(world) and world.kube.view(PODS, NAMESPACE, _SURVIVOR) is not None
+
+
+def _approves_with_a_pod_under_way(stage: str) -> Act:
+    """A person approves the plan. A request for the survivor's pod of before comes when the recovery is this far."""
+
+    def act(world: World, checker: Checker) -> None:
+        pod = world.kube.get(PODS, NAMESPACE, _SURVIVOR) or {}
+        kept = {field: pod["metadata"].get(field, {}) for field in ("name", "labels", "annotations", "ownerReferences")}
+        spec = {field: value for field, value in pod["spec"].items() if field != "nodeName"}
+
+        def comes() -> None:
+            is_there = world.kube.view(PODS, NAMESPACE, _SURVIVOR) is not None
+            if is_there or stage_of(checker.lineage(NAMESPACE, NAME).record) != stage:
+                world.later(1, comes)
+            else:
+                world.kube.create(PODS, NAMESPACE, {"metadata": kept, "spec": spec})
+
+        comes()
+        approves(world, checker)
+
+    return act
 
 
 def untouched(world: World) -> str:
@@ -345,6 +373,34 @@ RECOVERIES: Final = (
         until=is_recovered,
         holds=joined(3, 3000),
         bound=_LATE_STEPS,
+    ),
+    Scenario(
+        name="a-pod-comes-while-disks-are-copied",
+        spec=_THREE,
+        turns=(
+            *_TWO_LOST_AND_READ,
+            turn("approves", _is_proposed_beside_its_pod, _approves_with_a_pod_under_way("Copy")),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
+        bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
+    ),
+    Scenario(
+        name="a-pod-comes-before-the-rewrite",
+        spec=_THREE,
+        turns=(
+            *_TWO_LOST_AND_READ,
+            turn("approves", _is_proposed_beside_its_pod, _approves_with_a_pod_under_way("Rewrite")),
+        ),
+        until=is_recovered,
+        holds=joined(3, 3000),
+        bound=_LATE_STEPS,
+        exhaustive=True,
+        long=True,
+        spares=FINAL_LOSSES,
     ),
     Scenario(
         name="another-plan-is-approved",
