@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -11,6 +12,7 @@ from kafka_brokers.model import names
 from kafka_brokers.model.disks import PoolRecord
 from kafka_brokers.model.observed import Claim, Pod, Revision, Support, Unreadable
 from kafka_brokers.observe.objects import claim_from, owner_uid, pod_from, support_from
+from kafka_brokers.observe.readable import parsed
 from kafka_brokers.observe.secrets import SecretsSeen, secrets_of
 from kafka_brokers.observe.unlisted import unlabelled
 from kafka_brokers.resources.meta import foreign_controller
@@ -38,7 +40,6 @@ from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SER
 from kit.kube.secrets import Use, check_use
 from kit.kube.unlisted import unlisted
 from kit.parsing import Malformed
-from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
 PODS_MAX: Final = 2_000
 """Of all pools of one quorum: anybody can create pods with such labels."""
@@ -119,12 +120,16 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     told = {one.name for one in bare_pods}
     pods = [item for item in (*pods, *back) if item["metadata"]["name"] not in told]
     own = [item for item in pods if _pool_of(item) == name and _is_pod(item, name)]
-    known_pods, bad_pods = _parsed("Pod", own, pod_from)
-    peers, bad_peers = _parsed("Pod", [item for item in pods if _pool_of(item) != name and _is_broker(item)], pod_from)
-    known_claims, bad_claims = _parsed("PersistentVolumeClaim", [c for c in claims if _is_claim(c, name)], claim_from)
+    others = [item for item in pods if _pool_of(item) != name and _is_broker(item)]
     of_name = [item for item in (*revisions, *more) if names.is_revision_name(name, item["metadata"]["name"])]
-    readable, bad_revisions = _parsed("ControllerRevision", of_name, revision_from)
-    in_use = {pod.revision for pod in known_pods} | _recorded(record)
+    read = _read(
+        own,
+        others,
+        [item for item in claims if _is_claim(item, name)],
+        of_name,
+        bare=bare_pods,
+        recorded=_recorded(record),
+    )
     text = stored_text(stored) if stored is not None else ""
     accepted_spec, later_spec = _accepted(text, name)
     return Snapshot(
@@ -133,13 +138,13 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         record=record,
         record_owner_uid=None if stored is None else owner_uid(stored),
         record_fault=fault,
-        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
-        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
-        peers=peers,
-        peers_unreadable=bad_peers,
+        claims=read.claims,
+        pods=read.pods,
+        peers=read.peers,
+        peers_unreadable=read.peers_unreadable,
         support=support_from((*services, *budgets, *_configs(config_maps, name), *of_name)),
-        revisions=tuple(revision for revision, _ in readable),
-        specs=tuple((revision.name, spec) for revision, spec in readable),
+        revisions=tuple(revision for revision, _ in read.revisions),
+        specs=tuple((revision.name, spec) for revision, spec in read.revisions),
         token=_of_the_living(present_token, pools),
         taken_ids=_taken_ids(resource, pools, records, contract),
         draining=_of_others(
@@ -150,14 +155,54 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         ),
         rivals=_rivals(resource, pools),
         others_tls=_of_others(name, records, contract, lambda record: {record.replication_tls}),
-        unreadable=(*bad_pods, *bare_pods, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
+        unreadable=read.unreadable,
         taken_at_s=taken_at_s,
         accepted=text,
         accepted_spec=accepted_spec,
         later=(*later, *later_spec),
         secrets=await secrets_of(
-            kube, namespace, pool_tls_name(quorum, name), contract, (revision for revision, _ in readable)
+            kube, namespace, pool_tls_name(quorum, name), contract, (revision for revision, _ in read.revisions)
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """The objects of a pool, brokers of other pools, and those that cannot be understood."""
+
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    peers: tuple[Pod, ...]
+    peers_unreadable: tuple[Unreadable, ...]
+    revisions: tuple[tuple[Revision, Json], ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+def _read(
+    pods: list[Json],
+    others: list[Json],
+    claims: list[Json],
+    revisions: list[Json],
+    *,
+    bare: tuple[Unreadable, ...],
+    recorded: AbstractSet[str | None],
+) -> _Read:
+    """Read each object. `others` are pods of other pools, and `bare` are pods without labels.
+
+    A revision from which nothing is made may be of a later operator: it blocks nothing, so it is not unreadable.
+    """
+    known_pods, bad_pods = parsed("Pod", pods, pod_from)
+    peers, bad_peers = parsed("Pod", others, pod_from)
+    known_claims, bad_claims = parsed("PersistentVolumeClaim", claims, claim_from)
+    readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
+    in_use = {pod.revision for pod in known_pods} | recorded
+    return _Read(
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        peers=peers,
+        peers_unreadable=bad_peers,
+        revisions=readable,
+        unreadable=(*bad_pods, *bare, *bad_claims, *(one for one in bad_revisions if one.name in in_use)),
     )
 
 
@@ -351,27 +396,3 @@ def _asked(spec: Json) -> list[object]:
         return list(listed)
     first, count = spec.get("firstNodeID", 0), spec.get("replicas", 3)
     return list(range(first, first + min(count, PODS_MAX))) if type(first) is int and type(count) is int else []
-
-
-def _parsed(
-    kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
-) -> tuple[tuple[T, ...], tuple[Unreadable, ...]]:
-    """The results of `parse` without its Nones, and the objects that it cannot understand."""
-    found: list[T] = []
-    bad: list[Unreadable] = []
-    for item in items:
-        try:
-            value = parse(item)
-        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object Unknown
-            bad.append(
-                Unreadable(
-                    kind=kind,
-                    name=clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS),
-                    why=clean(str(error) or type(error).__name__, max_chars=WORDS_MAX_CHARS),
-                    later=isinstance(error, LaterFormat),
-                )
-            )
-        else:
-            if value is not None:
-                found.append(value)
-    return tuple(found), tuple(bad)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import filterfalse
@@ -129,21 +130,16 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     known = {*told, *(item["metadata"]["name"] for item in (*listed[0], *back))}
     others = await _on_disks(kube, namespace, name, record, known)
     taken = _taken(name, record, claims)
-    known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
-    known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
-    known_workers, bad_workers = parsed("Pod", workers, worker_from)
-    known_copies, bad_copies = parsed("PersistentVolumeClaim", copies, copy_from)
-    readable, bad_revisions = parsed("ControllerRevision", own.revisions, revision_from)
-    in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
-    specs = _specs(resource, readable)
+    read = _read(own, workers, copies, bare=bare, taken=taken, recorded=_recorded_revisions(record))
+    specs = _specs(resource, read.revisions)
     return Snapshot(
         resource=resource,
         autoscaler=autoscaler_of(found["metadata"]),
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,
-        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
-        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        claims=read.claims,
+        pods=read.pods,
         support=support_from((*services, *budgets, *own.configs, *filterfalse(foreign_controller, own.revisions))),
         strangers=own.without(
             (
@@ -153,24 +149,64 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
             ),
             name,
         ),
-        revisions=tuple(revision for revision, _ in readable),
+        revisions=tuple(revision for revision, _ in read.revisions),
         specs=specs,
         taken_at_s=taken_at_s,
-        # A revision that nothing is made from may be of a later operator: it blocks nothing.
+        unreadable=read.unreadable,
+        accepted=accepted.text,
+        accepted_spec=None if accepted.spec is None else once(accepted.spec, (spec for _, spec in specs)),
+        accepted_fault=accepted.fault,
+        contract=published,
+        workers=read.workers,
+        copies=read.copies,
+        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
+        parts=parts if complete and not (back or bare or more) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """The objects of a quorum by kind and name, and those that cannot be understood."""
+
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    workers: tuple[Worker, ...]
+    copies: tuple[DiskCopy, ...]
+    revisions: tuple[tuple[Revision, Json], ...]
+    unreadable: tuple[UnreadableObject, ...]
+
+
+def _read(
+    own: Own,
+    workers: Iterable[Json],
+    copies: Iterable[Json],
+    *,
+    bare: tuple[UnreadableObject, ...],
+    taken: Iterable[Json],
+    recorded: AbstractSet[str | None],
+) -> _Read:
+    """Read each object. `bare` are pods without labels, and `taken` are claims that something else controls.
+
+    A revision from which nothing is made may be of a later operator: it blocks nothing, so it is not unreadable.
+    """
+    claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
+    pods, bad_pods = parsed("Pod", own.pods, pod_from)
+    known_workers, bad_workers = parsed("Pod", workers, worker_from)
+    known_copies, bad_copies = parsed("PersistentVolumeClaim", copies, copy_from)
+    revisions, bad_revisions = parsed("ControllerRevision", own.revisions, revision_from)
+    in_use = {pod.revision for pod in pods} | recorded
+    return _Read(
+        claims=tuple(sorted(claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(pods, key=lambda pod: pod.name)),
+        workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
+        copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
+        revisions=revisions,
         unreadable=(
             *bad_claims,
             *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),
             *(*bad_pods, *bare, *bad_workers, *bad_copies),
             *(item for item in bad_revisions if item.name in in_use),
         ),
-        accepted=accepted.text,
-        accepted_spec=None if accepted.spec is None else once(accepted.spec, (spec for _, spec in specs)),
-        accepted_fault=accepted.fault,
-        contract=published,
-        workers=tuple(sorted(known_workers, key=lambda worker: worker.name)),
-        copies=tuple(sorted(known_copies, key=lambda copy: copy.name)),
-        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ()), *later),
-        parts=parts if complete and not (back or bare or more) else None,
     )
 
 
