@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from kafka_quorum.model import names
@@ -9,6 +10,7 @@ from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Unreadable
 from kit.kube.protocol import Json
+from kit.kube.readable import parsed_with
 from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
 T = TypeVar("T")
@@ -17,22 +19,8 @@ T = TypeVar("T")
 def parsed(
     kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
 ) -> tuple[tuple[T, ...], tuple[Unreadable, ...]]:
-    """The results of `parse` without its Nones, and the objects that it cannot understand.
-
-    The API server has checked every type. So any error here means: the object is not written as this operator expects
-    it.
-    """
-    found: list[T] = []
-    unreadable: list[Unreadable] = []
-    for item in items:
-        try:
-            value = parse(item)
-        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object Unknown
-            unreadable.append(unreadable_from(kind, item, error))
-        else:
-            if value is not None:
-                found.append(value)
-    return tuple(found), tuple(unreadable)
+    """The results of `parse` without its Nones, and the objects that it cannot understand."""
+    return parsed_with(items, parse, partial(unreadable_from, kind))
 
 
 def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from kafka_brokers.kind import POOLS
@@ -25,6 +26,7 @@ from kafka_streams.resources.stored import accepted_from, accepted_text, record_
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, KubeApi
+from kit.kube.readable import parsed_with
 from kit.kube.unlisted import without_labels
 from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
@@ -224,15 +226,10 @@ def _parsed(
     kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
 ) -> tuple[tuple[T, ...], tuple[Unread, ...]]:
     """The results of `parse` without its Nones, and the objects that it cannot understand."""
-    found: list[T] = []
-    bad: list[Unread] = []
-    for item in items:
-        try:
-            value = parse(item)
-        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object unknown
-            name = clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS)
-            why = clean(str(error), max_chars=WORDS_MAX_CHARS)
-            bad.append(Unread(kind=kind, name=name, why=why, later=isinstance(error, LaterFormat)))
-        else:
-            found.extend([] if value is None else [value])
-    return tuple(found), tuple(bad)
+    return parsed_with(items, parse, partial(_unread, kind))
+
+
+def _unread(kind: str, item: Json, error: Exception) -> Unread:
+    name = clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS)
+    why = clean(str(error), max_chars=WORDS_MAX_CHARS)
+    return Unread(kind=kind, name=name, why=why, later=isinstance(error, LaterFormat))
