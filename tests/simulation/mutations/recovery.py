@@ -56,7 +56,7 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-pod-that-comes-late-is-waited-for",
         "live",
         ("a-pod-comes-while-disks-are-copied", "a-pod-comes-before-the-rewrite"),
-        ("_late", "None if elsewhere or not late else merged(...)", "None"),
+        ("_late", "merged(...) if late else None", "None"),
     ),
     mutant(
         "the-survivor-counts-as-late",

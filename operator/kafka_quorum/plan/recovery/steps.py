@@ -20,7 +20,7 @@ from kafka_quorum.model.actions import (
 from kafka_quorum.model.disk import is_gone
 from kafka_quorum.model.disk_work import InspectDisk, RewriteDisk, Worker, report_of
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.journal import FORMATS, Journal, RecoveryStage
+from kafka_quorum.model.journal import Journal, RecoveryStage
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import all_advertised
 from kafka_quorum.model.nodes import is_down, revision_of
@@ -89,9 +89,8 @@ def _lost(situation: Situation, journal: Journal) -> Iterator[str]:
 def _wait(journal: Journal, text: str, severity: Severity = Severity.PROGRESS) -> Wait:
     """One of the waits of an open recovery; its stage comes first."""
     reason = "RecoveryStuck" if severity is Severity.DEGRADED else "Recovering"
-    return Wait(
-        severity=severity, reason=reason, message=f"Recovery {journal.epoch}, stage {journal.stage.value}: {text}"
-    )
+    message = f"Recovery {journal.epoch}, stage {journal.stage.value}: {text}"
+    return Wait(severity=severity, reason=reason, message=message)
 
 
 def _refused(journal: Journal, verdict: Refusal) -> Part:
@@ -127,10 +126,11 @@ def _stop(situation: Situation, journal: Journal) -> Part:
 
 def _late(situation: Situation, journal: Journal) -> Part | None:
     """The end of pods that were requested before the stop and came after it; None without one."""
-    kafka_only = journal.stage in FORMATS
-    late = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA or not kafka_only]
-    elsewhere = journal.stage in (RecoveryStage.STOP, RecoveryStage.START)
-    return None if elsewhere or not late else merged(_stopped(situation, journal, pod) for pod in late)
+    if journal.stage in (RecoveryStage.STOP, RecoveryStage.START):
+        return None
+    formats = journal.stage is RecoveryStage.FORMAT
+    late = [pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA or not formats]
+    return merged(_stopped(situation, journal, pod) for pod in late) if late else None
 
 
 def _stopped(situation: Situation, journal: Journal, pod: Pod) -> Part:

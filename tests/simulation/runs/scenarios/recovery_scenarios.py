@@ -374,33 +374,25 @@ RECOVERIES: Final = (
         holds=joined(3, 3000),
         bound=_LATE_STEPS,
     ),
-    Scenario(
-        name="a-pod-comes-while-disks-are-copied",
-        spec=_THREE,
-        turns=(
-            *_TWO_LOST_AND_READ,
-            turn("approves", _is_proposed_beside_its_pod, _approves_with_a_pod_under_way("Copy")),
-        ),
-        until=is_recovered,
-        holds=joined(3, 3000),
-        bound=_LATE_STEPS,
-        exhaustive=True,
-        long=True,
-        spares=FINAL_LOSSES,
-    ),
-    Scenario(
-        name="a-pod-comes-before-the-rewrite",
-        spec=_THREE,
-        turns=(
-            *_TWO_LOST_AND_READ,
-            turn("approves", _is_proposed_beside_its_pod, _approves_with_a_pod_under_way("Rewrite")),
-        ),
-        until=is_recovered,
-        holds=joined(3, 3000),
-        bound=_LATE_STEPS,
-        exhaustive=True,
-        long=True,
-        spares=FINAL_LOSSES,
+    *(
+        Scenario(
+            name=name,
+            spec=_THREE,
+            turns=(
+                *_TWO_LOST_AND_READ,
+                turn("approves", _is_proposed_beside_its_pod, _approves_with_a_pod_under_way(stage)),
+            ),
+            until=is_recovered,
+            holds=joined(3, 3000),
+            bound=_LATE_STEPS,
+            exhaustive=True,
+            long=True,
+            spares=FINAL_LOSSES,
+        )
+        for name, stage in (
+            ("a-pod-comes-while-disks-are-copied", "Copy"),
+            ("a-pod-comes-before-the-rewrite", "Rewrite"),
+        )
     ),
     Scenario(
         name="another-plan-is-approved",
