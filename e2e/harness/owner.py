@@ -43,7 +43,7 @@ file=/settings/server.properties
   {APPEND}
 }} > "$file"
 printf '%s' "$JAVA_SECURITY" > /settings/java.security
-/opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config "$file" --cluster-id "$CLUSTER_ID"
+/opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config "$file" "--cluster-id=$CLUSTER_ID"
 exec /opt/kafka/bin/kafka-server-start.sh "$file"
 """
 

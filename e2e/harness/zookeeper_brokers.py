@@ -39,7 +39,7 @@ set -eu
 printf '%s\\n' "$PROPERTIES" > /data/server.properties
 printf '%s' "$JAVA_SECURITY" > /data/java.security
 if grep -q '^process.roles=' /data/server.properties && [ ! -e /data/log/meta.properties ]; then
-  /opt/kafka/bin/kafka-storage.sh format --config /data/server.properties --cluster-id "$CLUSTER_ID"
+  /opt/kafka/bin/kafka-storage.sh format --config /data/server.properties "--cluster-id=$CLUSTER_ID"
 fi
 exec /opt/kafka/bin/kafka-server-start.sh /data/server.properties
 """

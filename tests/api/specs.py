@@ -180,7 +180,7 @@ def _properties() -> list[Refused]:
 
 
 def _identity() -> list[Refused]:
-    malformed = ("events", "x" * 22, "-" + CLUSTER_ID[1:], CLUSTER_ID + "=", CLUSTER_ID[:-1])
+    malformed = ("events", "x" * 22, CLUSTER_ID + "=", CLUSTER_ID[:-1])
     return [
         *(
             Refused(
@@ -840,6 +840,7 @@ ACCEPTED: dict[str, Json] = {
     "static": {"bootstrap": {"mode": "Static"}},
     "safe downgrade": {"kafka": {"version": "4.4.0", "features": {"downgrade": "Safe"}}},
     "a cluster id": {"clusterID": CLUSTER_ID},
+    "a cluster id of ZooKeeper that begins with a dash": {"clusterID": f"-{CLUSTER_ID[1:]}"},
     "a timeout of the quorum": _config("controller.quorum.fetch.timeout.ms", "4000"),
     "ACLs of znodes": _config("zookeeper.set.acl", "true"),
     "properties": _controllers(config={"metadata.log.max.record.bytes.between.snapshots": "1", "a-b_c.D": " x\\ = é "}),

@@ -107,7 +107,7 @@ class Cluster:
     def format(self, node: Node, *more: str) -> None:
         """Formats a node's directory."""
         config = str(node.home / "server.properties")
-        self._run("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", config, *more)
+        self._run("kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", config, *more)
 
     def start(self, node: Node) -> None:
         """Starts a server."""

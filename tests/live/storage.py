@@ -66,7 +66,7 @@ class Format:
     def arguments(self, config: Path) -> list[str]:
         """The tool's command line."""
         features = [word for feature in self.features for word in ("--feature", feature)]
-        fixed = ["format", "--config", str(config), "--cluster-id", self.cluster_id]
+        fixed = ["format", "--config", str(config), f"--cluster-id={self.cluster_id}"]
         return [*fixed, *self.mode.arguments(), *features, *self.more]
 
 

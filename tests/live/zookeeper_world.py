@@ -27,7 +27,7 @@ from tests.live import topics
 from tests.live.jars import Kafka
 from tests.live.ports import HOST, free_port
 from tests.live.process import ServerProcess
-from tests.live.quorum import LISTENER, LOGGING
+from tests.live.quorum import LISTENER, LOGGING, new_uuid
 from tests.live.storage import Format, ModeMissing, read_properties, run_format
 from tests.live.waiting import NeverHappenedError
 
@@ -216,8 +216,13 @@ class ZooKeeperWorld:
         )
 
     def open(self) -> None:
-        """Starts ZooKeeper and the brokers, and waits until each of them names all brokers and the controller."""
+        """Starts ZooKeeper and the brokers, and waits until each of them names all brokers and the controller.
+
+        The cluster id begins with a dash, as every 64th that a broker makes: no tool may take it for an option.
+        """
         self.start_zookeeper()
+        record = json.dumps({"version": "1", "id": f"-{new_uuid()[1:]}"}, separators=(",", ":"))
+        self.zookeeper.create("/cluster/id", record.encode(), makepath=True)
         self.start(*self.brokers.values())
         for broker in self.brokers.values():
             self.answers(broker)

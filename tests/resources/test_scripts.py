@@ -196,6 +196,15 @@ def test_empty_disk(volume: Volume) -> None:
     assert volume.intent.read_text() == INTENT
 
 
+def test_cluster_id_with_a_dash(volume: Volume) -> None:
+    """A cluster id that looks like an option, as every 64th that ZooKeeper has, is formatted and recognised."""
+    dashed = f"-{CLUSTER[1:]}"
+    intent = INTENT.replace(CLUSTER, dashed)
+    for _ in range(2):
+        said = volume.format(KQ_CLUSTER_ID=dashed, TOOL_CLUSTER=dashed, KQ_INTENT=intent)
+        assert (said.code, said.report and said.report["clusterID"]) == (0, dashed)
+
+
 def test_intent_is_flushed_first(volume: Volume) -> None:
     """The intent is flushed, under its name, before Kafka's tool writes a byte; the format is flushed too."""
     calls = [call.split()[0] for call in volume.format().calls]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka_quorum.api import properties, release, template
-from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
+from kafka_quorum.model.ids import is_reserved, uuid_to_bytes
 from kafka_quorum.model.names import JMX_PORT
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of, whole_bytes
@@ -35,7 +35,7 @@ def _words(values: frozenset[str] | tuple[str, ...]) -> str:
 
 def _usable_cluster_id(text: str) -> bool:
     try:
-        return usable_uuid(uuid_to_bytes(text))
+        return not is_reserved(uuid_to_bytes(text))
     except ValueError:
         return False
 
@@ -87,7 +87,7 @@ NAME_NO_LABEL = Rule(
     holds=lambda name: re.fullmatch(NAME_FORM, name) is not None,
 )
 CLUSTER_ID_FORM = Rule(
-    expression="self == '' || self.matches('^[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]$')",
+    expression="self == '' || self.matches('^[A-Za-z0-9_-]{21}[AQgw]$')",
     message=(
         "clusterID must be a Kafka UUID, 22 characters of base64url as `kafka-storage.sh random-uuid` "
         "prints them; leave "

@@ -37,9 +37,17 @@ def uuid_to_bytes(text: str) -> bytes:
     return raw
 
 
+def is_reserved(raw: bytes) -> bool:
+    """Whether Kafka keeps this UUID for itself."""
+    return raw in _RESERVED
+
+
 def usable_uuid(raw: bytes) -> bool:
-    """Whether Kafka itself could make this UUID: it is not reserved, and its text does not look like an option."""
-    return raw not in _RESERVED and not uuid_from_bytes(raw).startswith("-")
+    """Whether `kafka-storage.sh random-uuid` could make this UUID: it is not reserved, and not like an option.
+
+    A cluster that a broker with ZooKeeper made may have a cluster id that begins with a dash (every 64th has).
+    """
+    return not is_reserved(raw) and not uuid_from_bytes(raw).startswith("-")
 
 
 def parse_cluster_id(text: str) -> ClusterID:
@@ -50,7 +58,7 @@ def parse_cluster_id(text: str) -> ClusterID:
 
 def parse_directory_id(text: str) -> DirectoryID:
     """A directory id that a replica can have (ValueError if it is malformed or reserved)."""
-    if uuid_to_bytes(text) in _RESERVED:
+    if is_reserved(uuid_to_bytes(text)):
         raise ValueError(f"{text!r} is one of Kafka's reserved UUIDs, not a directory id")
     return DirectoryID(text)
 
