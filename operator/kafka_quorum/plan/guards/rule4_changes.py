@@ -23,14 +23,14 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
         return no(f"Waiting to change voter {target}: the present voter set is not committed yet")
     tenure = view.tenure
     if not tenure.settled:
-        led = f"controller {view.answer.leader_id} has led for less than {tenure.settles_after_s:g} s"
+        led = f"controller {view.answer.leader_id} has been seen to lead for less than {tenure.settles_after_s:g} s"
         return no(f"Waiting to change voter {target}: {led}, and an earlier leader could miss a change so soon")
     return yes("no voter change is open")
 
 
 def unconfirmed(view: QuorumView, key: ReplicaKey) -> str:
     """Why a removal that this leader shows does not count yet: nothing else has shown it."""
-    led = f"controller {view.answer.leader_id} has led for less than {view.tenure.sure_after_s:g} s"
+    led = f"controller {view.answer.leader_id} has been seen to lead for less than {view.tenure.sure_after_s:g} s"
     return f"no answer has confirmed that voter {key} is removed, and {led}"
 
 
