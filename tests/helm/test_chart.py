@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from jsonschema import Draft7Validator
+from tests.helm.rights import ALL_RULES, CLUSTER_RULES, QUORUM_RULES
 
 from helm import render
 from kafka_brokers.api import crd as brokers_crd
@@ -23,39 +24,6 @@ from kit.crd import definition
 
 Json = dict[str, Any]
 
-QUORUM_RULES: dict[str, set[str]] = {
-    "kafkaquorum.io/kafkaquorums": {"get", "list", "watch"},
-    "kafkaquorum.io/kafkaquorums/status": {"patch"},
-    "kafkaquorum.io/kafkabrokerpools": {"get", "list", "watch"},
-    "kafkaquorum.io/kafkabrokerpools/status": {"patch"},
-    "kafkaquorum.io/kafkastreamsapplications": {"get", "list", "watch"},
-    "kafkaquorum.io/kafkastreamsapplications/status": {"patch"},
-    "coordination.k8s.io/leases": {"get", "create", "update"},
-    "/pods": {"get", "list", "watch", "create", "patch", "delete"},
-    "/pods/eviction": {"create"},
-    "/pods/status": {"patch"},
-    "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
-    "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
-    "/secrets": {"get", "create", "update"},
-    "cert-manager.io/certificates": {"get", "create", "patch"},
-    "/services": {"get", "list", "watch", "create", "patch", "delete"},
-    "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
-    "apps/controllerrevisions": {"list", "create", "delete"},
-    "apps/statefulsets": {"get", "delete"},
-    "apps/deployments": {"get", "delete"},
-    "apps/replicasets": {"list", "delete"},
-    "autoscaling/horizontalpodautoscalers": {"list"},
-    "/events": {"create", "patch"},
-}
-"""The rights in a namespace that the operator needs to act. Secrets are read by name: neither listed nor watched."""
-LOOK_RULES: dict[str, set[str]] = {
-    "introspect.kafkaquorum.io/quorumlooks": {"get", "create"},
-    "introspect.kafkaquorum.io/quorumlooks/status": {"patch"},
-    "introspect.kafkaquorum.io/planquestions": {"get", "watch", "delete"},
-    "introspect.kafkaquorum.io/planquestions/status": {"patch"},
-}
-"""Its rights for the read-only look."""
-ALL_RULES = QUORUM_RULES | LOOK_RULES
 KINDS = (crd.KIND, brokers_crd.KIND, streams_crd.KIND)
 """Every kind of resource that persons make."""
 DEFINED = (*KINDS, *look_crd.KINDS)
@@ -142,11 +110,7 @@ def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
     items = rendered()
     assert verbs(only(items, "ClusterRole")) == ALL_RULES
     discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
-    assert verbs(discovery) == {
-        "apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"},
-        "/nodes": {"get"},
-        "/persistentvolumes": {"get"},
-    }
+    assert verbs(discovery) == CLUSTER_RULES
     lease = only(items, "Role", "kafka-quorum-operator-lease")
     assert lease["metadata"]["namespace"] == "kafka-quorum-system"
     assert [(set(rule["verbs"]), rule.get("resourceNames")) for rule in lease["rules"]] == [

@@ -182,6 +182,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs:
+    - get # one that the record names and a list does not have; those of the brokers of other pools
     - list # the revisions that lost pods are made again from
     - create # one for each change of what pods are made of
     - delete # old ones that nothing is made from

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from tests.helm.rights import granted
 from tests.simulation.model.happened import (
     BrokerStop,
     ClaimDeleted,
@@ -41,6 +42,7 @@ class KubeEdge(Edge):
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object or None."""
+        _check("get", resource)
         await self.life.turn()
         kube = self.world.kube
         return self._kube(
@@ -56,6 +58,7 @@ class KubeEdge(Edge):
         self, resource: ResourceType, namespace: str, labels: Mapping[str, str], *, only: Chosen | None = None
     ) -> list[Json]:
         """Every object with these labels."""
+        _check("list", resource)
         await self.life.turn()
         kube = self.world.kube
         found = self._kube(
@@ -72,6 +75,7 @@ class KubeEdge(Edge):
         self, resource: ResourceType, namespace: str, selector: Selector = EVERYTHING, *, label: str = ""
     ) -> AsyncGenerator[Json, None]:
         """What identifies every selected object of the one namespace that there is, with this label of it."""
+        _check("list", resource)
         await self.life.turn()
         kube, place = self.world.kube, namespace or NAMESPACE
         items = self._kube(
@@ -100,6 +104,7 @@ class KubeEdge(Edge):
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask for the answer to a creation."""
+        _check("create", resource)
         asked = self.world.steps
         await self.life.turn()
         if dry_run:
@@ -118,6 +123,7 @@ class KubeEdge(Edge):
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace."""
+        _check("update", resource)
         await self.life.turn()
         kube, name = self.world.kube, _name(body)
         return self._kube(
@@ -131,6 +137,7 @@ class KubeEdge(Edge):
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply."""
+        _check("patch", resource)
         await self.life.turn()
         kube = self.world.kube
         return self._kube("apply", resource, _name(body), lambda: kube.apply(resource, namespace, body), writes=True)
@@ -146,6 +153,7 @@ class KubeEdge(Edge):
         strategic: bool = False,
     ) -> Json:
         """Merge patch."""
+        _check("patch", resource, subresource)
         await self.life.turn()
         kube = self.world.kube
         conditional = "resourceVersion" in body.get("metadata", {})
@@ -170,6 +178,7 @@ class KubeEdge(Edge):
         orphan: bool = False,
     ) -> None:
         """Delete exactly this object. The rules judge the stop of a pod when it is sent, whatever its result."""
+        _check("delete", resource)
         asked = self.world.steps
         if resource == PODS:
             self._stop_sent(namespace, name, resource_version, evicted=False)
@@ -189,6 +198,7 @@ class KubeEdge(Edge):
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
         """Evict exactly this pod, or ask for the answer to its eviction."""
+        _check("create", PODS, "eviction")
         asked, kube = self.world.steps, self.world.kube
         request = partial(evict, kube, namespace, name, uid=uid, resource_version=resource_version)
         if dry_run:
@@ -276,3 +286,10 @@ class KubeEdge(Edge):
 
 def _name(body: Json) -> str:
     return str(body["metadata"].get("name", ""))
+
+
+def _check(verb: str, resource: ResourceType, subresource: str = "") -> None:
+    """Raise what no pass expects if the chart does not grant this request to the operator."""
+    if not granted(verb, resource, subresource):
+        what = f"{resource.plural}/{subresource}" if subresource else resource.plural
+        raise AssertionError(f"the chart grants no right to {verb} {what}")

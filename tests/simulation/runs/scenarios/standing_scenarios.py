@@ -11,12 +11,12 @@ from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import happen
 from tests.simulation.runs.faults import Accident, Loss
 from tests.simulation.runs.scenarios.release_scenes import both
-from tests.simulation.runs.scenarios.scenes import Scenario, Turn, When, applies, condition, is_ready, spec_of
+from tests.simulation.runs.scenarios.scenes import Scenario, Turn, When, after, applies, condition, is_ready, spec_of
 
-from kafka_quorum.model.names import LABEL_ROLE, is_config_name
+from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, is_config_name
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.status.cannot_look import REASON
-from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, SERVICES, Json
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json
 
 _UNDOES_STEPS: Final = 120
 _WRITES_MAX: Final = 20
@@ -97,6 +97,24 @@ def _deletes_configs(world: World, _: Checker) -> None:
             world.kube.remove(CONFIG_MAPS, NAMESPACE, name)
 
 
+def _deletes_revisions(world: World, _: Checker) -> None:
+    """Delete every revision, also the one that the record names."""
+    for item in list(world.kube.all(REVISIONS)):
+        world.kube.remove(REVISIONS, NAMESPACE, item["metadata"]["name"])
+
+
+def _unlabels_revisions(world: World, _: Checker) -> None:
+    """Take from every revision the label by which it is listed."""
+    for item in list(world.kube.all(REVISIONS)):
+        body = {"metadata": {"labels": {LABEL_QUORUM: None}}}
+        world.kube.patch(REVISIONS, NAMESPACE, item["metadata"]["name"], body)
+
+
+def _deletes_pod(world: World, _: Checker) -> None:
+    """The pod of the second controller is deleted by a person."""
+    happen(world, Accident(step=0, loss=Loss.POD_DELETED, node_id=3001))
+
+
 def _turns_node_off(world: World, _: Checker) -> None:
     """The machine of the fourth controller has no power any more."""
     happen(world, Accident(step=0, loss=Loss.NODE_OFF, node_id=3003))
@@ -117,6 +135,20 @@ STANDING: Final = (
             Turn(what="a right is removed", when=is_ready, act=_refuses),
             Turn(what="it is granted again", when=says_cannot_look, act=_grants),
         ),
+    ),
+    *(
+        Scenario(
+            name=name,
+            spec=_THREE,
+            turns=(
+                Turn(what=f"every revision is {word}", when=is_ready, act=act),
+                Turn(what="a pod is deleted", when=after(60), act=_deletes_pod),
+            ),
+        )
+        for name, word, act in (
+            ("recorded-revision-deleted", "deleted", _deletes_revisions),
+            ("recorded-revision-without-label", "without its label", _unlabels_revisions),
+        )
     ),
     Scenario(
         name="undone-again-and-again",
