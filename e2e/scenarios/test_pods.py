@@ -6,7 +6,7 @@ import json
 import pytest
 
 from harness import nodes
-from harness.quorum import Quorum
+from harness.quorum import GROUP, Quorum
 from harness.shell import Json, get, holds_for, kubectl, run, wait_until
 from kafka_quorum.model.names import FIELD_MANAGER
 from kit.errors import KubeConflict, KubeHeld
@@ -43,6 +43,19 @@ def test_each_pod_is_deleted_in_turn(ready: Quorum) -> None:
             key: row for key, row in before.items() if key != node_id
         }
         assert ready.voters() == voters
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["deleted", "without-label"])
+def test_a_pod_is_made_again_when_its_revision_is_gone(ready: Quorum, *, gone: bool) -> None:
+    """Every revision is deleted, or cannot be listed any more: a pod that is deleted then comes back all the same."""
+    own = f"{GROUP}/quorum={ready.name}"
+    act = ("delete",) if gone else ("label",)
+    change = () if gone else (f"{GROUP}/quorum-",)
+    kubectl("-n", ready.namespace, *act, "controllerrevision", "-l", own, *change)
+    old = ready.running()[3001][0]
+    ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
+    wait_back(ready, 3001, old)
     assert_one_quorum(ready, initial=ALL, voters=ALL)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from jsonschema import Draft7Validator
-from tests.helm.rights import ALL_RULES, CLUSTER_RULES, QUORUM_RULES
+from tests.simulation.model.rights import ALL_RULES, CLUSTER_RULES, QUORUM_RULES
 
 from helm import render
 from kafka_brokers.api import crd as brokers_crd

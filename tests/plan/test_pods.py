@@ -241,6 +241,17 @@ def test_pod_with_the_script_of_an_earlier_operator() -> None:
     assert planned(with_pod(at_rest(), 3001, report=old)).actions == (), "a pod that runs is left alone"
 
 
+def test_pod_of_an_earlier_identity() -> None:
+    """A pod that refuses its disk, and has a config map of before, is made again; with the present one it is told."""
+    refuses = report(running(), node(running(), 3001), accepted=False, message="recovery 1")
+    look = with_pod(at_rest(), 3001, container=CRASHED, report=refuses, gate="False")
+    assert wait(planned(look), "ForeignDisk").severity is Severity.DEGRADED
+    old = with_pod(look, 3001, config_name="alpha-config-0000000000")
+    assert (only(planned(old), DeletePod).pod.node_id, only(planned(old), DeletePod).reason) == (3001, "PodOutdated")
+    runs = with_pod(at_rest(), 3001, report=refuses, config_name="alpha-config-0000000000")
+    assert every(planned(runs), DeletePod) == [], "a pod that runs is left alone"
+
+
 def test_pod_that_cannot_read_its_disk() -> None:
     """A pod that cannot read its disk is degraded and left alone, with the script's words."""
     unread = report(running(), node(running(), 3001), found=DiskFound.UNREADABLE, accepted=False, message="I/O error")

@@ -59,6 +59,12 @@ RECOVERY_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_late", "merged(...) if late else None", "None"),
     ),
     mutant(
+        "a-pod-of-before-the-recovery-stays",
+        "live",
+        ("a-pod-comes-before-the-start",),
+        ("_why_replace", "known and is_of_earlier_identity(situation, pod)", "False"),
+    ),
+    mutant(
         "the-survivor-counts-as-late",
         "14, stops",
         ("majority-lost-3",),

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from tests.helm.rights import granted
 from tests.simulation.model.happened import (
     BrokerStop,
     ClaimDeleted,
@@ -22,6 +21,7 @@ from tests.simulation.model.kubernetes.kube_model import Items
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 from tests.simulation.model.kubernetes.streams_pods import LABEL_APPLICATION, LABEL_INSTANCE
 from tests.simulation.model.place import NAMESPACE
+from tests.simulation.model.rights import granted
 from tests.simulation.runs.edges import Edge
 from tests.simulation.runs.faults import Call
 

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from kafka_quorum.model.nodes import all_initial_formatted, config_of
 from kafka_quorum.model.observed import Observed, Revision
-from kafka_quorum.model.pods import CRASHED, Pod, Waiting
+from kafka_quorum.model.pods import CRASHED, DiskFound, Pod, Waiting
 from kafka_quorum.model.situation import Situation
 
 
@@ -25,6 +25,17 @@ def needed_configs(situation: Situation) -> Mapping[str, Revision]:
             if revision is not None:
                 needed[config_of(quorum, record, revision)] = revision
     return needed
+
+
+def is_of_earlier_identity(situation: Situation, pod: Pod) -> bool:
+    """Whether a pod refuses its formatted disk, and nothing is created with its config map any more.
+
+    Such a pod comes from a request of before a recovery: it expects the number that the disk had. A pod that is created
+    now has another config map, so this is true of a pod once.
+    """
+    report = pod.report
+    refuses = report is not None and not report.accepted and report.found is DiskFound.FORMATTED
+    return refuses and not pod.running and bool(pod.config_name) and pod.config_name not in needed_configs(situation)
 
 
 def lacks_config(situation: Situation, pod: Pod) -> bool:

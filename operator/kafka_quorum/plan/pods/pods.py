@@ -14,7 +14,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_create
-from kafka_quorum.plan.facts.configs import lacks_config
+from kafka_quorum.plan.facts.configs import is_of_earlier_identity, lacks_config
 from kafka_quorum.plan.facts.formats import is_mirrored
 from kafka_quorum.plan.facts.held import held_back, is_held, unless_held
 from kafka_quorum.plan.facts.kept import is_going, why_kept
@@ -173,21 +173,41 @@ def _stranded(situation: Situation, pod: Pod) -> Part:
 def _why_replace(
     situation: Situation, node: NodeIdentity, pod: Pod, revision: Revision | None
 ) -> tuple[str, str] | None:
-    if not has_disk_of(pod, node):
-        return "PodOutdated", f"pod {pod.name} was made for another disk than controller {node.node_id} has now"
-    if pod.finished:
-        return (
-            "PodFinished",
-            f"pod {pod.name} has ended{pod.why_ended}, and is recreated from revision {node.revision or pod.revision}",
-        )
-    if pod.report is not None and pod.report.outdated and not pod.running:
-        text = f"pod {pod.name} examines its disk with the script of an earlier operator version"
-        return "PodOutdated", f"{text}, which reports an unreadable disk as empty: the pod is recreated"
-    if revision is not None and pod.revision != revision.name:
-        return "PodCorrected", f"pod {pod.name} did not start, and is recreated from the corrected spec"
-    if revision is not None and lacks_config(situation, pod):
-        return "PodOutdated", f"pod {pod.name} waits for config map {pod.config_name}, which is gone, and is recreated"
-    return None
+    """The first reason for another pod in its place, as code and text; None if it stays."""
+    report, known, name = pod.report, revision is not None, pod.name
+    script_is_old = report is not None and report.outdated and not pod.running
+    again = f"and is recreated from revision {node.revision or pod.revision}"
+    old_script = f"pod {name} examines its disk with the script of an earlier operator version"
+    unknown_disk = f"pod {name} does not know its disk, and was made before the present identity"
+    reasons = (
+        (
+            not has_disk_of(pod, node),
+            "PodOutdated",
+            f"pod {name} was made for another disk than controller {node.node_id} has now",
+        ),
+        (pod.finished, "PodFinished", f"pod {name} has ended{pod.why_ended}, {again}"),
+        (
+            script_is_old,
+            "PodOutdated",
+            f"{old_script}, which reports an unreadable disk as empty: the pod is recreated",
+        ),
+        (
+            revision is not None and pod.revision != revision.name,
+            "PodCorrected",
+            f"pod {name} did not start, and is recreated from the corrected spec",
+        ),
+        (
+            known and is_of_earlier_identity(situation, pod),
+            "PodOutdated",
+            f"{unknown_disk} (config map {pod.config_name}): it is recreated",
+        ),
+        (
+            known and lacks_config(situation, pod),
+            "PodOutdated",
+            f"pod {name} waits for config map {pod.config_name}, which is gone, and is recreated",
+        ),
+    )
+    return next(((code, text) for holds, code, text in reasons if holds), None)
 
 
 def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:

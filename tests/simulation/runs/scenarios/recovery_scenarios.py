@@ -23,8 +23,8 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.names import KEPT, LABEL_QUORUM, USED_BY, reader
-from kit.kube.protocol import CLAIMS, PODS, Json
+from kafka_quorum.model.names import CONFIG, KEPT, LABEL_QUORUM, USED_BY, reader
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json, ResourceType
 
 _THREE: Final = spec_of("InitialControllers", 3)
 _FIVE: Final = spec_of("InitialControllers", 5)
@@ -162,20 +162,32 @@ def _is_proposed_beside_its_pod(world: World) -> bool:
     return is_proposed(world) and world.kube.view(PODS, NAMESPACE, _SURVIVOR) is not None
 
 
+def _asked_again(world: World, kind: ResourceType, name: str) -> Json:
+    """What a request that makes this object once more has in it."""
+    item = world.kube.get(kind, NAMESPACE, name) or {}
+    kept = {key: item["metadata"].get(key, {}) for key in ("name", "labels", "annotations", "ownerReferences")}
+    return {**{key: value for key, value in item.items() if key in ("spec", "data")}, "metadata": kept}
+
+
 def _approves_with_a_pod_under_way(stage: str) -> Act:
-    """A person approves the plan. A request for the survivor's pod of before comes when the recovery is this far."""
+    """A person approves the plan. A request for the survivor's pod of before comes when the recovery is this far.
+
+    At stage `Start` another request brings its config map back, so that the pod does not wait for that.
+    """
 
     def act(world: World, checker: Checker) -> None:
-        pod = world.kube.get(PODS, NAMESPACE, _SURVIVOR) or {}
-        kept = {field: pod["metadata"].get(field, {}) for field in ("name", "labels", "annotations", "ownerReferences")}
-        spec = {field: value for field, value in pod["spec"].items() if field != "nodeName"}
+        pod = _asked_again(world, PODS, _SURVIVOR)
+        pod["spec"].pop("nodeName", None)
+        config = _asked_again(world, CONFIG_MAPS, pod["metadata"]["annotations"][CONFIG])
 
         def comes() -> None:
             is_there = world.kube.view(PODS, NAMESPACE, _SURVIVOR) is not None
             if is_there or stage_of(checker.lineage(NAMESPACE, NAME).record) != stage:
                 world.later(1, comes)
-            else:
-                world.kube.create(PODS, NAMESPACE, {"metadata": kept, "spec": spec})
+                return
+            if stage == "Start" and world.kube.view(CONFIG_MAPS, NAMESPACE, config["metadata"]["name"]) is None:
+                world.kube.create(CONFIG_MAPS, NAMESPACE, config)
+            world.kube.create(PODS, NAMESPACE, pod)
 
         comes()
         approves(world, checker)
@@ -392,6 +404,7 @@ RECOVERIES: Final = (
         for name, stage in (
             ("a-pod-comes-while-disks-are-copied", "Copy"),
             ("a-pod-comes-before-the-rewrite", "Rewrite"),
+            ("a-pod-comes-before-the-start", "Start"),
         )
     ),
     Scenario(
