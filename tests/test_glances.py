@@ -21,9 +21,10 @@ from kafka_quorum.observe.glance import DUE_WITHIN_S, first_look_every_s, look_e
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.settings import ObservationSettings, Settings
-from kit.conditions.last_look import EVERY_S, STARTING_S
+from kit.conditions.last_look import EVERY_S
 from kit.errors import Fault
 from kit.key import ObjectKey
+from kit.term import STARTING_S
 
 LEADER = 3000
 GLANCE = ["DescribeQuorum"]
@@ -104,7 +105,7 @@ async def test_the_first_look_is_followed_early_by_another_one(
     bench = await glancing()
     bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(999)}
     bench.reconciler.objects._trusted_s = math.inf
-    bench.reconciler._glances._began_s -= after_s
+    bench.reconciler._glances._term._began_s -= after_s
 
     async def ticks_until_a_look() -> int:
         for tick in range(60):
@@ -125,7 +126,7 @@ async def test_levels_that_others_change_are_noticed_within_a_minute() -> None:
     bench = await glancing()
     bench.reconciler._changes |= {ObjectKey(namespace="n", name=f"q{number}"): 0 for number in range(999)}
     bench.reconciler.objects._trusted_s = math.inf
-    bench.reconciler._glances._began_s -= STARTING_S
+    bench.reconciler._glances._term._began_s -= STARTING_S
 
     async def after_10_s() -> list[str]:
         bench.clock.seconds += 10

@@ -30,9 +30,11 @@ from kit.loops import Loops
 from kit.metrics import server as scraped
 from kit.metrics.server import Scrape
 from kit.selector import EVERYTHING, Selector, parse
+from kit.term import STARTING_S
 
 if TYPE_CHECKING:
     from kafka_quorum.observations.recorder import Recorder
+    from kafka_quorum.reconcile import Reconciler
     from kit.sweep import Sweep
 
 
@@ -337,6 +339,27 @@ async def test_ages_begin_anew_only_after_another_operator_had_the_lease(
         cleared.clear()
         edge._acquired()
         assert cleared == [True] * other
+    finally:
+        await edge.stop()
+
+
+async def test_a_term_of_the_lease_begins_as_a_start_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that stood by looks at everything in the first minute of its term: what follows is spread again."""
+
+    async def connected(_: str, __: object) -> WatchedKube:
+        return WatchedKube()
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0, metrics_port=0), cast("Recorder", Closed()))
+    await edge.start()
+    try:
+        quorums = cast("Reconciler", edge._served[QUORUMS.plural].loops._reconciler)
+        term, now_s = quorums._glances._term, edge._clock.monotonic()
+        assert term is quorums._materials._term
+        term._began_s -= STARTING_S
+        assert not term.began_lately(now_s)
+        edge._acquired()
+        assert term.began_lately(now_s)
     finally:
         await edge.stop()
 

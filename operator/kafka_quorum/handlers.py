@@ -53,6 +53,7 @@ from kit.metrics import server as scraped
 from kit.shard import share_of
 from kit.supervise import supervised
 from kit.sweep import Sweep
+from kit.term import Term
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
 """What a resource cannot do without for two minutes: a deletion of one of these wakes the resource at once."""
@@ -85,6 +86,7 @@ class Edge:
         """Set when a task has ended that must not: the process ends, and Kubernetes starts it again."""
         self._observations = observations
         self._clock = SystemClock()
+        self._term = Term(self._clock)
         self._kube: KubeClient | None = None
         self._lease_kube: KubeClient | None = None
         """Connections of the lease alone: its renewal must not wait behind the requests of a thousand quorums."""
@@ -131,6 +133,7 @@ class Edge:
                 *metrics.quorums,
             ),
             unchanged=metrics.unchanged,
+            term=self._term,
             brokers=BrokerEdges(running=running, brokers=brokers),
             keepers=KeeperEdges(zookeepers=zookeepers, drivers=drivers, brokers=brokers),
         )
@@ -255,6 +258,7 @@ class Edge:
 
     def _acquired(self) -> None:
         """The lease is held from now on."""
+        self._term.begin()
         if self._introspection is not None:
             self._introspection.acquired()
         anew = self._lease is None or self._lease.succeeds

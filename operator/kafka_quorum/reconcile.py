@@ -57,6 +57,7 @@ from kit.report.events import Events
 from kit.report.log import Log
 from kit.report.report import Draft, Subscriber, Subscribers
 from kit.report.told import no_effect, standing
+from kit.term import Term
 
 _FAILED_REQUEUE_S: Final = 1.0
 _AWAITED_S: Final = 0.4
@@ -118,11 +119,11 @@ class Reconciler:
         brokers: BrokerEdges = NO_BROKERS,
         keepers: KeeperEdges = NO_KEEPERS,
         dice: Dice = DICE,
+        term: Term | None = None,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
-        `subscribers` receive a report of every look, besides the log and events; `unchanged` is called for each pass
-        that needs no look.
+        `subscribers` receive a report of each look, besides the log and events; `unchanged`: a pass needed no look.
         """
         self._kube = kube
         self._controllers = controllers
@@ -142,12 +143,13 @@ class Reconciler:
         self._admission = PodAdmission(kube, clock, settings)
         self._brokers = BrokerReads(kube, clock, brokers)
         self._keepers = KeeperReads(kube, clock, keepers)
-        self._materials = MaterialReads(kube, clock, controllers)
+        term = term or Term(clock)
+        self._materials = MaterialReads(kube, clock, controllers, term)
         self._scram = ScramReads(kube, clock, controllers)
         self._memories: dict[ObjectKey, Memory] = {}
         self.objects = RememberedObjects(clock, settings.resync_s)
         recorded = bool(settings.observations.target or settings.observations.topic)
-        self._glances = Glances(controllers, clock, tick_s=settings.rest_s, always_look=recorded)
+        self._glances = Glances(controllers, clock, term, tick_s=settings.rest_s, always_look=recorded)
         self._changes: dict[ObjectKey, int] = {}
         self._heard: dict[ObjectKey, list[str]] = {}
         """The resource versions of events since the last look began."""

@@ -27,11 +27,11 @@ from kafka_quorum.observe.listeners import ENDS_SOON_S, EVERY_S, SAMPLE_EVERY_S,
 from kafka_quorum.observe.material import OWN_SECRETS_S, MaterialReads
 from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.secrets import StoredAuthorities, authorities_object, leaf_object
-from kit.conditions.last_look import STARTING_S
 from kit.errors import KubeRefused
 from kit.key import ObjectKey
 from kit.kube.protocol import Json
 from kit.kube.secrets import SECRETS
+from kit.term import STARTING_S
 
 KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
 TRUST = authority().certificate.pem

@@ -29,8 +29,9 @@ from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
-from kit.conditions.last_look import STARTING_S, interval_s, is_due, share, spread
+from kit.conditions.last_look import interval_s, is_due, share, spread
 from kit.key import ObjectKey
+from kit.term import Term
 
 logger = logging.getLogger(__name__)
 LOOKS_PER_S: Final = 4.0
@@ -73,10 +74,10 @@ class _AtRest:
 class Glances:
     """What the last look at each quorum at rest found. All of it may be lost at any time: then a look follows."""
 
-    def __init__(self, controllers: Controllers, clock: Clock, *, tick_s: float, always_look: bool) -> None:
+    def __init__(self, controllers: Controllers, clock: Clock, term: Term, *, tick_s: float, always_look: bool) -> None:
         """Nothing was looked at yet. `always_look`: each look is recorded for the history, so none is left out."""
         self._controllers, self._clock, self._always_look = controllers, clock, always_look
-        self._tick_s, self._began_s = tick_s, clock.monotonic()
+        self._tick_s, self._term = tick_s, term
         self._at_rest: dict[ObjectKey, _AtRest] = {}
 
     def forget(self, key: ObjectKey) -> None:
@@ -155,7 +156,7 @@ class Glances:
     def _look_is_due(self, last: _AtRest, taken: Snapshot, now_s: float, quorums: int) -> bool:
         """Whether the next pass would be too late for a look, or the stamp of the last one is old."""
         uid, status = str(taken.resource["metadata"].get("uid", "")), taken.resource.get("status") or {}
-        starting = last.view.taken_at_s - self._began_s < STARTING_S
+        starting = self._term.began_lately(last.view.taken_at_s)
         every_s = first_look_every_s(quorums, uid) if starting else look_every_s(quorums, uid)
         if now_s > last.view.taken_at_s + every_s - self._tick_s:
             return True

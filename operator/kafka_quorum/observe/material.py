@@ -45,7 +45,7 @@ from kafka_quorum.resources.users import OPERATOR as OPERATOR_USER
 from kafka_quorum.resources.users import users_from
 from kafka_quorum.wire.protocol import Controllers
 from kit.clock import Clock
-from kit.conditions.last_look import STARTING_S, share
+from kit.conditions.last_look import share
 from kit.errors import KubeError
 from kit.key import ObjectKey
 from kit.kube.protocol import Json, KubeApi
@@ -53,6 +53,7 @@ from kit.kube.secrets import SECRETS
 from kit.parsing import Malformed
 from kit.pki.bundle import Bundle
 from kit.pki.leaf import Leaf
+from kit.term import Term
 
 logger = logging.getLogger(__name__)
 OWN_SECRETS_S: Final = 600.0
@@ -108,10 +109,10 @@ class _Stored:
 class MaterialReads:
     """Reads Secrets in a look, and asks listeners beside it. Nothing here outlives the process."""
 
-    def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers) -> None:
-        """Nothing is read yet."""
+    def __init__(self, kube: KubeApi, clock: Clock, controllers: Controllers, term: Term | None = None) -> None:
+        """Nothing is read yet. Without `term` it begins now."""
         self._kube, self._clock, self._controllers = kube, clock, controllers
-        self._began_s = clock.monotonic()
+        self._term = term or Term(clock)
         self._probes, self._listeners = Probes(clock, controllers), ListenerReads(clock, controllers)
         self._last: dict[ObjectKey, _Read] = {}
         self._left: set[ObjectKey] = set()
@@ -155,8 +156,8 @@ class MaterialReads:
         return replace(last.material, shown=shown, probed=probed), last.access
 
     def _kept(self, key: ObjectKey, now_s: float) -> float:
-        """From a half to the whole in the first minutes of the process, so that not all are read again at once."""
-        return (1 + share(str(key))) / 2 if now_s - self._began_s < STARTING_S else 1.0
+        """From a half to the whole in the first minutes of a term, so that not all are read again at once."""
+        return (1 + share(str(key))) / 2 if self._term.began_lately(now_s) else 1.0
 
     def is_settled(self, key: ObjectKey) -> bool:
         """Whether the last look found that every listener shows what its Secret has, and nothing is to be learned."""

@@ -29,12 +29,6 @@ INTERVAL_MOST_S: Final = 900.0
 _ALONE_S: Final = 160.0
 """How old a stamp without the other one may become: an API server with an earlier definition of the kind drops it, and
 readers then assume that no operator looks after 300 s."""
-STARTING_S: Final = 120.0
-"""How long after its start a process has resources that it saw for the first time, in seconds.
-
-The first look at all of them takes place in the first minute. What follows such a look after an interval is spread over
-it, because the same load would come again at the end of each interval otherwise.
-"""
 _SPREAD: Final = 0.25
 
 
