@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
 
     state = commands.add_parser("at", help="a cluster's metadata at an offset, or what changed between two offsets")
     state.add_argument("--logs", metavar="PATHS", required=True)
-    state.add_argument("--cluster", metavar="ID", help="which cluster, where there are logs of several")
+    state.add_argument("--cluster", metavar="ID", help="which cluster, where there are logs of several: --cluster=ID")
     state.add_argument("--offset", type=int, metavar="N", help="the last record that counts; default: the log's last")
     state.add_argument("--against", type=int, metavar="M", help="show only what differs from the state at this offset")
     state.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: text")
