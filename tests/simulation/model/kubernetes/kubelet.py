@@ -211,7 +211,7 @@ class Kubelet:
         if secret and mount is None:
             missing.append(secret)
         missing += [name for name in users_of(pod) if self._kube.view(SECRETS, namespace, name) is None]
-        claim_uids = [self._volumes.claim_uid(namespace, name) or "" for name in claims_of(pod)]
+        claim_uids = tuple(self._volumes.claim_uid(namespace, name) or "" for name in claims_of(pod))
         if missing or any(uid not in self._volumes.by_claim for uid in claim_uids):
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
             return None
@@ -222,7 +222,8 @@ class Kubelet:
             quorum=metadata["labels"].get(LABEL_QUORUM, ""),
             pool=metadata["labels"].get(LABEL_POOL, ""),
             application=metadata["labels"].get(LABEL_APPLICATION, ""),
-            claim_uids=tuple(claim_uids),
+            claim_uids=claim_uids,
+            writable_uids=writable_of(pod, claim_uids),
             address=self._address(),
             addressed_s=self._clock.elapsed_s,
             node=pod["spec"]["nodeName"],
@@ -471,7 +472,7 @@ class Kubelet:
         for sandbox in self.sandboxes.values():
             runs = sandbox.process is not None or sandbox.streams is not None
             if not sandbox.done and (runs or sandbox.stage > 0):
-                for uid in writable_of(self._kube.view(PODS, sandbox.namespace, sandbox.name), sandbox.claim_uids):
+                for uid in sandbox.writable_uids:
                     users.setdefault(uid, []).append(sandbox.name)
         for claim, pods in users.items():
             if len(pods) > 1:

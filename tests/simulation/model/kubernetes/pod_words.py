@@ -35,10 +35,8 @@ def accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
     return disk.meta.directory_id == expected or (any_directory and not expected)
 
 
-def writable_of(pod: Json | None, claim_uids: tuple[str, ...]) -> tuple[str, ...]:
+def writable_of(pod: Json, claim_uids: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the claims that a pod may write to: a pod that only reads shares a volume with another one."""
-    if pod is None:
-        return claim_uids
     spec = pod["spec"]
     mounts = {row["name"]: row for row in spec["containers"][0].get("volumeMounts") or ()}
     named = [row["name"] for row in spec.get("volumes") or () if "persistentVolumeClaim" in row]

@@ -19,6 +19,8 @@ class Sandbox:
     uid: str
     quorum: str
     claim_uids: tuple[str, ...]
+    writable_uids: tuple[str, ...] = ()
+    """Those of them that it may write to, also when its pod has been deleted."""
     address: str
     pool: str = ""
     """The pool that it belongs to; then `quorum` is empty."""
