@@ -10,6 +10,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(420)]
 
 ALL = {3000, 3001, 3002}
 _OURS = "kafkaquorum.io/"
+_CLUSTER = "-GxYTuLWqRhmb7dK0aQ2Sw"
+"""Every 64th cluster that a broker with ZooKeeper made has an id that looks like an option."""
 
 
 def leave_only_claims(quorum: Quorum) -> None:
@@ -26,9 +28,10 @@ def leave_only_claims(quorum: Quorum) -> None:
 
 def test_volumes_of_a_static_quorum_are_taken_over(quorum: Quorum) -> None:
     """With one claim missing nothing is done; with all claims the same disks run, and the quorum becomes dynamic."""
-    quorum.apply({"bootstrap": {"mode": "Static"}})
+    quorum.apply({"bootstrap": {"mode": "Static"}, "clusterID": _CLUSTER})
     quorum.wait_ready()
     cluster_id, before = quorum.record()["cluster_id"], quorum.disks()
+    assert cluster_id == _CLUSTER
     leave_only_claims(quorum)
     where = ("-n", quorum.namespace, "label", "pvc", f"{quorum.name}-3002-g1")
     kubectl(*where, f"{_OURS}quorum-")
