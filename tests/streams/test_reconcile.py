@@ -4,6 +4,7 @@ import pytest
 from tests.streams.cluster import NAME, NAMESPACE, Cluster
 
 from kafka_streams.model import names
+from kafka_streams.observe import snapshot as streams_snapshot
 from kafka_streams.observe.snapshot import snapshot
 from kafka_streams.plan.upkeep import KEPT
 from kit.kube.protocol import CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
@@ -72,6 +73,19 @@ async def test_a_label_that_comes_back_during_a_look_is_seen(monkeypatch: pytest
     assert taken is not None
     assert [pod.index for pod in taken.pods] == [0, 1, 2]
     assert taken.unreadable == ()
+
+
+async def test_what_cannot_be_read_says_why_though_its_error_has_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kind of the error is told instead."""
+    cluster = await running("2.3.1")
+
+    def fails(*_: object) -> None:
+        raise TypeError
+
+    monkeypatch.setattr(streams_snapshot, "pod_from", fails)
+    taken = await snapshot(cluster.kube, NAMESPACE, NAME, cluster.clock)
+    assert taken is not None
+    assert {one.why for one in taken.unreadable} == {"TypeError"}
 
 
 async def test_2_3_to_3_9_takes_two_bounces_with_upgrade_from() -> None:

@@ -231,5 +231,5 @@ def _parsed(
 
 def _unread(kind: str, item: Json, error: Exception) -> Unread:
     name = clean(str((item.get("metadata") or {}).get("name", "")), max_chars=NAME_MAX_CHARS)
-    why = clean(str(error), max_chars=WORDS_MAX_CHARS)
+    why = clean(str(error) or type(error).__name__, max_chars=WORDS_MAX_CHARS)
     return Unread(kind=kind, name=name, why=why, later=isinstance(error, LaterFormat))
