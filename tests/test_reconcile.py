@@ -31,7 +31,7 @@ from kafka_quorum.settings import Settings
 from kit.errors import Fault, KubeConflict, KubeHeld, KubeUnavailable
 from kit.key import ObjectKey
 from kit.kube.inventory import Inventory, digest_of, together
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, LEASES, NODES, PODS, SERVICES, Json, ResourceType
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, LEASES, NODES, PODS, SERVICES, Json, ResourceType
 from kit.loops import Loops
 from kit.report.report import PassReport, Subscriber, Subscribers
 
@@ -1046,3 +1046,15 @@ async def test_the_time_of_a_lost_node_begins_again_after_another_operators_turn
     bench.reconciler._memories[KEY] = replace(memory, lost_nodes=(replace(lost, for_s=590.0),))
     await looks(bench, 2, anew=anew)
     assert (bench.reconciler._memories[KEY].lost_for_s(lost.key) < 60) is anew
+
+
+async def test_a_budget_that_counts_the_other_way_gets_its_number_back() -> None:
+    """A person wrote maxUnavailable in place of minAvailable: the API server refuses both, and apply would leave both."""
+    bench = await at_rest()
+    ((key, budget),) = [(key, item) for key, item in bench.kube.objects.items() if key[0] == BUDGETS.plural]
+    least = budget["spec"].pop("minAvailable")
+    budget["spec"]["maxUnavailable"] = 2
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    spec = bench.kube.objects[key]["spec"]
+    assert (spec["minAvailable"], "maxUnavailable" in spec) == (least, False)

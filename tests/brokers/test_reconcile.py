@@ -549,3 +549,15 @@ async def test_a_hold_of_a_person_keeps_its_broker_running() -> None:
     await bench.run(8)
     assert "evict" not in [call.verb for call in bench.acts()]
     assert bench.condition("Progressing") == ("False", "RollHeld")
+
+
+async def test_a_budget_that_counts_the_other_way_gets_its_number_back() -> None:
+    """A person wrote maxUnavailable in place of minAvailable: the API server refuses both, and apply would leave both."""
+    bench = await at_rest()
+    ((key, budget),) = [(key, item) for key, item in bench.kube.objects.items() if key[0] == BUDGETS.plural]
+    least = budget["spec"].pop("minAvailable")
+    budget["spec"]["maxUnavailable"] = 2
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    spec = bench.kube.objects[key]["spec"]
+    assert (spec["minAvailable"], "maxUnavailable" in spec) == (least, False)

@@ -25,11 +25,11 @@ from kafka_brokers.resources.notes import text_of
 from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.model.brokers import ConfigChange
 from kafka_quorum.model.contract import Contract
-from kafka_quorum.resources.meta import over
 from kafka_quorum.wire.brokers import Brokers
 from kit import token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
+from kit.kube.applied import apply_over
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
 from kit.kube.unlisted import taken
 
@@ -294,7 +294,7 @@ class Executor:
             text = "it is not this pool's. Delete it, or create the pool under another name"
             raise KubeRefused(f"Did not change {resource.kind} {name}: {text}")
         self._check_age(action)  # the answer may have taken long
-        await self._kube.apply(resource, desired.namespace, over(present, body))
+        await apply_over(self._kube, resource, desired.namespace, present, body)
 
     async def _object(self, action: Action, context: Context) -> None:
         desired = context.desired

@@ -28,7 +28,7 @@ from kafka_quorum.model.zookeeper import ZooKeeperSecret
 from kafka_quorum.resources import contract as contracts
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
-from kafka_quorum.resources.meta import adoption, foreign_controller, labels, over, owner
+from kafka_quorum.resources.meta import adoption, foreign_controller, labels, owner
 from kafka_quorum.resources.tls import keystore_path
 from kafka_quorum.resources.zookeeper import KEYS, secret_from
 from kafka_quorum.settings import Settings
@@ -38,6 +38,7 @@ from kit import stamps, token
 from kit.clock import Clock
 from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
 from kit.ids import IdSource
+from kit.kube.applied import apply_over
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
 from kit.kube.secrets import Use, read_secret
 from kit.kube.unlisted import taken
@@ -321,13 +322,12 @@ class Executor:
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
         wanted = metadata["labels"][names.LABEL_QUORUM]
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
-            text = f"Did not change {resource.kind} {metadata['name']}: it is not this quorum's. {_WAY_OUT}"
-            raise KubeRefused(text)
+            raise KubeRefused(f"Did not change {resource.kind} {metadata['name']}: it is not this quorum's. {_WAY_OUT}")
         if present is not None and (other := foreign_controller(present)) is not None:
             text = f"{other.get('kind')} {other.get('name')} controls it"
             raise KubeRefused(f"Did not change {resource.kind} {metadata['name']}: {text}. {_WAY_OUT}")
         self._check_age(action)  # the answer may have taken long
-        await self._kube.apply(resource, metadata["namespace"], over(present, body))
+        await apply_over(self._kube, resource, metadata["namespace"], present, body)
 
     async def _object(  # noqa: C901, PLR0912 - one case per action, nothing else
         self,

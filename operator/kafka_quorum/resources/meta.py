@@ -32,15 +32,6 @@ def adoption(desired: Desired, version: str) -> Json:
     return {"resourceVersion": version, "ownerReferences": owner(desired)}
 
 
-def over(present: Json | None, body: Json) -> Json:
-    """What is applied exactly over this version, so that a request which comes late is refused; created if it is None.
-
-    Without a version the budget of an earlier moment could replace a stricter one. No watch would report it.
-    """
-    version = {} if present is None else {"resourceVersion": present["metadata"]["resourceVersion"]}
-    return {**body, "metadata": {**body["metadata"], **version}}
-
-
 def owner(desired: Desired) -> list[Json]:
     """The resource as controller: its objects are deleted with it."""
     reference = {

@@ -6,16 +6,17 @@ admission refuses it. Otherwise the answer is `AlreadyExists` (measured on Kuber
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tests.simulation.model.clock import VirtualClock
 
 from kit.errors import KubeRefused
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
 from kit.kube.secrets import SECRETS
 
 Refuse: TypeAlias = Callable[[Json], str]
 """Why an object is refused; an empty text if it is not."""
+_COUNTS: Final = {"minAvailable", "maxUnavailable"}
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class PodAdmission:
 
 
 def immutable(resource: ResourceType, old: Json, new: Json) -> None:
-    """KubeRefused if an immutable field changes."""
+    """KubeRefused if an immutable field changes, or fields exclude each other."""
     name = old["metadata"]["name"]
     if resource.plural == CONFIG_MAPS.plural and old.get("immutable"):
         if old.get("data") != new.get("data") or not new.get("immutable"):
@@ -69,6 +70,13 @@ def immutable(resource: ResourceType, old: Json, new: Json) -> None:
         raise KubeRefused(f"controllerrevisions {name!r}: data: field is immutable")
     elif resource.plural == PODS.plural and old.get("spec") != new.get("spec"):
         raise KubeRefused(f"pods {name!r}: pod updates may not change fields other than a container's image")
+    elif (
+        resource.plural == BUDGETS.plural
+        and {key for key, value in new["spec"].items() if value is not None} >= _COUNTS
+    ):
+        raise KubeRefused(
+            f"poddisruptionbudgets {name!r} is invalid: minAvailable and maxUnavailable cannot be both set"
+        )
     elif resource.plural == CLAIMS.plural and _fixed(old, old) != _fixed(new, old):
         raise KubeRefused(f"persistentvolumeclaims {name!r}: spec is immutable except resources.requests")
 
