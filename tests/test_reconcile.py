@@ -1049,7 +1049,7 @@ async def test_the_time_of_a_lost_node_begins_again_after_another_operators_turn
 
 
 async def test_a_budget_that_counts_the_other_way_gets_its_number_back() -> None:
-    """A person wrote maxUnavailable in place of minAvailable: the API server refuses both, and apply would leave both."""
+    """A person wrote maxUnavailable in its place: the API server refuses both, and apply would leave both."""
     bench = await at_rest()
     ((key, budget),) = [(key, item) for key, item in bench.kube.objects.items() if key[0] == BUDGETS.plural]
     least = budget["spec"].pop("minAvailable")
