@@ -123,6 +123,17 @@ def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
     ]
 
 
+def test_a_namespace_of_digits_is_a_text() -> None:
+    """Kubernetes accepts namespaces such as 12345 and on, and YAML takes them for a number or a truth."""
+    sets = 'watchNamespaces=["12345","on"]'
+    items = rendered("--set-json", sets, "--namespace", "4711")
+    metadata = [item["metadata"] for item in items]
+    assert {"12345", "on", "4711"} <= {one["namespace"] for one in metadata if "namespace" in one}
+    assert {type(one["namespace"]) for one in metadata if "namespace" in one} == {str}
+    subjects = [subject for item in items for subject in item.get("subjects") or ()]
+    assert {subject["namespace"] for subject in subjects} == {"4711"}
+
+
 def test_every_verb_says_what_it_is_for() -> None:
     """Each verb of the operator has a comment in the chart's own text."""
     lines = (render.CHART / "templates" / "_helpers.tpl").read_text().splitlines()

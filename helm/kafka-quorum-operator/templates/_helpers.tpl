@@ -18,7 +18,7 @@
 
 {{- define "kafka-quorum-operator.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "kafka-quorum-operator.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "kafka-quorum-operator.labels" -}}

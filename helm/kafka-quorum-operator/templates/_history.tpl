@@ -6,7 +6,7 @@
 {{/* Not the operator's: its Deployment, budget and network policies must not take these pods for operators. */}}
 {{- define "kafka-quorum-operator.historySelectorLabels" -}}
 app.kubernetes.io/name: {{ printf "%s-history" (include "kafka-quorum-operator.name" . | trunc 55 | trimSuffix "-") }}
-app.kubernetes.io/instance: {{ .Release.Name }}-history
+app.kubernetes.io/instance: {{ printf "%s-history" .Release.Name | quote }}
 {{- end }}
 
 {{- define "kafka-quorum-operator.historyImage" -}}

@@ -11,7 +11,7 @@
 {{- define "kafka-quorum-operator.operatorPeer" -}}
 - namespaceSelector:
     matchLabels:
-      kubernetes.io/metadata.name: {{ .Release.Namespace }}
+      kubernetes.io/metadata.name: {{ .Release.Namespace | quote }}
   podSelector:
     matchLabels:
       {{- include "kafka-quorum-operator.selectorLabels" . | nindent 6 }}

@@ -152,6 +152,7 @@ def _support(item: Json) -> Support:
         owner_uid=owner_uid(item),
         facts=facts_of(item) if item["kind"] in ("Service", "PodDisruptionBudget") else "",
         foreign=foreign_controller(item) is not None,
+        deleting="deletionTimestamp" in metadata,
         node_ports=tuple((str(port.get("name")), int(port["nodePort"])) for port in ports if port.get("nodePort")),
         ingress=_ingress(item) if item["kind"] == "Service" else "",
     )

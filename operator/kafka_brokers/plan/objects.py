@@ -35,7 +35,8 @@ def _services(situation: Situation, built: tuple[Json, ...]) -> Iterator[Action]
         return
     wanted = {body["metadata"]["name"] for body in built}
     for one in present.values():
-        if one.name not in wanted and not one.foreign and one.owner_uid == situation.desired.uid:
+        ours = one.owner_uid == situation.desired.uid and not one.foreign
+        if one.name not in wanted and ours and not one.deleting:
             yield DeleteService(name=one.name, uid=one.uid)
 
 

@@ -74,10 +74,10 @@ def old(situation: Situation) -> Part:
     configs = [
         DeleteConfig(name=one.name, uid=one.uid)
         for one in observed.support
-        if one.kind == "ConfigMap" and one.name not in used | needed and not one.foreign
+        if one.kind == "ConfigMap" and one.name not in used | needed and not one.foreign and not one.deleting
     ]
     idle = [one for one in observed.revisions if not _in_use(situation, one)]
-    uids = {one.name: one.uid for one in observed.support if one.kind == "ControllerRevision"}
+    uids = {one.name: one.uid for one in observed.support if one.kind == "ControllerRevision" and not one.deleting}
     surplus = sorted(idle, key=lambda one: one.number)[: max(len(idle) - KEPT, 0)]
     revisions_ = [DeleteRevision(name=one.name, uid=uids[one.name]) for one in surplus if one.name in uids]
     return Part(actions=(*configs, *revisions_))

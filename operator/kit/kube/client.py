@@ -32,6 +32,8 @@ _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _BUDGET: Final = "DisruptionBudget"
 """The cause in a refused eviction if a budget refused it, and not an overloaded API server."""
+_TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
+"""The API server evicts no pod that two budgets select. Its answer has status 500, although nothing was done."""
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _FINE: Final = 200
@@ -378,6 +380,8 @@ def _error_of(what: Ask, status: int, said: _Said) -> KubeError:
         return KubeAlreadyExists(words) if said.reason == "AlreadyExists" else KubeConflict(words)
     if status == _TOO_MANY and said.held_by:
         return KubeHeld(f"{words} {said.held_by}")
+    if _TWO_BUDGETS in said.message:
+        return KubeRefused(f"{words} Change the selector of the other budget, so that it does not select this pod")
     if status >= _SERVER_ERROR or status in (_TOO_MANY, _TIMEOUT):
         return KubeUnavailable(words)
     return KubeRefused(words)

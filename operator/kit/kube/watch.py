@@ -68,6 +68,7 @@ class Watch:
             async with asyncio.timeout(_SILENT_S):
                 return await anext(chunks, None)
         except TimeoutError as error:
+            self._version = ""  # a store restored from a backup is silent until it has passed this version once more
             raise KubeUnavailable(f"the watch of {self._resource.plural} was silent for {_SILENT_S:g} s") from error
 
     def _take(self, event: Json, seen: Callable[[Json], None]) -> None:

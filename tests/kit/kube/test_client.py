@@ -209,6 +209,9 @@ async def test_an_eviction_names_exactly_one_pod() -> None:
     }
 
 
+TWO_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+
 @pytest.mark.parametrize(
     ("status", "body", "error", "unknown"),
     [
@@ -218,7 +221,8 @@ async def test_an_eviction_names_exactly_one_pod() -> None:
         pytest.param(429, TOO_MANY | {"details": {"causes": [{"reason": "X"}]}}, KubeUnavailable, True, id="other"),
         pytest.param(404, {"reason": "NotFound", "message": "gone"}, KubeNotFound, False, id="gone"),
         pytest.param(409, {"reason": "Conflict", "message": "uid"}, KubeConflict, False, id="another"),
-        pytest.param(500, {"reason": "InternalError", "message": "two"}, KubeUnavailable, True, id="two-budgets"),
+        pytest.param(500, {"reason": "InternalError", "message": "etcd"}, KubeUnavailable, True, id="unknown"),
+        pytest.param(500, {"message": TWO_BUDGETS}, KubeRefused, False, id="two-budgets"),
     ],
 )
 async def test_answers_to_an_eviction(status: int, body: object, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table

@@ -1,4 +1,4 @@
-"""Evictions as the API server grants them: every disruption budget is checked.
+"""Evictions as the API server grants them: every disruption budget is checked, and two are refused.
 
 A pod counts as ready when its containers run and its gate, if it has one, is open. A pod that is being deleted does not
 count. The budget is `minAvailable` as a number, over the pods that its selector matches.
@@ -7,7 +7,7 @@ count. The budget is `minAvailable` as a number, over the pods that its selector
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 from tests.simulation.model.kubernetes.pool_pods import LABEL_POOL
 
-from kit.errors import KubeHeld, KubeNotFound
+from kit.errors import KubeHeld, KubeNotFound, KubeRefused
 from kit.kube.protocol import BUDGETS, PODS, Json
 
 
@@ -20,7 +20,12 @@ def evict(
         raise KubeNotFound(f"pods {name!r} not found")
     kube.check(PODS, pod, uid=uid, resource_version=resource_version)
     if "deletionTimestamp" not in pod["metadata"]:
-        for budget in kube.list(BUDGETS, namespace, {}):
+        selecting = [budget for budget in kube.list(BUDGETS, namespace, {}) if _selects(budget, pod)]
+        if len(selecting) > 1:
+            raise KubeRefused(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            )
+        for budget in selecting:
             _grant(kube, budget, pod)
     if not dry_run:
         kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
@@ -45,11 +50,16 @@ def with_ready(pod: Json) -> Json:
     return pod
 
 
+def _labels(budget: Json) -> dict[str, str]:
+    return ((budget.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+
+
+def _selects(budget: Json, pod: Json) -> bool:
+    return _labels(budget).items() <= (pod["metadata"].get("labels") or {}).items()
+
+
 def _grant(kube: KubeModel, budget: Json, pod: Json) -> None:
-    spec = budget.get("spec") or {}
-    labels = (spec.get("selector") or {}).get("matchLabels") or {}
-    if not labels.items() <= (pod["metadata"].get("labels") or {}).items():
-        return
+    spec, labels = budget.get("spec") or {}, _labels(budget)
     least = int(spec.get("minAvailable", 0))
     ready = [one for one in kube.list(PODS, budget["metadata"]["namespace"], labels) if is_ready(one)]
     left = sum(one["metadata"]["uid"] != pod["metadata"]["uid"] for one in ready)

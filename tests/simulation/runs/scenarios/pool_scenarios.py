@@ -56,7 +56,7 @@ from tests.simulation.runs.scenarios.pool_scenes import (
 from tests.simulation.runs.scenarios.pool_trust_scenarios import TRUST_OF_POOLS
 from tests.simulation.runs.scenarios.scenes import after, does_nothing, spec_of, turn
 
-from kit.kube.protocol import PODS
+from kit.kube.protocol import PODS, SERVICES
 
 _THREE: Final = ((POOL, pool_spec(3)),)
 _FOUR: Final = ((POOL, pool_spec(4)),)
@@ -71,6 +71,19 @@ _BY_HAND: Final = {"lostNodeAfterSeconds": 600, "lostDisk": "Manual"}
 _EVERYWHERE: Final = Topic(name="moved", replicas=((0, 1, 2),))
 _CONFIG: Final = applies_pool({"config": {"queued.max.requests": "100"}})
 _JBOD: Final = {"storage": [{"size": "1Gi"}, {"size": "1Gi"}]}
+_NODES: Final = {"name": "NODES", "port": 9094, "external": "NodePort"}
+_BALANCED: Final = {"name": "LB", "port": 9095, "external": "LoadBalancer"}
+
+
+def _balancers_stop(world: World, _: Checker) -> None:
+    """The cloud does not answer: no load balancer is made or taken down any more."""
+    world.services.balances = False
+
+
+def _services_stay(world: World) -> str:
+    """The services of load balancers are deleted, and there: one for each broker, and one to begin with."""
+    ending = ["deletionTimestamp" in each["metadata"] for each in world.kube.all(SERVICES)]
+    return "" if sum(ending) == 3 else f"{sum(ending)} services are being deleted"
 
 
 def _scaled(replicas: int, drain: str = "Automatic") -> dict[str, object]:
@@ -614,20 +627,18 @@ SCALES: Final = (
         turns=with_topics(_ORDERS),
         exhaustive=True,
     ),
+    PoolScenario(name="pool-outside", pools=((POOL, pool_spec(2, listeners=[_NODES, _BALANCED])),)),
     PoolScenario(
-        name="pool-outside",
-        pools=(
-            (
-                POOL,
-                pool_spec(
-                    2,
-                    listeners=[
-                        {"name": "NODES", "port": 9094, "external": "NodePort"},
-                        {"name": "LB", "port": 9095, "external": "LoadBalancer"},
-                    ],
-                ),
+        name="pool-outside-no-more",
+        pools=((POOL, pool_spec(2, listeners=[_NODES, _BALANCED])),),
+        turns=(
+            turn(
+                "the load balancers are not needed, and nothing takes them down",
+                pools_rest,
+                several(_balancers_stop, applies_pool({"listeners": [_NODES]})),
             ),
         ),
+        holds=_services_stay,
     ),
     PoolScenario(
         name="pool-topic-later",
