@@ -168,6 +168,7 @@ class CreateFormatter:
     config_name: str
     avoid_nodes: tuple[str, ...]
     permit: Permit[FormatBroker]
+    judged_at_s: float = NEVER
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
@@ -182,6 +183,7 @@ class CreatePod:
     revision: Revision
     config_name: str
     permit: Permit[RunBroker]
+    judged_at_s: float = NEVER
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
@@ -372,14 +374,27 @@ Action: TypeAlias = (
     | ElectPreferred
 )
 Guarded: TypeAlias = (
-    WriteRecord | ApplyBudget | DeleteClaim | DeletePod | EvictPod | MarkPod | MovePartitions | Unregister
+    WriteRecord
+    | ApplyBudget
+    | CreateFormatter
+    | CreatePod
+    | DeleteClaim
+    | DeletePod
+    | EvictPod
+    | MarkPod
+    | MovePartitions
+    | Unregister
 )
 
 
 def is_guarded(action: Action) -> bool:
-    """Whether an action may only be sent while the look that allowed it is fresh."""
+    """Whether an action may only be sent while the look that allowed it is fresh.
+
+    A pod is created on a fresh look, because another operator may have gone on from there: a formatter that comes late
+    would use the volumes of a broker that runs.
+    """
     match action:
-        case DeleteClaim() | EvictPod() | MovePartitions() | Unregister():
+        case CreateFormatter() | CreatePod() | DeleteClaim() | EvictPod() | MovePartitions() | Unregister():
             return True
         case WriteRecord(permit=permit):
             return permit is not None
