@@ -373,26 +373,12 @@ Action: TypeAlias = (
     | Unregister
     | ElectPreferred
 )
-Guarded: TypeAlias = (
-    WriteRecord
-    | ApplyBudget
-    | CreateFormatter
-    | CreatePod
-    | DeleteClaim
-    | DeletePod
-    | EvictPod
-    | MarkPod
-    | MovePartitions
-    | Unregister
-)
+OnPods: TypeAlias = CreateFormatter | CreatePod | DeletePod | EvictPod | MarkPod
+Guarded: TypeAlias = WriteRecord | ApplyBudget | DeleteClaim | MovePartitions | Unregister | OnPods
 
 
 def is_guarded(action: Action) -> bool:
-    """Whether an action may only be sent while the look that allowed it is fresh.
-
-    A pod is created on a fresh look, because another operator may have gone on from there: a formatter that comes late
-    would use the volumes of a broker that runs.
-    """
+    """Whether an action may only be sent while the look that allowed it is fresh: volumes may be used by now."""
     match action:
         case CreateFormatter() | CreatePod() | DeleteClaim() | EvictPod() | MovePartitions() | Unregister():
             return True

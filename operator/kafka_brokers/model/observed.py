@@ -156,8 +156,7 @@ class Support:
     facts: str = ""
     foreign: bool = False
     """Something else controls it."""
-    deleting: bool = False
-    """It is deleted already, and stays until its finalizers are gone: a load balancer is taken down for minutes."""
+    deleting: bool = False  # it stays until its finalizers are gone: a load balancer is taken down for minutes
     node_ports: tuple[tuple[str, int], ...] = ()
     ingress: str = ""
 

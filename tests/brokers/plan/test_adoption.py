@@ -196,7 +196,7 @@ def test_a_claim_is_not_marked_before_its_volume_is_adopted() -> None:
     plan = planned(begun(), larger)
     assert not [one for one in plan.actions if isinstance(one, AnnotateClaim)]
     assert formatters(plan) == [0, 1, 2]
-    ours = changed_claim(begun(), 1, cluster_id=CLUSTER)
+    ours = changed_claim(begun(), 1, cluster_id=CLUSTER, volume="pv")
     grown = [one for one in planned(ours, larger).actions if isinstance(one, AnnotateClaim)]
     assert [(one.claim.node_id, one.grow_to) for one in grown] == [(1, "20Gi")]
 

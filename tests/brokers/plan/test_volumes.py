@@ -140,7 +140,11 @@ def test_a_claim_grows_with_the_spec_and_never_shrinks() -> None:
     """The size of the spec is asked for if it is larger than what the claim requests."""
     for size, grown in (("20Gi", ["20Gi"] * 3), ("10Gi", []), ("5Gi", [])):
         wanted = desired({"storage": [{"size": size}]})
-        part = part_of(look(RAN), wanted)
+        assert part_of(look(RAN), wanted).actions == (), "the API server lets no claim grow before it is bound"
+        bound = look(RAN)
+        for node_id in range(3):
+            bound = changed_claim(bound, node_id, volume="pv")
+        part = part_of(bound, wanted)
         assert [one.grow_to for one in part.actions if isinstance(one, AnnotateClaim)] == grown
         assert all(one.directory_id == directory(one.claim.node_id) for one in part.actions
                    if isinstance(one, AnnotateClaim))  # fmt: skip

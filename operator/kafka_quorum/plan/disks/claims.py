@@ -154,11 +154,16 @@ def _owner(situation: Situation) -> Part:
 
 
 def growth(situation: Situation) -> Part:
-    """Claims that request less than the spec does. The disk of a controller that a person holds stays as it is."""
+    """Claims that request less than the spec does. The disk of a controller that a person holds stays as it is.
+
+    The API server lets only a bound claim grow.
+    """
     actions, waits = [], []
     for node in situation.record.nodes:
         claim, size = situation.disk(node).claim, situation.desired.storage.size
-        if claim is None or claim.deleting or claim.requested_bytes >= situation.desired.storage.size_bytes:
+        if claim is None or claim.deleting or not claim.volume:
+            continue
+        if claim.requested_bytes >= situation.desired.storage.size_bytes:
             continue
         if held := why_held(situation, node.node_id):
             text = f"Did not request {size} for claim {claim.name} of controller {node.node_id}: {held}"

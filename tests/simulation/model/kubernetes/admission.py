@@ -82,5 +82,5 @@ def immutable(resource: ResourceType, old: Json, new: Json) -> None:
 
 
 def _fixed(claim: Json, before: Json) -> Json:
-    free = {"resources", *(() if before.get("spec", {}).get("volumeName") else ("volumeName",))}
+    free = {"resources" if before.get("spec", {}).get("volumeName") else "volumeName"}
     return {field: value for field, value in claim.get("spec", {}).items() if field not in free}
