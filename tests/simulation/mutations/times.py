@@ -41,7 +41,7 @@ TIME_MUTANTS: Final = (
         "applies-over-any-version",
         "3",
         ("budget-applied-late",),
-        ("over", "present is None", "True"),
+        ("apply_over", "{'resourceVersion': present['metadata']['resourceVersion']}", "{}"),
     ),
     mutant(
         "any-controller-reports-a-step-done",

@@ -142,8 +142,11 @@ def test_what_is_immutable_is_refused(kube: KubeModel, resource: object, body: J
 
 
 def test_a_claim_may_ask_for_more(kube: KubeModel) -> None:
-    """Requests are the one part of a claim's spec that changes."""
+    """Requests are the one part of a claim's spec that changes, once it is bound."""
     kube.create(CLAIMS, NS, named("a", spec={"resources": {"requests": {"storage": "1Gi"}}}))
+    with pytest.raises(KubeRefused, match="immutable"):
+        kube.patch(CLAIMS, NS, "a", {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+    kube.patch(CLAIMS, NS, "a", {"spec": {"volumeName": "pv"}})
     body = kube.patch(CLAIMS, NS, "a", {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
     assert body["spec"]["resources"]["requests"]["storage"] == "2Gi"
 
