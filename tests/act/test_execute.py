@@ -132,7 +132,8 @@ def seed(kube: RecordingKube, action: Action) -> None:
         case _:
             return
     metadata = {"name": name, "namespace": NAMESPACE, "uid": uid, "resourceVersion": version}
-    kube.put(place, {"metadata": metadata, "spec": {}, "status": {}})
+    bound = {"volumeName": f"pv-{name}"} if place is CLAIMS else {}
+    kube.put(place, {"metadata": metadata, "spec": bound, "status": {}})
 
 
 async def carried_out(
