@@ -22,13 +22,17 @@ from tests.clocks import MovingClock
 from tests.kit.kube.recording import Call, RecordingKube
 from tests.test_reconcile import Ids
 
+from kafka_brokers.act.execute import CREATED_WITHIN_S
 from kafka_brokers.kind import POOLS
 from kafka_brokers.model import names
 from kafka_brokers.model.observed import Observed
 from kafka_brokers.reconcile import PassResult, PoolReconciler
-from kafka_quorum.model.brokers import BrokersAnswer
+from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.model.brokers import BrokersAnswer, ConfigEntry
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.settings import Settings
-from kit.errors import KubeAlreadyExists, KubeConflict, KubeHeld, KubeRefused, KubeUnavailable, NotActing
+from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeHeld, KubeRefused, KubeUnavailable, NotActing
 from kit.key import ObjectKey
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, LEASES, PODS, SERVICES, Json
 from kit.repeats import FREE
@@ -561,3 +565,34 @@ async def test_a_budget_that_counts_the_other_way_gets_its_number_back() -> None
     await bench.run()
     spec = bench.kube.objects[key]["spec"]
     assert (spec["minAvailable"], "maxUnavailable" in spec) == (least, False)
+
+
+class SlowBrokers(AnsweringBrokers):
+    """After `slow_s` seconds its broker 2 has not answered a question for its configuration."""
+
+    clock = MovingClock()
+    slow_s = 0.0
+
+    async def describe_broker_config(self, endpoint: Endpoint, node_id: NodeID) -> tuple[ConfigEntry, ...]:
+        """Time passes, and then nothing answers."""
+        if self.slow_s and node_id == 2:
+            self.clock.seconds += self.slow_s
+            raise KafkaUnreachable("no answer", fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+        return await super().describe_broker_config(endpoint, node_id)
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "is_made"), [(2.1, True), (CREATED_WITHIN_S - 1, True), (CREATED_WITHIN_S + 1, False)]
+)
+async def test_a_pod_is_made_by_a_slow_look_but_not_by_an_old_one(slow_s: float, is_made: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A broker that does not answer keeps no other one away; in half a minute another operator may have gone on."""
+    brokers = SlowBrokers()
+    bench = Bench(api_server(), brokers)
+    brokers.clock = bench.clock
+    await bench.run(2)
+    brokers.slow_s = slow_s
+    name = "payments-1-broker"
+    del bench.kube.objects[PODS.plural, name]
+    bench.reconciler.changed(KEY)
+    await bench.run(2)
+    assert ((PODS.plural, name) in bench.kube.objects) is is_made

@@ -34,6 +34,12 @@ from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SER
 from kit.kube.unlisted import taken
 
 _NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+CREATED_WITHIN_S: Final = 25.0
+"""How old a look may be when a pod is created by it. It may be slow, because brokers that do not answer are asked.
+
+Within this time no other operator has used the volumes: it would need ten seconds or more to acquire the lease after
+this look, and this operator fifteen more to have it again (`kit.lease`).
+"""
 
 
 class StaleLook(KafkaError):
@@ -90,6 +96,8 @@ class Executor:
     def _check_age(self, action: Action) -> None:
         if actions.is_guarded(action) and isinstance(action, actions.Guarded):
             self._fresh(action.judged_at_s)
+        if isinstance(action, actions.CreateFormatter | actions.CreatePod):
+            self._fresh(action.judged_at_s, CREATED_WITHIN_S)
 
     async def _dispatch(self, action: Action, context: Context) -> None:
         self._check_age(action)
@@ -123,11 +131,11 @@ class Executor:
             case _:
                 await self._object(action, context)
 
-    def _fresh(self, judged_at_s: float) -> None:
+    def _fresh(self, judged_at_s: float, most_s: float | None = None) -> None:
         """Raise StaleLook if the look that allowed an act is too old by now."""
-        age_s = self._clock.monotonic() - judged_at_s
-        if age_s > self._look_max_age_s:
-            most = f"at most {self._look_max_age_s:.0f} s are allowed"
+        age_s, most_s = self._clock.monotonic() - judged_at_s, self._look_max_age_s if most_s is None else most_s
+        if age_s > most_s:
+            most = f"at most {most_s:.0f} s are allowed"
             text = f"not done yet: the last look at this pool is {age_s:.1f} s old, and {most}. Looking again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
 

@@ -378,9 +378,9 @@ Guarded: TypeAlias = WriteRecord | ApplyBudget | DeleteClaim | MovePartitions | 
 
 
 def is_guarded(action: Action) -> bool:
-    """Whether an action may only be sent while the look that allowed it is fresh: volumes may be used by now."""
+    """Whether an action may only be sent while the look that allowed it is fresh."""
     match action:
-        case CreateFormatter() | CreatePod() | DeleteClaim() | EvictPod() | MovePartitions() | Unregister():
+        case DeleteClaim() | EvictPod() | MovePartitions() | Unregister():
             return True
         case WriteRecord(permit=permit):
             return permit is not None

@@ -92,7 +92,8 @@ def _upkeep(situation: Situation, disk: DiskIdentity, claim: Claim) -> Iterator[
     if claim.deleting or (disk.directory_id is None and claim.cluster_id is None):
         return
     asked = situation.desired.volumes[disk.index] if disk.index < len(situation.desired.volumes) else None
-    grows = asked is not None and asked.size_bytes > claim.requested_bytes and bool(claim.volume)  # bound: it may
+    bound = bool(claim.volume) and not claim.volume_gone  # the API server lets no other claim grow
+    grows = bound and asked is not None and asked.size_bytes > claim.requested_bytes
     stale = claim.directory_id != disk.directory_id or claim.cluster_id != situation.record.cluster_id
     if grows or (stale and disk.directory_id is not None):
         size = asked.size if grows and asked is not None else None

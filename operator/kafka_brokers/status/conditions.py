@@ -122,8 +122,6 @@ def degraded(done: Pass) -> Finding:
     if rows:
         same = [wait for wait in rows if wait.reason == rows[0].reason]
         return Finding(type="Degraded", truth=Truth.TRUE, reason=rows[0].reason, message=sentence(same))
-    if (refused := done.refused) is not None:
-        return Finding(type="Degraded", truth=Truth.TRUE, reason="ActionFailed", message=refused.message)
     if isinstance(done.observed.leader, Unknown) and any(broker.ran for broker in done.brokers):
         text = f"It is not known who leads the quorum: {done.observed.leader.reason}"
         return Finding(type="Degraded", truth=Truth.UNKNOWN, reason="NoLeader", message=text)

@@ -38,11 +38,6 @@ class Pass:
         return min(failures, key=lambda outcome: outcome.unknown, default=None)
 
     @property
-    def refused(self) -> Outcome | None:
-        """The action that was not done if that is certain: what refused it does so again, until somebody helps."""
-        return None if self.failed is None or self.failed.unknown else self.failed
-
-    @property
     def brokers(self) -> tuple[BrokerIdentity, ...]:
         """The brokers of the record."""
         return () if self.observed.record is None else self.observed.record.brokers

@@ -22,7 +22,8 @@ async def apply_over(kube: KubeApi, resource: ResourceType, namespace: str, pres
     set_now, wanted = present.get("spec") or {}, body.get("spec") or {}
     refused = [other for ours, other in _APART if ours in wanted and set_now.get(other) is not None]
     if refused:
-        patch = {"metadata": version, "spec": {**wanted, **dict.fromkeys(refused)}}
+        selector = {"selector": {**wanted["selector"], "matchExpressions": None}} if "selector" in wanted else {}
+        patch = {"metadata": version, "spec": {**wanted, **selector, **dict.fromkeys(refused)}}
         await kube.patch(resource, namespace, body["metadata"]["name"], patch)
     else:
         await kube.apply(resource, namespace, {**body, "metadata": {**body["metadata"], **version}})

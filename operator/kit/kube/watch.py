@@ -37,6 +37,7 @@ class Watch:
         self._namespace = namespace
         self._label = label
         self._version = ""
+        self._was_silent = False
 
     async def follow(self, seen: Callable[[Json], None]) -> None:
         """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only.
@@ -68,11 +69,14 @@ class Watch:
             async with asyncio.timeout(_SILENT_S):
                 return await anext(chunks, None)
         except TimeoutError as error:
-            self._version = ""  # a store restored from a backup is silent until it has passed this version once more
+            if self._was_silent:
+                self._version = ""  # a store restored from a backup says nothing until it has passed this version
+            self._was_silent = True
             raise KubeUnavailable(f"the watch of {self._resource.plural} was silent for {_SILENT_S:g} s") from error
 
     def _take(self, event: Json, seen: Callable[[Json], None]) -> None:
         body = event.get("object") or {}
+        self._was_silent = False
         if event.get("type") == "ERROR":
             self._version = ""  # for any error, the next watch begins with the existing objects
             if body.get("code") != _GONE:

@@ -249,6 +249,7 @@ def test_services_that_nothing_needs_are_deleted_if_they_are_ours() -> None:
     assert services(having(), SPEC) == [(DeleteService, "payments-out-0")]
     assert services(having(), SPEC, repair_only=True) == []
     assert services(having(foreign=True), SPEC) == []
+    assert services(having(deleting=True), SPEC) == [], "its load balancer is being taken down"
     assert services(having(owner_uid="another"), SPEC) == []
     assert services(having(owner_uid=None), SPEC) == []
     assert services(having(kind="ConfigMap"), SPEC) == []

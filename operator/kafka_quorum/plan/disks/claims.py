@@ -161,7 +161,7 @@ def growth(situation: Situation) -> Part:
     actions, waits = [], []
     for node in situation.record.nodes:
         claim, size = situation.disk(node).claim, situation.desired.storage.size
-        if claim is None or claim.deleting or not claim.volume:
+        if claim is None or claim.deleting or claim.volume_gone or not claim.volume:
             continue
         if claim.requested_bytes >= situation.desired.storage.size_bytes:
             continue
