@@ -94,10 +94,10 @@ class Executor:
         return Outcome(action=action, done=True, unknown=False, message=note)
 
     def _check_age(self, action: Action) -> None:
-        if actions.is_guarded(action) and isinstance(action, actions.Guarded):
-            self._fresh(action.judged_at_s)
         if isinstance(action, actions.CreateFormatter | actions.CreatePod):
-            self._fresh(action.judged_at_s, CREATED_WITHIN_S)
+            self._within(action.judged_at_s, CREATED_WITHIN_S)
+        elif actions.is_guarded(action) and isinstance(action, actions.Guarded):
+            self._fresh(action.judged_at_s)
 
     async def _dispatch(self, action: Action, context: Context) -> None:
         self._check_age(action)
@@ -131,9 +131,12 @@ class Executor:
             case _:
                 await self._object(action, context)
 
-    def _fresh(self, judged_at_s: float, most_s: float | None = None) -> None:
+    def _fresh(self, judged_at_s: float) -> None:
         """Raise StaleLook if the look that allowed an act is too old by now."""
-        age_s, most_s = self._clock.monotonic() - judged_at_s, self._look_max_age_s if most_s is None else most_s
+        self._within(judged_at_s, self._look_max_age_s)
+
+    def _within(self, judged_at_s: float, most_s: float) -> None:
+        age_s = self._clock.monotonic() - judged_at_s
         if age_s > most_s:
             most = f"at most {most_s:.0f} s are allowed"
             text = f"not done yet: the last look at this pool is {age_s:.1f} s old, and {most}. Looking again"

@@ -35,7 +35,11 @@ def is_of_earlier_identity(situation: Situation, pod: Pod) -> bool:
     """
     report = pod.report
     refuses = report is not None and not report.accepted and report.found is DiskFound.FORMATTED
-    return refuses and not pod.running and bool(pod.config_name) and pod.config_name not in needed_configs(situation)
+    return refuses and not pod.running and _is_unneeded(situation, pod)
+
+
+def _is_unneeded(situation: Situation, pod: Pod) -> bool:
+    return bool(pod.config_name) and pod.config_name not in needed_configs(situation)
 
 
 def lacks_config(situation: Situation, pod: Pod) -> bool:
@@ -43,10 +47,10 @@ def lacks_config(situation: Situation, pod: Pod) -> bool:
 
     A container that crashed has its volumes: the kubelet restarts it without the config map.
     """
-    if not isinstance(pod.container, Waiting) or pod.container.reason == CRASHED or not pod.config_name:
+    if not isinstance(pod.container, Waiting) or pod.container.reason == CRASHED:
         return False
     present = present_configs(situation.observed)
-    return pod.config_name not in present and pod.config_name not in needed_configs(situation)
+    return pod.config_name not in present and _is_unneeded(situation, pod)
 
 
 def present_configs(observed: Observed) -> AbstractSet[str]:
